@@ -1,0 +1,186 @@
+//! The side tables of a trace: who the numbers in its events are.
+//!
+//! Every table only grows. A [`TablesDelta`] is what one side block of the file adds; applying
+//! the deltas in file order gives [`Tables`], so a trace that was cut still names everything that
+//! its surviving events mention.
+
+use crate::event::{CodePosition, ObjectId, StackId, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadInfo {
+    /// Its name, as far as the program set one.
+    pub name: Option<String>,
+    /// The thread that created it; `None` for those alive from the start.
+    pub parent: Option<ThreadId>,
+    /// The operating system's number of it; 0 if unknown.
+    pub os_id: u32,
+}
+
+/// An executable file or shared library that was mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleInfo {
+    /// Absolute path of the file.
+    pub path: String,
+    /// GNU build id; empty if it has none.
+    pub build_id: Vec<u8>,
+    /// What to subtract from a run-time address to get the address in the file (load bias).
+    pub base: u64,
+    /// Run-time range of its executable segments, `[start, end)`.
+    pub start: u64,
+    /// End of the range (exclusive).
+    pub end: u64,
+}
+
+/// What kind of synchronization object it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ObjectKind {
+    /// A lock that one thread at a time holds.
+    Mutex,
+    /// A mutex that its holder may take again.
+    RecursiveMutex,
+    /// A reader-writer lock.
+    RwLock,
+    /// A spin lock.
+    SpinLock,
+    /// A condition variable.
+    Condition,
+    /// A barrier.
+    Barrier,
+    /// A counting semaphore.
+    Semaphore,
+    /// A once cell.
+    Once,
+    /// A source or sink of outside values.
+    Source,
+}
+
+/// A synchronization object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectInfo {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Its address at run time; 0 if it has none.
+    pub addr: u64,
+    /// Its name, if the trace knows one (imported traces: `L1`; natively: not set).
+    pub name: Option<String>,
+    /// A semaphore's count before its first event in the trace; 0 otherwise.
+    pub initial: u32,
+}
+
+/// One interned call stack: a frame on top of another stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StackNode {
+    /// The stack below; its id is smaller than this row's.
+    pub parent: StackId,
+    /// Where in the caller the call was made (a return address, as [`CodePosition`]).
+    pub call_site: CodePosition,
+}
+
+/// A source position that the trace itself knows, without any module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// The position that it explains.
+    pub pc: CodePosition,
+    /// Function, if known.
+    pub function: Option<String>,
+    /// File, or whatever label the position had where the trace came from.
+    pub file: String,
+    /// Line, 1-based; 0 if the label has none.
+    pub line: u32,
+}
+
+/// How the recording was made: enough to make it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Name and version of what wrote the trace.
+    pub producer: String,
+    /// The program and its arguments; empty for traces not recorded from a program.
+    pub command: Vec<String>,
+    /// The directory it ran in.
+    pub directory: String,
+    /// Its environment, `NAME=value`.
+    pub environment: Vec<String>,
+    /// Scheduling policy, as given on the command line.
+    pub policy: String,
+    /// Seed of the policy.
+    pub seed: u64,
+    /// Every branch, and every access with an address computed from data, has a `Branch` before it.
+    pub control_flow_recorded: bool,
+    /// A lock may be released by a thread that does not hold it.
+    pub foreign_unlock: bool,
+    /// Reasons why the trace may lack events or order that the program had; empty if none is known.
+    pub degraded: Vec<String>,
+}
+
+/// How the recorded program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProgramEnd {
+    /// Not known, or there was no program.
+    Unknown,
+    /// Exited with this status.
+    Exited(i32),
+    /// Killed by this signal.
+    Signaled(i32),
+}
+
+/// What one side block adds to the tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TablesDelta {
+    /// Replaces the description of the recording.
+    pub meta: Option<Meta>,
+    /// New rows, or new contents of known rows (a thread that got a name), by thread.
+    pub threads: Vec<(ThreadId, ThreadInfo)>,
+    /// New modules.
+    pub modules: Vec<ModuleInfo>,
+    /// New objects, in order of their ids.
+    pub objects: Vec<ObjectInfo>,
+    /// New stacks, in order of their ids (the first delta starts at id 1; id 0 is the empty stack).
+    pub stacks: Vec<StackNode>,
+    /// New source positions.
+    pub sources: Vec<SourceInfo>,
+}
+
+/// All side tables of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// The description of the recording.
+    pub meta: Meta,
+    /// Threads, by [`ThreadId`].
+    pub threads: Vec<ThreadInfo>,
+    /// Modules, in the order they were mapped.
+    pub modules: Vec<ModuleInfo>,
+    /// Objects, by [`ObjectId`].
+    pub objects: Vec<ObjectInfo>,
+    /// Stacks, by [`StackId`] − 1: the empty stack has no row.
+    pub stacks: Vec<StackNode>,
+    /// Known source positions, in the order they were defined.
+    pub sources: Vec<SourceInfo>,
+}
+
+impl Tables {
+    /// The row of a stack; `None` for the empty stack.
+    #[must_use]
+    pub fn stack(&self, id: StackId) -> Option<&StackNode> {
+        self.stacks.get(id.index().checked_sub(1)?)
+    }
+
+    /// The call sites of a stack, innermost first.
+    pub fn frames(&self, id: StackId) -> impl Iterator<Item = CodePosition> + '_ {
+        std::iter::successors(self.stack(id), |node| self.stack(node.parent)).map(|node| node.call_site)
+    }
+
+    /// The row of an object.
+    #[must_use]
+    pub fn object(&self, id: ObjectId) -> Option<&ObjectInfo> {
+        self.objects.get(id.index())
+    }
+
+    /// The module that holds a run-time address.
+    #[must_use]
+    pub fn module_of(&self, pc: CodePosition) -> Option<&ModuleInfo> {
+        // The module mapped last wins: an address range may be reused after dlclose.
+        self.modules.iter().rev().find(|m| m.start <= pc && pc < m.end)
+    }
+}
