@@ -1,1 +1,8 @@
 //! `witness` predicts data races from one recorded run, proves each with a feasible schedule, and replays it.
+//!
+//! Data flows one way: recorder → trace file → [`trace`] → candidates → prune → encode → solve →
+//! [`schedule`] → check → report and replay. No part imports a later one.
+
+pub mod schedule;
+pub mod trace;
+pub mod verdict;

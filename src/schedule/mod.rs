@@ -1,0 +1,74 @@
+//! Schedules: in which order the threads take their steps.
+//!
+//! A schedule names a feasible prefix of the trace as slices, "thread t performs its next n
+//! events", and for every notify that finds somebody waiting, whom it wakes. That is all a
+//! checker or a replayer needs: the events themselves follow from program order.
+
+use crate::trace::{EventId, ThreadId, Trace, TraceId};
+
+/// A stretch of a schedule in which one thread runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The thread that runs.
+    pub thread: ThreadId,
+    /// How many of its events it performs, at least 1.
+    pub events: u32,
+}
+
+/// What a schedule shows at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RaceKind {
+    /// Both accesses are next in their threads, enabled and in conflict.
+    CoEnabled,
+}
+
+/// A thread schedule of a trace that ends in a race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The trace that it belongs to.
+    pub trace: TraceId,
+    /// What it shows.
+    pub kind: RaceKind,
+    /// The two racing accesses; the first comes earlier in the trace.
+    pub race: (EventId, EventId),
+    /// Who runs, from the start of the program up to the race. Neighbouring slices are of
+    /// different threads.
+    pub slices: Vec<Slice>,
+    /// Which thread each notify wakes, for those that find somebody waiting; a notify-all wakes
+    /// everybody and is not listed. In the order of the schedule.
+    pub wakes: Vec<(EventId, ThreadId)>,
+}
+
+impl Schedule {
+    /// Makes slices of a sequence of events that respects program order.
+    #[must_use]
+    pub fn slices_of(trace: &Trace, order: &[EventId]) -> Vec<Slice> {
+        let mut slices: Vec<Slice> = Vec::new();
+        for &event in order {
+            let thread = trace.thread(event);
+            match slices.last_mut() {
+                Some(last) if last.thread == thread => last.events += 1,
+                _ => slices.push(Slice { thread, events: 1 }),
+            }
+        }
+        slices
+    }
+
+    /// Number of context switches.
+    #[must_use]
+    pub fn switches(&self) -> usize {
+        self.slices.len().saturating_sub(1)
+    }
+
+    /// Number of events before the race.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.slices.iter().map(|slice| u64::from(slice.events)).sum()
+    }
+
+    /// Whether the race is there before any event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slices.is_empty()
+    }
+}

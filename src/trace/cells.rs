@@ -1,0 +1,232 @@
+//! Memory as the analysis sees it: incarnations of address ranges, cut into cells.
+//!
+//! The bytes of one incarnation are cut at the boundaries of all its accesses; each piece is a
+//! cell, so that two accesses overlap exactly if they share a cell, and each cell holds one value
+//! at a time. Accesses to different incarnations of one address never share a cell.
+
+use super::EventId;
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A cell: the number of a piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CellId(pub u32);
+
+impl CellId {
+    /// The number as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The number of an incarnation. 0 is all memory that no recorded allocation covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IncarnationId(pub u32);
+
+impl IncarnationId {
+    /// Memory that is there from the start: globals, the main thread's stack.
+    pub const STATIC: IncarnationId = IncarnationId(0);
+
+    /// The number as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One life of a range of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incarnation {
+    /// First byte.
+    pub addr: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// The allocation that began it; `None` for [`IncarnationId::STATIC`].
+    pub alloc: Option<EventId>,
+    /// The event that ended it, if that is in the trace.
+    pub free: Option<EventId>,
+    /// Its cells: contiguous, ascending in address.
+    pub cells: Range<u32>,
+}
+
+/// A piece of memory that is read and written as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The incarnation that it is a part of.
+    pub incarnation: IncarnationId,
+    /// First byte.
+    pub addr: u64,
+    /// Length in bytes, 1 to 8.
+    pub size: u8,
+    /// The value before any event of the trace, as far as π shows it: what its first access read.
+    pub initial: Option<u64>,
+    /// π shows a value in it that no recorded write explains, so something unrecorded changes it.
+    /// All its reads are pinned: they keep the writers before and after them that they had in π.
+    pub external: bool,
+}
+
+/// What an access does to one cell. `read` is meaningful if the access reads, `written` if it
+/// writes a value (a `free` writes none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellUse {
+    /// The cell.
+    pub cell: CellId,
+    /// The value seen.
+    pub read: u64,
+    /// The value left.
+    pub written: u64,
+}
+
+/// The cells of one access range, as numbers.
+pub(super) type CellRange = Range<u32>;
+
+/// Finds the incarnation of each access while the events go by, then cuts them into cells.
+#[derive(Default)]
+pub(super) struct CellBuilder {
+    pub(super) incarnations: Vec<Incarnation>,
+    /// Blocks by address. A freed block stays until its address is allocated anew, so that an
+    /// access after the free still belongs to it.
+    blocks: BTreeMap<u64, IncarnationId>,
+    /// Distinct (incarnation, address, size), in order of first use.
+    ranges: Vec<(IncarnationId, u64, u8)>,
+    numbers: HashMap<(IncarnationId, u64, u8), u32>,
+}
+
+impl CellBuilder {
+    pub(super) fn new() -> Self {
+        let whole = Incarnation {
+            addr: 0,
+            size: u64::MAX,
+            alloc: None,
+            free: None,
+            cells: 0..0,
+        };
+        CellBuilder {
+            incarnations: vec![whole],
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn alloc(&mut self, addr: u64, size: u64, event: EventId) -> IncarnationId {
+        let id = IncarnationId(self.incarnations.len() as u32);
+        let end = addr.saturating_add(size.max(1));
+        let below = self
+            .blocks
+            .range(..addr)
+            .next_back()
+            .map(|(&start, &block)| (start, block));
+        if let Some((start, block)) = below.filter(|&(_, block)| self.end(block) > addr) {
+            // An overlapped older block: its end was not recorded, or it is long freed.
+            self.blocks.remove(&start);
+            tracing::debug!(?block, "allocation overlaps an older block");
+        }
+        let inside: Vec<u64> = self.blocks.range(addr..end).map(|(&start, _)| start).collect();
+        for start in inside {
+            self.blocks.remove(&start);
+        }
+        self.incarnations.push(Incarnation {
+            addr,
+            size,
+            alloc: Some(event),
+            free: None,
+            cells: 0..0,
+        });
+        self.blocks.insert(addr, id);
+        id
+    }
+
+    fn end(&self, block: IncarnationId) -> u64 {
+        let block = &self.incarnations[block.index()];
+        block.addr.saturating_add(block.size.max(1))
+    }
+
+    /// The live block that starts at `addr`, now freed; `None` for a free of what was never allocated.
+    pub(super) fn free(&mut self, addr: u64, event: EventId) -> Option<IncarnationId> {
+        let id = *self.blocks.get(&addr)?;
+        let block = &mut self.incarnations[id.index()];
+        if block.free.is_some() {
+            return None;
+        }
+        block.free = Some(event);
+        Some(id)
+    }
+
+    /// The incarnation of an access and the number of its range.
+    pub(super) fn range(&mut self, addr: u64, size: u8) -> (IncarnationId, u32) {
+        let covering = self.blocks.range(..=addr).next_back().map(|(_, &block)| block);
+        let incarnation = covering
+            .filter(|&block| addr < self.end(block))
+            .unwrap_or(IncarnationId::STATIC);
+        let key = (incarnation, addr, size);
+        let number = *self.numbers.entry(key).or_insert_with(|| {
+            self.ranges.push(key);
+            self.ranges.len() as u32 - 1
+        });
+        (incarnation, number)
+    }
+
+    /// Cuts every incarnation at the boundaries of its ranges. Returns the cells, and for each
+    /// range number the cells that it covers.
+    pub(super) fn cut(&mut self) -> (Vec<Cell>, Vec<CellRange>) {
+        let mut order: Vec<u32> = (0..self.ranges.len() as u32).collect();
+        order.sort_unstable_by_key(|&number| self.ranges[number as usize]);
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut covers = vec![0..0; self.ranges.len()];
+        let mut at = 0;
+        while at < order.len() {
+            let incarnation = self.ranges[order[at] as usize].0;
+            let until = at + order[at..].partition_point(|&number| self.ranges[number as usize].0 == incarnation);
+            let group = &order[at..until];
+            let first_cell = cells.len() as u32;
+            let mut bounds: Vec<u64> = Vec::with_capacity(2 * group.len());
+            for &number in group {
+                let (_, addr, size) = self.ranges[number as usize];
+                bounds.extend([addr, addr.saturating_add(u64::from(size))]);
+            }
+            bounds.sort_unstable();
+            bounds.dedup();
+            // A piece between two neighbouring bounds is a cell only if some range covers it.
+            let mut covered_until = 0;
+            let mut next = group.iter().peekable();
+            for pair in bounds.windows(2) {
+                while let Some(&&number) = next.peek().filter(|&&&n| self.ranges[n as usize].1 <= pair[0]) {
+                    let (_, addr, size) = self.ranges[number as usize];
+                    covered_until = covered_until.max(addr.saturating_add(u64::from(size)));
+                    next.next();
+                }
+                if pair[0] < covered_until {
+                    let size = (pair[1] - pair[0]) as u8;
+                    cells.push(Cell {
+                        incarnation,
+                        addr: pair[0],
+                        size,
+                        initial: None,
+                        external: false,
+                    });
+                }
+            }
+            let made = &cells[first_cell as usize..];
+            for &number in group {
+                let (_, addr, size) = self.ranges[number as usize];
+                let start = made.partition_point(|cell| cell.addr < addr);
+                let end = made.partition_point(|cell| cell.addr < addr.saturating_add(u64::from(size)));
+                covers[number as usize] = first_cell + start as u32..first_cell + end as u32;
+            }
+            self.incarnations[incarnation.index()].cells = first_cell..cells.len() as u32;
+            at = until;
+        }
+        (cells, covers)
+    }
+}
+
+/// The part of a little-endian access value that falls into `cell`.
+pub(super) fn slice_value(value: u64, addr: u64, cell: &Cell) -> u64 {
+    let shifted = value.checked_shr(8 * (cell.addr - addr) as u32).unwrap_or(0);
+    if cell.size >= 8 {
+        shifted
+    } else {
+        shifted & ((1 << (8 * u32::from(cell.size))) - 1)
+    }
+}

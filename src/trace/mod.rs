@@ -1,0 +1,230 @@
+//! The analysis' model of a trace π: threads, events in columns, cells, incarnations.
+//!
+//! Every later part (candidates, pruning, encoding, checking, reporting) reads the trace through
+//! this model and never through the file format. What the events mean is defined in
+//! `docs/SEMANTICS.md`; the model adds the facts that follow from π alone:
+//!
+//! - which *incarnation* of an address an access belongs to, and which *cells* it touches;
+//! - the initial value of each cell, and which cells are *external* (changed by something that was
+//!   not recorded), whose reads are pinned to the writers around them;
+//! - program order, and the critical sections of each lock.
+//!
+//! Events are kept in columns indexed by [`EventId`], which is the event's number in the file.
+
+mod cells;
+mod load;
+mod op;
+mod sections;
+
+pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
+pub use load::LoadError;
+pub use op::{Access, AccessId, AccessKind, Op};
+pub use sections::{Section, SectionId, Sections};
+pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
+
+/// An event: its number in the trace, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct EventId(pub u32);
+
+impl EventId {
+    /// The number as an index into a column.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a trace that has no proper end stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Events before the cut.
+    pub events: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// What is wrong there, in words.
+    pub cause: String,
+}
+
+/// A loaded trace.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    id: TraceId,
+    tables: Tables,
+    cut: Option<Cut>,
+    thread: Vec<ThreadId>,
+    pc: Vec<CodePosition>,
+    stack: Vec<StackId>,
+    op: Vec<Op>,
+    /// Place of each event in its thread.
+    place: Vec<u32>,
+    /// Events of each thread, in program order.
+    program_order: Vec<Vec<EventId>>,
+    accesses: Vec<Access>,
+    uses: Vec<CellUse>,
+    cells: Vec<Cell>,
+    incarnations: Vec<Incarnation>,
+}
+
+impl Trace {
+    /// The identity of the file that it was loaded from.
+    #[must_use]
+    pub fn id(&self) -> TraceId {
+        self.id
+    }
+
+    /// Names of threads, modules, objects, stacks.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Where the trace was cut; `None` if it is complete.
+    #[must_use]
+    pub fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.op.len()
+    }
+
+    /// Whether it has no events.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.op.is_empty()
+    }
+
+    /// All events, in the order of π.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = EventId> + ExactSizeIterator + use<> {
+        (0..self.op.len() as u32).map(EventId)
+    }
+
+    /// Number of threads; every event's thread is below it.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.program_order.len()
+    }
+
+    /// The thread of an event.
+    #[must_use]
+    pub fn thread(&self, event: EventId) -> ThreadId {
+        self.thread[event.index()]
+    }
+
+    /// The code position of an event.
+    #[must_use]
+    pub fn pc(&self, event: EventId) -> CodePosition {
+        self.pc[event.index()]
+    }
+
+    /// The call stack of an event.
+    #[must_use]
+    pub fn stack(&self, event: EventId) -> StackId {
+        self.stack[event.index()]
+    }
+
+    /// What an event does.
+    #[must_use]
+    pub fn op(&self, event: EventId) -> Op {
+        self.op[event.index()]
+    }
+
+    /// The place of an event in its thread, counted from 0.
+    #[must_use]
+    pub fn place(&self, event: EventId) -> u32 {
+        self.place[event.index()]
+    }
+
+    /// The events of a thread in program order.
+    #[must_use]
+    pub fn program_order(&self, thread: ThreadId) -> &[EventId] {
+        &self.program_order[thread.index()]
+    }
+
+    /// The event of the same thread just before.
+    #[must_use]
+    pub fn predecessor(&self, event: EventId) -> Option<EventId> {
+        let place = self.place(event).checked_sub(1)?;
+        Some(self.program_order(self.thread(event))[place as usize])
+    }
+
+    /// The event of the same thread just after.
+    #[must_use]
+    pub fn successor(&self, event: EventId) -> Option<EventId> {
+        self.program_order(self.thread(event))
+            .get(self.place(event) as usize + 1)
+            .copied()
+    }
+
+    /// The data or atomic access that an event is, if it is one (`free` is: it writes).
+    #[must_use]
+    pub fn access(&self, event: EventId) -> Option<&Access> {
+        match self.op(event) {
+            Op::Access(access) => Some(&self.accesses[access.index()]),
+            _ => None,
+        }
+    }
+
+    /// All accesses, in the order of π.
+    #[must_use]
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// The cells that an access touches, with the values it saw and left in each.
+    #[must_use]
+    pub fn uses(&self, access: &Access) -> &[CellUse] {
+        &self.uses[access.uses.start as usize..access.uses.end as usize]
+    }
+
+    /// The cells that an event touches; empty if it is no access.
+    #[must_use]
+    pub fn cell_uses(&self, event: EventId) -> &[CellUse] {
+        self.access(event).map_or(&[], |access| self.uses(access))
+    }
+
+    /// A cell.
+    #[must_use]
+    pub fn cell(&self, cell: CellId) -> &Cell {
+        &self.cells[cell.index()]
+    }
+
+    /// All cells.
+    #[must_use]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// An incarnation of a range of memory.
+    #[must_use]
+    pub fn incarnation(&self, id: IncarnationId) -> &Incarnation {
+        &self.incarnations[id.index()]
+    }
+
+    /// All incarnations; row 0 is all memory that no recorded allocation covers.
+    #[must_use]
+    pub fn incarnations(&self) -> &[Incarnation] {
+        &self.incarnations
+    }
+
+    /// A cell that makes two events conflict: they come from different threads, both access it,
+    /// at least one writes, and not both are atomic. The lowest such cell; `None` if there is none.
+    #[must_use]
+    pub fn conflict(&self, a: EventId, b: EventId) -> Option<CellId> {
+        let (x, y) = (self.access(a)?, self.access(b)?);
+        if self.thread(a) == self.thread(b)
+            || !(x.kind.writes() || y.kind.writes())
+            || (x.kind.is_atomic() && y.kind.is_atomic())
+        {
+            return None;
+        }
+        let (first, second) = (self.uses(x), self.uses(y));
+        // Cells of one access are contiguous and ascending, so the lowest common one is the larger start.
+        let low = first.first()?.cell.max(second.first()?.cell);
+        let high = first.last()?.cell.min(second.last()?.cell);
+        (low <= high).then_some(low)
+    }
+}

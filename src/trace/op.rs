@@ -1,0 +1,135 @@
+//! What an event is, in the model: as in the file, but with accesses resolved to cells.
+
+use super::{EventId, IncarnationId};
+use std::ops::Range;
+use trace_format::{MemoryOrder, ObjectId, ThreadId, WaitOutcome};
+
+/// The number of an access; accesses are numbered in the order of π.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccessId(pub u32);
+
+impl AccessId {
+    /// The number as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The kinds of access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessKind {
+    /// Plain read.
+    Read,
+    /// Plain write.
+    Write,
+    /// Atomic load.
+    AtomicLoad,
+    /// Atomic store.
+    AtomicStore,
+    /// Atomic read-modify-write.
+    AtomicRmw,
+    /// End of an incarnation: writes every cell of it, with no value that a read could see.
+    Free,
+}
+
+impl AccessKind {
+    /// Whether it sees a value.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        matches!(self, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::AtomicRmw)
+    }
+
+    /// Whether it changes memory.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, AccessKind::Read | AccessKind::AtomicLoad)
+    }
+
+    /// Whether it is an atomic operation; two of these never race.
+    #[must_use]
+    pub fn is_atomic(self) -> bool {
+        matches!(
+            self,
+            AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw
+        )
+    }
+}
+
+/// A data or atomic access.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The event that it is.
+    pub event: EventId,
+    /// What it does.
+    pub kind: AccessKind,
+    /// Memory order of an atomic access; `Relaxed` for plain ones.
+    pub order: MemoryOrder,
+    /// The incarnation that its first byte belongs to.
+    pub incarnation: IncarnationId,
+    /// First byte.
+    pub addr: u64,
+    /// Length in bytes.
+    pub size: u64,
+    pub(super) uses: Range<u32>,
+}
+
+/// What an event does. Meanings and enabling conditions: `docs/SEMANTICS.md`, section 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are those of trace_format::Op, documented there")]
+pub enum Op {
+    /// First event of a thread.
+    Begin,
+    /// Last event of a thread.
+    End,
+    /// Creates a thread.
+    Fork { child: ThreadId },
+    /// Waits for the end of a thread.
+    Join { child: ThreadId },
+    /// Read, write, atomic operation or free.
+    Access(AccessId),
+    /// Takes a lock exclusively.
+    Acquire { lock: ObjectId },
+    /// Takes a lock as a reader.
+    AcquireShared { lock: ObjectId },
+    /// Gives back one level of a lock.
+    Release { lock: ObjectId },
+    /// Found the lock held by another thread and gave up.
+    AcquireFailed { lock: ObjectId, shared: bool },
+    /// Starts to wait.
+    WaitBegin { condition: ObjectId, lock: ObjectId },
+    /// Ends waiting.
+    WaitEnd {
+        condition: ObjectId,
+        lock: ObjectId,
+        outcome: WaitOutcome,
+    },
+    /// Wakes one waiter.
+    Notify { condition: ObjectId },
+    /// Wakes all waiters.
+    NotifyAll { condition: ObjectId },
+    /// Arrives at a barrier.
+    BarrierEnter { barrier: ObjectId, round: u32 },
+    /// Leaves a barrier.
+    BarrierExit { barrier: ObjectId, round: u32 },
+    /// Semaphore up.
+    SemPost { semaphore: ObjectId },
+    /// Semaphore down.
+    SemWait { semaphore: ObjectId },
+    /// Starts a once-only initialization.
+    OnceBegin { once: ObjectId },
+    /// Ends a once-only initialization.
+    OnceEnd { once: ObjectId },
+    /// Finds a once-only initialization done.
+    OnceWait { once: ObjectId },
+    /// Memory fence.
+    Fence { order: MemoryOrder },
+    /// Starts an incarnation.
+    Alloc { incarnation: IncarnationId },
+    /// Later events of the thread may depend on what it has read.
+    Branch,
+    /// A value from outside.
+    Input { source: ObjectId, value: u64 },
+    /// A value to the outside.
+    Output { source: ObjectId },
+}

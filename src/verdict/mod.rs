@@ -1,0 +1,158 @@
+//! What the analysis says of each candidate, and why (`docs/SEMANTICS.md`, section 3).
+
+use crate::schedule::Schedule;
+use crate::trace::{CellId, CodePosition, EventId, ObjectId};
+
+/// All that an analysis found.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// One entry per pair of code positions, ordered by the positions' first conflict in the trace.
+    pub pairs: Vec<Pair>,
+}
+
+/// The verdict on one pair of code positions.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The two positions, in the order of `example`.
+    pub positions: (CodePosition, CodePosition),
+    /// A dynamic instance to show: the witnessed one, else the first one that was looked at. The
+    /// first of the two comes earlier in the trace.
+    pub example: (EventId, EventId),
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How the dynamic instances fell.
+    pub instances: Instances,
+}
+
+/// Dynamic instances of a pair of positions, by what became of them. Counted per cell: an
+/// instance that overlaps in two cells may count twice in `ordered`, `locked` and `total`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Instances {
+    /// All conflicting pairs of events at the two positions.
+    pub total: u64,
+    /// Refuted by must-happen-before.
+    pub ordered: u64,
+    /// Refuted by a common lock or by lock acquisition histories.
+    pub locked: u64,
+    /// Asked of the solver.
+    pub tried: u64,
+}
+
+/// The verdict on a candidate.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// A schedule shows it, and the checker accepted it.
+    Witnessed(Schedule),
+    /// No feasible prefix of this trace shows it.
+    Refuted(Refutation),
+    /// Not decided.
+    Unknown(Unknown),
+}
+
+/// Why a pair is refuted. Where instances fell for different reasons, the strongest argument that
+/// was needed: a core, else lock histories, else a common lock, else must-happen-before.
+#[derive(Clone, Debug)]
+pub enum Refutation {
+    /// One must happen before the other: the chain of events from the first to the second, each
+    /// before the next by program order, fork, join, or another must-happen-before step.
+    MustHappenBefore(Vec<EventId>),
+    /// Both hold the same lock: the lock and the two events that took it.
+    CommonLock {
+        /// The lock.
+        lock: ObjectId,
+        /// Where each thread took it; `None` if it held it from the start.
+        acquired: (Option<EventId>, Option<EventId>),
+    },
+    /// Lock acquisition histories: each thread holds a lock that the other took in the meantime.
+    LockHistory {
+        /// The lock that the first thread holds, and the event by which the second took it after
+        /// it had taken its own.
+        first: (ObjectId, EventId),
+        /// The lock that the second thread holds, and the event by which the first took it.
+        second: (ObjectId, EventId),
+    },
+    /// The solver found no schedule; these facts exclude every one together with program order.
+    Core(Vec<Fact>),
+}
+
+/// One fact of the trace that a refutation leans on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fact {
+    /// A read must see the value it saw in the trace, and only these can have left it.
+    Read {
+        /// The read.
+        read: EventId,
+        /// The cell.
+        cell: CellId,
+        /// The writes of that value that can come before it.
+        writers: Vec<EventId>,
+        /// Whether the initial value would do.
+        initial: bool,
+    },
+    /// Two critical sections on one lock cannot overlap.
+    Lock {
+        /// The lock.
+        lock: ObjectId,
+        /// Acquire and release of the first section; `None`: held from the start, or to the end.
+        first: (Option<EventId>, Option<EventId>),
+        /// Acquire and release of the second section.
+        second: (Option<EventId>, Option<EventId>),
+    },
+    /// A wait returns only after one of these notifies.
+    Wait {
+        /// The end of the wait.
+        end: EventId,
+        /// The notifies that can have woken it.
+        notifies: Vec<EventId>,
+    },
+    /// A notify wakes one waiter, so these waits cannot share it.
+    NotifyOnce {
+        /// The notify.
+        notify: EventId,
+        /// The waits' ends.
+        ends: Vec<EventId>,
+    },
+    /// A failed attempt needs another thread to hold the lock.
+    FailedAcquire {
+        /// The attempt.
+        attempt: EventId,
+        /// Where others took it.
+        holders: Vec<EventId>,
+    },
+    /// A semaphore's wait needs a post, or one of the initial permits.
+    Semaphore {
+        /// The wait.
+        wait: EventId,
+        /// The posts that can serve it.
+        posts: Vec<EventId>,
+    },
+    /// A read of memory that unrecorded code changes keeps its place among the recorded writes.
+    Pinned {
+        /// The read.
+        read: EventId,
+        /// The cell.
+        cell: CellId,
+    },
+}
+
+/// Why a pair was not decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// The solver's resource budget was spent on at least one instance.
+    Budget,
+    /// Instances are left that were not tried.
+    Instances,
+    /// Refuted up to the point where the trace was cut.
+    Cut(CutRefutation),
+}
+
+/// The kind of refutation that a cut trace gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutRefutation {
+    /// Must-happen-before.
+    MustHappenBefore,
+    /// A common lock or lock histories.
+    Locks,
+    /// A core.
+    Core,
+}
