@@ -1,0 +1,190 @@
+//! What exactly can be wrong with the bytes of a trace, or with an event that shall become some.
+//!
+//! The faults know nothing of files: [`ReadError`](crate::ReadError) adds the file, the block and
+//! the offset, [`WriteError`](crate::WriteError) the event. Both sides refuse the same things, so
+//! that no writer can make a file that its reader rejects.
+
+/// Why an event cannot stand in a trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventFault {
+    /// Its thread, or the thread that it creates or joins, has no row in the thread table.
+    #[error("thread {id} is not among the {rows} threads of the trace")]
+    UnknownThread {
+        /// The number that was given.
+        id: u64,
+        /// How many threads there are.
+        rows: usize,
+    },
+    /// Its object has no row in the object table.
+    #[error("object {id} is not among the {rows} objects of the trace")]
+    UnknownObject {
+        /// The number that was given.
+        id: u64,
+        /// How many objects there are.
+        rows: usize,
+    },
+    /// Its call stack has no row in the stack table.
+    #[error("stack {id} is not among the {rows} stacks of the trace")]
+    UnknownStack {
+        /// The number that was given.
+        id: u64,
+        /// How many stacks there are, not counting the empty one.
+        rows: usize,
+    },
+    /// An access of no byte or of more than 8.
+    #[error("an access covers {size} bytes, where 1 to 8 are possible")]
+    AccessSize {
+        /// The size given.
+        size: u8,
+    },
+    /// A value with bits outside the bytes of its access.
+    #[error("the value {value:#x} does not fit into the access's {size} bytes")]
+    ValueTooWide {
+        /// The value.
+        value: u64,
+        /// The size of the access.
+        size: u8,
+    },
+    /// A memory range that runs over the end of the address space.
+    #[error("the {size} bytes at {addr:#x} run over the end of the address space")]
+    AddressWraps {
+        /// First byte.
+        addr: u64,
+        /// Length in bytes.
+        size: u64,
+    },
+}
+
+/// Why the payload of a block is not a list of events.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodingFault {
+    /// The payload ends inside an event.
+    #[error("the payload ends inside an event")]
+    Truncated,
+    /// The payload has bytes after its last event.
+    #[error("{0} bytes follow the last event")]
+    TrailingBytes(usize),
+    /// A variable-length integer of more than 64 bits, or longer than it needs to be.
+    #[error("a variable-length integer is longer than it may be")]
+    BadVarint,
+    /// A control byte with a meaning that is not defined, or not defined for this kind of event.
+    #[error("control byte {0:#04x} has no meaning here")]
+    BadControl(u8),
+    /// A kind of event that this version does not have, or a parameter that the kind does not have.
+    #[error("event kind {kind} with parameter {parameter:#04x} does not exist")]
+    BadShape {
+        /// Number of the kind.
+        kind: u8,
+        /// Its parameter byte.
+        parameter: u8,
+    },
+    /// An event refers to an earlier site of the block that does not exist.
+    #[error("the event refers to an earlier event that is not there")]
+    NoSuchSite,
+    /// An event of a thread, before the block said which.
+    #[error("the block does not say which thread runs")]
+    NoThread,
+    /// An event that decodes, and cannot stand in a trace.
+    #[error(transparent)]
+    Event(#[from] EventFault),
+}
+
+/// Why a table block cannot be added to the tables before it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TablesFault {
+    /// The payload is not a serialized `TablesDelta`.
+    #[error("not a list of table rows: {0}")]
+    NotADelta(String),
+    /// A thread row that neither replaces a known one nor is the next one.
+    #[error("row {id} of the thread table comes when only {rows} are known")]
+    ThreadGap {
+        /// The row's number.
+        id: u32,
+        /// How many rows were known.
+        rows: usize,
+    },
+    /// A thread that was created before its parent.
+    #[error("thread {id} names thread {parent} as its parent, which does not come before it")]
+    ThreadParent {
+        /// The thread.
+        id: u32,
+        /// Its parent.
+        parent: u32,
+    },
+    /// A stack whose parent is not an earlier stack.
+    #[error("stack {id} stands on stack {parent}, which does not come before it")]
+    StackParent {
+        /// The stack.
+        id: u64,
+        /// The stack below.
+        parent: u32,
+    },
+    /// More rows than there are numbers for them.
+    #[error("more than 2^32 rows in one table")]
+    TooManyRows,
+}
+
+/// What is wrong with one block of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlockFault {
+    /// The bytes where a block should begin are not a block's frame.
+    #[error("there is no block where one should begin")]
+    NoFrame,
+    /// The frame does not match its checksum.
+    #[error("its frame does not match its checksum")]
+    FrameChecksum,
+    /// The frame is not the one that the footer's index has.
+    #[error("its frame is not the one in the file's index")]
+    NotAsIndexed,
+    /// The block is longer than what is left of the file.
+    #[error("it needs {needed} bytes, and the file has {left} more")]
+    Torn {
+        /// Length of the block in bytes, frame included (of a frame, if not even that is there).
+        needed: u64,
+        /// Bytes left.
+        left: u64,
+    },
+    /// The payload does not match its checksum.
+    #[error("its payload does not match its checksum")]
+    PayloadChecksum,
+    /// A kind of block that this version does not have.
+    #[error("block kind {0} does not exist")]
+    UnknownKind(u16),
+    /// A compression that this version does not have.
+    #[error("compression {0} does not exist")]
+    UnknownCompression(u16),
+    /// A length or count in the frame that is out of bounds.
+    #[error("its frame gives {what} as {value}, which is out of bounds")]
+    OutOfBounds {
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        value: u64,
+    },
+    /// The block's first event is not the one after the last event of the block before.
+    #[error("it begins with event {found}, where event {expected} comes next")]
+    NotInOrder {
+        /// The event that comes next.
+        expected: u64,
+        /// The event in the frame.
+        found: u64,
+    },
+    /// The payload cannot be decompressed to the length in the frame.
+    #[error("its payload cannot be decompressed: {0}")]
+    Compression(String),
+    /// A bad event.
+    #[error("event {event}: {fault}")]
+    Encoding {
+        /// Number of the event in the trace.
+        event: u64,
+        /// What is wrong with it.
+        fault: EncodingFault,
+    },
+    /// Bad table rows.
+    #[error(transparent)]
+    Tables(#[from] TablesFault),
+}
