@@ -3,6 +3,11 @@
 //! Data flows one way: recorder → trace file → [`trace`] → candidates → prune → encode → solve →
 //! [`schedule`] → check → report and replay. No part imports a later one.
 
+pub mod analyze;
+pub mod candidates;
+pub mod encode;
+pub mod prune;
 pub mod schedule;
+pub mod solve;
 pub mod trace;
 pub mod verdict;

@@ -4,6 +4,8 @@
 //! events", and for every notify that finds somebody waiting, whom it wakes. That is all a
 //! checker or a replayer needs: the events themselves follow from program order.
 
+mod shorten;
+
 use crate::trace::{EventId, ThreadId, Trace, TraceId};
 
 /// A stretch of a schedule in which one thread runs.

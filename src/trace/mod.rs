@@ -15,11 +15,13 @@ mod cells;
 mod load;
 mod op;
 mod sections;
+mod wakes;
 
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use load::LoadError;
 pub use op::{Access, AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
+pub use wakes::Wakes;
 pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
 
 /// An event: its number in the trace, counted from 0.

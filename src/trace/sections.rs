@@ -49,6 +49,7 @@ pub struct Sections {
     all: Vec<Section>,
     by_lock: Vec<Vec<SectionId>>,
     opened_by: HashMap<EventId, SectionId>,
+    closed_by: HashMap<EventId, SectionId>,
     foreign: Vec<bool>,
 }
 
@@ -127,6 +128,7 @@ impl Sections {
     ) {
         if let Some((section, _)) = held.remove(&(lock, thread)) {
             self.all[section.index()].release = Some(event);
+            self.closed_by.insert(event, section);
         }
     }
 
@@ -198,6 +200,12 @@ impl Sections {
     #[must_use]
     pub fn opened_by(&self, event: EventId) -> Option<SectionId> {
         self.opened_by.get(&event).copied()
+    }
+
+    /// The section that an event ends: `None` if it only gives back one level of a recursive lock.
+    #[must_use]
+    pub fn closed_by(&self, event: EventId) -> Option<SectionId> {
+        self.closed_by.get(&event).copied()
     }
 
     /// Whether some release of the lock came from a thread that did not hold it.

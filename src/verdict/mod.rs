@@ -8,6 +8,17 @@ use crate::trace::{CellId, CodePosition, EventId, ObjectId};
 pub struct Analysis {
     /// One entry per pair of code positions, ordered by the positions' first conflict in the trace.
     pub pairs: Vec<Pair>,
+    /// Schedules that the checker rejected: bugs of this program, never races.
+    pub rejected: Vec<Rejected>,
+}
+
+/// A schedule that the analysis believed in and the checker did not.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// What the checker said.
+    pub reason: String,
 }
 
 /// The verdict on one pair of code positions.
@@ -142,6 +153,8 @@ pub enum Unknown {
     Budget,
     /// Instances are left that were not tried.
     Instances,
+    /// The checker rejected the schedule found: a bug of this program.
+    Rejected,
     /// Refuted up to the point where the trace was cut.
     Cut(CutRefutation),
 }

@@ -1,0 +1,287 @@
+//! The formula ψ = α ∧ β ∧ γ ∧ ρ, in its prefix form, written down piece by piece.
+//!
+//! Said, Wang, Yang, Sakallah (NFM 2011, sections 3 and 4) give every event an integer variable,
+//! its place in a linearization, and constrain these by program order (α), write-read consistency
+//! (β), synchronization consistency (γ) and the race (ρ). Ours differs in two ways.
+//!
+//! *Prefix form.* Not the whole trace has to be linearized, only a prefix that ends at the race.
+//! A variable R, the [race point](Node::RACE), marks that end: the events with O < R are the
+//! prefix. A constraint of event e carries the guard R < e, "e is not in the prefix", and is void
+//! behind the race point. Sound and complete for feasible prefixes (`docs/SEMANTICS.md`, section 2),
+//! because what lies behind R can always be arranged as in π.
+//!
+//! *Lazy.* Nothing but order is there at first. The solver's schedule is replayed, and only the
+//! constraints it violates are written down, for this and all later queries. Each clause is a
+//! consequence of ψ, so "unsatisfiable" means that ψ is; "satisfiable" counts once the replay finds
+//! nothing violated. α ∧ β ∧ γ is thus shared by all candidates and only grows; ρ is a handful of
+//! assumptions per query.
+//!
+//! Must be exact: a missing clause gives schedules that the checker rejects, a wrong one refutes
+//! races that exist. The checker guards against the first, the oracle in the tests against both.
+
+mod program_order;
+mod race;
+mod read_consistency;
+mod sync_consistency;
+
+pub use read_consistency::ReadOptions;
+pub use sync_consistency::{Matching, Source};
+
+use crate::prune::MustHappenBefore;
+use crate::trace::{CellId, EventId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
+use crate::verdict::Fact;
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
+
+/// An order variable: that of an event, or the race point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(u32);
+
+impl Node {
+    /// The race point R. It has the lowest rank, so that by default an event is not in the prefix.
+    pub const RACE: Node = Node(0);
+
+    /// The order variable of an event. Events rank in the order of π.
+    #[must_use]
+    pub fn of(event: EventId) -> Node {
+        Node(event.0 + 1)
+    }
+
+    /// The event; `None` for the race point.
+    #[must_use]
+    pub fn event(self) -> Option<EventId> {
+        self.0.checked_sub(1).map(EventId)
+    }
+
+    /// The place in the order that is tried first.
+    #[must_use]
+    pub fn rank(self) -> u32 {
+        self.0
+    }
+}
+
+/// A Boolean variable that says which of several explanations holds (reads-from, who woke whom).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Choice(pub u32);
+
+/// A literal. Order literals of distinct nodes are total: "not a before b" is "b before a".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Literal {
+    /// The first comes before the second.
+    Before(Node, Node),
+    /// The explanation is the one.
+    Chosen(Choice),
+    /// It is not.
+    NotChosen(Choice),
+}
+
+/// The number of a fact that clauses come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactId(pub u32);
+
+/// A disjunction of literals.
+#[derive(Clone, Debug)]
+pub struct Clause {
+    /// The literals; none means false.
+    pub literals: Vec<Literal>,
+    /// The fact it belongs to; `None` for must-happen-before order.
+    pub fact: Option<FactId>,
+}
+
+/// Where the events of each kind are: what the constraints range over.
+struct Index {
+    /// Per cell, its writes in the order of π, with the value left (`None`: a free).
+    writers: Vec<Vec<(EventId, Option<u64>)>>,
+    /// Per condition, its notifies, and whether each wakes all.
+    notifies: HashMap<u32, Vec<(EventId, bool)>>,
+    /// Per semaphore, its posts.
+    posts: HashMap<u32, Vec<EventId>>,
+    /// Beginning of each wait, by its end.
+    wait_begin: HashMap<EventId, EventId>,
+}
+
+impl Index {
+    fn of(trace: &Trace) -> Index {
+        let mut index = Index {
+            writers: vec![Vec::new(); trace.cells().len()],
+            notifies: HashMap::new(),
+            posts: HashMap::new(),
+            wait_begin: HashMap::new(),
+        };
+        let mut begun: HashMap<ThreadId, EventId> = HashMap::new();
+        for event in trace.events() {
+            match trace.op(event) {
+                Op::Access(_) => {
+                    let access = trace.access(event).expect("an access");
+                    if access.kind.writes() {
+                        let valued = access.kind != crate::trace::AccessKind::Free;
+                        for used in trace.uses(access) {
+                            index.writers[used.cell.index()].push((event, valued.then_some(used.written)));
+                        }
+                    }
+                }
+                Op::Notify { condition } => index.notifies.entry(condition.0).or_default().push((event, false)),
+                Op::NotifyAll { condition } => index.notifies.entry(condition.0).or_default().push((event, true)),
+                Op::SemPost { semaphore } => index.posts.entry(semaphore.0).or_default().push(event),
+                Op::WaitBegin { .. } => {
+                    begun.insert(trace.thread(event), event);
+                }
+                Op::WaitEnd { outcome, .. } => {
+                    let begin = begun.remove(&trace.thread(event));
+                    if let (Some(begin), WaitOutcome::Notified) = (begin, outcome) {
+                        index.wait_begin.insert(event, begin);
+                    }
+                }
+                _ => {}
+            }
+        }
+        index
+    }
+}
+
+/// ψ of one trace, as far as it has been written down.
+pub struct Encoder<'t> {
+    trace: &'t Trace,
+    order: &'t MustHappenBefore,
+    sections: &'t Sections,
+    index: Index,
+    clauses: Vec<Clause>,
+    facts: Vec<Fact>,
+    /// Per choice, whether π made it.
+    choices: Vec<bool>,
+    /// Places of the events that have an order variable, per thread.
+    used: Vec<BTreeSet<u32>>,
+    reads: HashMap<(EventId, CellId), ReadOptions>,
+    lock_pairs: HashMap<(SectionId, SectionId), FactId>,
+    matchings: HashMap<EventId, Matching>,
+    /// What each notify (by event) or permit (post by event, or initial permit by number) may serve.
+    served: HashMap<sync_consistency::Source, Vec<(EventId, Choice)>>,
+}
+
+impl<'t> Encoder<'t> {
+    /// The empty formula of a trace.
+    #[must_use]
+    pub fn new(trace: &'t Trace, order: &'t MustHappenBefore, sections: &'t Sections) -> Encoder<'t> {
+        Encoder {
+            trace,
+            order,
+            sections,
+            index: Index::of(trace),
+            clauses: Vec::new(),
+            facts: Vec::new(),
+            choices: Vec::new(),
+            used: vec![BTreeSet::new(); trace.threads()],
+            reads: HashMap::new(),
+            lock_pairs: HashMap::new(),
+            matchings: HashMap::new(),
+            served: HashMap::new(),
+        }
+    }
+
+    /// The trace that the formula is about.
+    #[must_use]
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
+    /// Its must-happen-before relation.
+    #[must_use]
+    pub fn order(&self) -> &'t MustHappenBefore {
+        self.order
+    }
+
+    /// Its critical sections.
+    #[must_use]
+    pub fn sections(&self) -> &'t Sections {
+        self.sections
+    }
+
+    /// All clauses so far; the list only grows.
+    #[must_use]
+    pub fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
+    /// The fact behind a clause.
+    #[must_use]
+    pub fn fact(&self, fact: FactId) -> &Fact {
+        &self.facts[fact.0 as usize]
+    }
+
+    /// Number of facts so far.
+    #[must_use]
+    pub fn facts(&self) -> usize {
+        self.facts.len()
+    }
+
+    /// Number of choices so far.
+    #[must_use]
+    pub fn choices(&self) -> usize {
+        self.choices.len()
+    }
+
+    /// Whether π made a choice.
+    #[must_use]
+    pub fn is_default(&self, choice: Choice) -> bool {
+        self.choices[choice.0 as usize]
+    }
+
+    /// Whether an event has an order variable.
+    #[must_use]
+    pub fn is_used(&self, event: EventId) -> bool {
+        self.used[self.trace.thread(event).index()].contains(&self.trace.place(event))
+    }
+
+    /// The events that have an order variable, thread by thread.
+    pub fn used(&self) -> impl Iterator<Item = EventId> + '_ {
+        self.used.iter().enumerate().flat_map(|(thread, places)| {
+            let order = self.trace.program_order(ThreadId(thread as u32));
+            places.iter().map(|&place| order[place as usize])
+        })
+    }
+
+    fn new_fact(&mut self, fact: Fact) -> FactId {
+        self.facts.push(fact);
+        FactId(self.facts.len() as u32 - 1)
+    }
+
+    fn new_choice(&mut self, made_in_trace: bool) -> Choice {
+        self.choices.push(made_in_trace);
+        Choice(self.choices.len() as u32 - 1)
+    }
+
+    /// Writes down a clause, unless must-happen-before makes it true; literals that it makes false
+    /// are left out (the optimizations of Said et al. 2011, section 4.2).
+    fn clause(&mut self, fact: FactId, literals: &[Literal]) {
+        let mut kept = Vec::with_capacity(literals.len());
+        for &literal in literals {
+            if let Literal::Before(a, b) = literal
+                && let (Some(a), Some(b)) = (a.event(), b.event())
+            {
+                if self.order.before(a, b) {
+                    return;
+                }
+                if a == b || self.order.before(b, a) {
+                    continue;
+                }
+                self.use_event(a);
+                self.use_event(b);
+            }
+            if let Literal::Before(Node::RACE, event) = literal {
+                self.use_event(event.event().expect("the race point does not precede itself"));
+            }
+            kept.push(literal);
+        }
+        self.clauses.push(Clause { literals: kept, fact: Some(fact) });
+    }
+}
+
+/// "a comes before b".
+fn before(a: EventId, b: EventId) -> Literal {
+    Literal::Before(Node::of(a), Node::of(b))
+}
+
+/// "e is not in the prefix": the guard of e's constraints.
+fn behind(event: EventId) -> Literal {
+    Literal::Before(Node::RACE, Node::of(event))
+}

@@ -1,0 +1,28 @@
+//! ρ: both accesses are next in their threads.
+//!
+//! Everything that must happen before either access is in the prefix, the accesses themselves are
+//! not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
+//! nothing else is asked; in particular the accesses need not see the values they saw in π.
+
+use super::{Encoder, Literal, Node};
+use crate::trace::{EventId, ThreadId};
+
+impl Encoder<'_> {
+    /// The assumptions under which ψ is the question whether `a` and `b` race.
+    pub fn race(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
+        let mut literals = Vec::new();
+        for event in [a, b] {
+            self.use_event(event);
+            literals.push(Literal::Before(Node::RACE, Node::of(event)));
+        }
+        for thread in (0..self.trace.threads() as u32).map(ThreadId) {
+            let needed = self.order.count(a, thread).max(self.order.count(b, thread));
+            if let Some(last) = needed.checked_sub(1) {
+                let last = self.trace.program_order(thread)[last as usize];
+                self.use_event(last);
+                literals.push(Literal::Before(Node::of(last), Node::RACE));
+            }
+        }
+        literals
+    }
+}

@@ -1,0 +1,136 @@
+//! β: each read in the prefix sees the value it saw in π.
+//!
+//! A read r of value v from a cell in the prefix takes it from one write w of v (or the initial
+//! value): w comes before r, and every other write w' of the cell comes before w or after r (Said
+//! et al. 2011, equation 2). One Boolean per read and write says which w it is.
+//!
+//! Writes that cannot be it are left out: those that must come after r, and those that another
+//! write must come between. A read-modify-write is a read and a write at one point; it does not
+//! interfere with itself.
+//!
+//! Reads of external cells are pinned: they keep the writes before and after them that they had in π.
+
+use super::{Choice, Encoder, FactId, Literal, before, behind};
+use crate::trace::{CellId, EventId, ThreadId};
+use crate::verdict::Fact;
+use hashbrown::HashSet;
+use std::collections::BTreeMap;
+
+/// How a read's value may be explained.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    fact: FactId,
+    /// Each possible writer (`None`: the initial value) and the choice that says it is the one.
+    pub options: Vec<(Option<EventId>, Choice)>,
+    /// Pairs (chosen writer, other writer) whose clause is written down.
+    kept_apart: HashSet<(Option<EventId>, EventId)>,
+}
+
+impl Encoder<'_> {
+    /// The options of a read whose choice is written down already.
+    #[must_use]
+    pub fn read_options(&self, read: EventId, cell: CellId) -> Option<&ReadOptions> {
+        self.reads.get(&(read, cell))
+    }
+
+    /// Writes down that `read` must see `value` in `cell`: which writes it can take it from, and
+    /// that the chosen one comes before. Nothing yet keeps others from coming between.
+    pub fn constrain_read(&mut self, read: EventId, cell: CellId, value: u64) {
+        if self.reads.contains_key(&(read, cell)) {
+            return;
+        }
+        if self.trace.cell(cell).external {
+            self.pin(read, cell);
+            return;
+        }
+        let writers = self.possible_writers(read, cell, value);
+        let initial = self.initial_is_possible(read, cell, value);
+        let fact = self.new_fact(Fact::Read { read, cell, writers: writers.clone(), initial });
+        let in_trace = self.last_writer_in_trace(read, cell);
+        let mut options = Vec::with_capacity(writers.len() + usize::from(initial));
+        if initial {
+            options.push((None, self.new_choice(in_trace.is_none())));
+        }
+        for writer in writers {
+            options.push((Some(writer), self.new_choice(in_trace == Some(writer))));
+        }
+        let mut some = vec![behind(read)];
+        some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
+        self.clause(fact, &some);
+        for &(writer, choice) in &options {
+            if let Some(writer) = writer {
+                self.clause(fact, &[Literal::NotChosen(choice), before(writer, read)]);
+            }
+        }
+        self.reads.insert((read, cell), ReadOptions { fact, options, kept_apart: HashSet::new() });
+    }
+
+    /// Writes down that `other` does not come between the chosen `writer` and `read`. Returns
+    /// whether that is new.
+    pub fn keep_apart(&mut self, read: EventId, cell: CellId, writer: Option<EventId>, other: EventId) -> bool {
+        let Some(known) = self.reads.get_mut(&(read, cell)) else { return false };
+        if Some(other) == writer || other == read || !known.kept_apart.insert((writer, other)) {
+            return false;
+        }
+        let Some(&(_, choice)) = known.options.iter().find(|&&(option, _)| option == writer) else { return false };
+        let fact = known.fact;
+        let mut literals = vec![Literal::NotChosen(choice), before(read, other)];
+        literals.extend(writer.map(|writer| before(other, writer)));
+        self.clause(fact, &literals);
+        true
+    }
+
+    /// All writes of a cell, in the order of π.
+    pub fn writers(&self, cell: CellId) -> impl Iterator<Item = EventId> + '_ {
+        self.index.writers[cell.index()].iter().map(|&(write, _)| write)
+    }
+
+    fn last_writer_in_trace(&self, read: EventId, cell: CellId) -> Option<EventId> {
+        let writers = &self.index.writers[cell.index()];
+        let until = writers.partition_point(|&(write, _)| write < read);
+        until.checked_sub(1).map(|at| writers[at].0)
+    }
+
+    /// The last write of each thread that must come before the read.
+    fn writers_before(&self, read: EventId, cell: CellId) -> BTreeMap<ThreadId, EventId> {
+        let must = self.index.writers[cell.index()].iter().filter(|&&(write, _)| self.order.before(write, read));
+        must.map(|&(write, _)| (self.trace.thread(write), write)).collect()
+    }
+
+    fn possible_writers(&self, read: EventId, cell: CellId, value: u64) -> Vec<EventId> {
+        let before = self.writers_before(read, cell);
+        let overshadowed = |write: EventId| before.values().any(|&last| self.order.before(write, last));
+        self.index.writers[cell.index()]
+            .iter()
+            .filter(|&&(_, written)| written == Some(value))
+            .map(|&(write, _)| write)
+            .filter(|&write| write != read && !self.order.before(read, write) && !overshadowed(write))
+            .collect()
+    }
+
+    fn initial_is_possible(&self, read: EventId, cell: CellId, value: u64) -> bool {
+        self.trace.cell(cell).initial == Some(value) && self.writers_before(read, cell).is_empty()
+    }
+
+    fn pin(&mut self, read: EventId, cell: CellId) {
+        let fact = self.new_fact(Fact::Pinned { read, cell });
+        let mut last_before: BTreeMap<ThreadId, EventId> = BTreeMap::new();
+        let mut first_after: BTreeMap<ThreadId, EventId> = BTreeMap::new();
+        for &(write, _) in &self.index.writers[cell.index()] {
+            let thread = self.trace.thread(write);
+            if write < read {
+                last_before.insert(thread, write);
+            } else if write > read {
+                first_after.entry(thread).or_insert(write);
+            }
+        }
+        for write in last_before.into_values() {
+            self.clause(fact, &[behind(read), before(write, read)]);
+        }
+        for write in first_after.into_values() {
+            self.clause(fact, &[behind(read), before(read, write)]);
+        }
+        let options = ReadOptions { fact, options: Vec::new(), kept_apart: HashSet::new() };
+        self.reads.insert((read, cell), options);
+    }
+}

@@ -1,0 +1,200 @@
+//! γ: locks, waits and semaphores in the prefix obey their semantics.
+//!
+//! *Locks.* Two critical sections that exclude each other do not overlap: the release of one
+//! comes before the acquire of the other. Said et al. (2011, equation 4) encode the lock's owner
+//! as a variable with write-read consistency; pairs of sections say the same with fewer literals.
+//! If the release before the other's acquire is in the order, it is in the prefix too. A section
+//! that is never closed lets nobody in after it.
+//!
+//! *Waits* that were notified are matched to a notify on the condition between their beginning
+//! and end; a `notify` serves one wait at most. That a notify which finds somebody waiting must
+//! wake somebody needs no clause: it can wake a waiter that does not return within the prefix, or
+//! else the one whose end comes first, whose own notify is then free for another. Timeouts need
+//! no notify and take part in no matching.
+//!
+//! *Failed acquires* need another thread's section around them. *Semaphores*: each wait is matched
+//! to a post before it or to one of the initial permits, none used twice; a count that never
+//! falls below zero is exactly such a matching.
+
+use super::{Choice, Encoder, FactId, Literal, before, behind};
+use crate::trace::{EventId, ObjectId, Op, SectionId};
+use crate::verdict::Fact;
+
+/// What can serve a wait, or hold the lock at a failed acquire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// A notify or a post.
+    Event(EventId),
+    /// An initial permit of a semaphore.
+    Permit(ObjectId, u32),
+    /// A critical section of another thread.
+    Section(SectionId),
+}
+
+/// How a wait, a semaphore's wait or a failed acquire may be explained.
+#[derive(Clone, Debug)]
+pub struct Matching {
+    /// Each possible source and the choice that says it is the one.
+    pub options: Vec<(Source, Choice)>,
+}
+
+impl Encoder<'_> {
+    /// The matching of an event whose constraint is written down already.
+    #[must_use]
+    pub fn matching(&self, event: EventId) -> Option<&Matching> {
+        self.matchings.get(&event)
+    }
+
+    /// Writes down that two sections on one lock do not overlap. Returns whether that is new.
+    pub fn constrain_sections(&mut self, a: SectionId, b: SectionId) -> bool {
+        let key = (a.min(b), a.max(b));
+        let (first, second) = (*self.sections.get(key.0), *self.sections.get(key.1));
+        if !first.excludes(&second) || self.lock_pairs.contains_key(&key) {
+            return false;
+        }
+        let fact = self.new_fact(Fact::Lock {
+            lock: first.lock,
+            first: (first.acquire, first.release),
+            second: (second.acquire, second.release),
+        });
+        self.lock_pairs.insert(key, fact);
+        let mut literals = Vec::with_capacity(4);
+        literals.extend(first.acquire.map(behind));
+        literals.extend(second.acquire.map(behind));
+        for (earlier, later) in [(first, second), (second, first)] {
+            if let (Some(release), Some(acquire)) = (earlier.release, later.acquire) {
+                literals.push(before(release, acquire));
+            }
+        }
+        self.clause(fact, &literals);
+        true
+    }
+
+    /// The pairs of sections that are kept apart already, in order.
+    #[must_use]
+    pub fn section_pairs(&self) -> Vec<(SectionId, SectionId)> {
+        let mut pairs: Vec<_> = self.lock_pairs.keys().copied().collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// Writes down what a notified wait, a semaphore's wait or a failed acquire needs. Returns
+    /// whether that is new. Other events need nothing here.
+    pub fn constrain_matching(&mut self, event: EventId) -> bool {
+        if self.matchings.contains_key(&event) {
+            return false;
+        }
+        match self.trace.op(event) {
+            Op::WaitEnd { condition, .. } => self.wait(event, condition),
+            Op::SemWait { semaphore } => self.semaphore(event, semaphore),
+            Op::AcquireFailed { lock, shared } => self.failed_acquire(event, lock, shared),
+            _ => return false,
+        }
+        true
+    }
+
+    fn wait(&mut self, end: EventId, condition: ObjectId) {
+        let begin = self.index.wait_begin.get(&end).copied();
+        let possible: Vec<(EventId, bool)> = self.index.notifies.get(&condition.0).map_or_else(Vec::new, |all| {
+            let fits = |notify: EventId| {
+                self.trace.thread(notify) != self.trace.thread(end)
+                    && !self.order.before(end, notify)
+                    && begin.is_none_or(|begin| !self.order.before(notify, begin))
+            };
+            all.iter().copied().filter(|&(notify, _)| fits(notify)).collect()
+        });
+        let notifies: Vec<EventId> = possible.iter().map(|&(notify, _)| notify).collect();
+        let fact = self.new_fact(Fact::Wait { end, notifies });
+        // In π, some notify between beginning and end did it; which one is not recorded.
+        let likely = possible.iter().rev().map(|&(notify, _)| notify).find(|&notify| notify < end);
+        let mut options = Vec::with_capacity(possible.len());
+        for (notify, wakes_all) in possible {
+            let choice = self.new_choice(likely == Some(notify));
+            options.push((Source::Event(notify), choice));
+            if let Some(begin) = begin {
+                self.clause(fact, &[Literal::NotChosen(choice), before(begin, notify)]);
+            }
+            self.clause(fact, &[Literal::NotChosen(choice), before(notify, end)]);
+            if !wakes_all {
+                for (other, taken) in self.served_before(Source::Event(notify), end, choice) {
+                    let once = self.new_fact(Fact::NotifyOnce { notify, ends: vec![other, end] });
+                    self.clause(once, &[Literal::NotChosen(choice), Literal::NotChosen(taken)]);
+                }
+            }
+        }
+        self.one_of(fact, end, options);
+    }
+
+    fn semaphore(&mut self, wait: EventId, semaphore: ObjectId) {
+        let initial = self.trace.tables().object(semaphore).map_or(0, |object| object.initial);
+        let posts: Vec<EventId> = self.index.posts.get(&semaphore.0).map_or_else(Vec::new, |posts| {
+            posts.iter().copied().filter(|&post| !self.order.before(wait, post)).collect()
+        });
+        let fact = self.new_fact(Fact::Semaphore { wait, posts: posts.clone() });
+        let mut options = Vec::with_capacity(posts.len() + initial as usize);
+        for permit in (0..initial).map(|number| Source::Permit(semaphore, number)) {
+            let choice = self.new_choice(false);
+            options.push((permit, choice));
+            self.permit_once(fact, permit, wait, choice);
+        }
+        for post in posts {
+            let choice = self.new_choice(false);
+            options.push((Source::Event(post), choice));
+            self.clause(fact, &[Literal::NotChosen(choice), before(post, wait)]);
+            self.permit_once(fact, Source::Event(post), wait, choice);
+        }
+        self.one_of(fact, wait, options);
+    }
+
+    fn failed_acquire(&mut self, attempt: EventId, lock: ObjectId, shared: bool) {
+        let thread = self.trace.thread(attempt);
+        let possible = self.sections.on(lock).iter().copied().filter(|&id| {
+            let section = self.sections.get(id);
+            section.thread != thread
+                && !(shared && section.shared)
+                && section.acquire.is_none_or(|acquire| !self.order.before(attempt, acquire))
+                && section.release.is_none_or(|release| !self.order.before(release, attempt))
+        });
+        let possible: Vec<SectionId> = possible.collect();
+        let holders = possible.iter().filter_map(|&id| self.sections.get(id).acquire).collect();
+        let fact = self.new_fact(Fact::FailedAcquire { attempt, holders });
+        let mut options = Vec::with_capacity(possible.len());
+        for id in possible {
+            let section = *self.sections.get(id);
+            let around = section.acquire.is_none_or(|acquire| acquire < attempt)
+                && section.release.is_none_or(|release| attempt < release);
+            let choice = self.new_choice(around);
+            options.push((Source::Section(id), choice));
+            if let Some(acquire) = section.acquire {
+                self.clause(fact, &[Literal::NotChosen(choice), before(acquire, attempt)]);
+            }
+            if let Some(release) = section.release {
+                self.clause(fact, &[Literal::NotChosen(choice), before(attempt, release)]);
+            }
+        }
+        self.one_of(fact, attempt, options);
+    }
+
+    /// An event in the prefix has one of its explanations.
+    fn one_of(&mut self, fact: FactId, event: EventId, options: Vec<(Source, Choice)>) {
+        let mut some = vec![behind(event)];
+        some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
+        self.clause(fact, &some);
+        self.matchings.insert(event, Matching { options });
+    }
+
+    /// A permit is taken once.
+    fn permit_once(&mut self, fact: FactId, permit: Source, wait: EventId, choice: Choice) {
+        for (_, taken) in self.served_before(permit, wait, choice) {
+            self.clause(fact, &[Literal::NotChosen(choice), Literal::NotChosen(taken)]);
+        }
+    }
+
+    /// What `source` may serve besides `event`, which is added to the list.
+    fn served_before(&mut self, source: Source, event: EventId, choice: Choice) -> Vec<(EventId, Choice)> {
+        let list = self.served.entry(source).or_default();
+        let others = list.clone();
+        list.push((event, choice));
+        others
+    }
+}

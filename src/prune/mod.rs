@@ -1,0 +1,14 @@
+//! Cheap arguments that a pair of accesses cannot race.
+//!
+//! Pruners may only drop pairs that have no witness; they may keep pairs that have none either.
+//! Must-happen-before and lock acquisition histories are the two analyses of Said, Wang, Yang,
+//! Sakallah (NFM 2011, section 5); the plain lockset is their special case and told apart because
+//! people know it by that name.
+
+mod lock_history;
+mod lockset;
+mod must_happen_before;
+
+pub use lock_history::{HistoryClash, history_clash};
+pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
+pub use must_happen_before::MustHappenBefore;

@@ -1,0 +1,334 @@
+//! Must-happen-before: which events precede which in *every* feasible prefix.
+//!
+//! a must happen before b if each feasible prefix that holds b, or in which b is next and enabled,
+//! holds a. The relation is the transitive closure of program order and of
+//!
+//! - fork → begin, end → join (Said et al. 2011, section 2.2);
+//! - all enters of a barrier round → each exit of it; once end → once wait;
+//! - alloc → every access of the incarnation and its free;
+//! - inputs and outputs of one source, in the order of π;
+//! - where only one notify can have woken a wait: wait begin → notify → wait end;
+//! - a pinned read keeps the writers that it had before it, so these precede all that follows it
+//!   (but not the read itself while it is only *next*: a pending read need not see its value).
+//!
+//! It is represented by vector clocks that say, per event and thread, how many events of that
+//! thread must come before. Clocks change only where an edge comes in from another thread, so one
+//! row serves the whole stretch up to the next such event.
+//!
+//! Errs on the side of ordering too little: reads that only one write can explain, for example,
+//! are left to the solver.
+
+use crate::trace::{EventId, Op, ThreadId, Trace, WaitOutcome};
+use hashbrown::HashMap;
+
+/// The must-happen-before relation of a trace.
+#[derive(Clone, Debug)]
+pub struct MustHappenBefore {
+    threads: usize,
+    /// Per event, the number of its row in `rows`.
+    row_of: Vec<u32>,
+    /// Clocks, `threads` entries a row: how many events of each thread come before. The entry of
+    /// the event's own thread is not kept up.
+    rows: Vec<u32>,
+    thread: Vec<ThreadId>,
+    place: Vec<u32>,
+    /// Edges from other threads, by the event they lead to.
+    incoming: HashMap<EventId, Vec<EventId>>,
+}
+
+impl MustHappenBefore {
+    /// Computes the relation.
+    #[must_use]
+    pub fn of(trace: &Trace) -> MustHappenBefore {
+        let mut forced = HashMap::new();
+        loop {
+            let relation = MustHappenBefore::with_forced(trace, &forced);
+            let more = forced_wakes(trace, &relation);
+            // Each round can only add edges, and each edge can only rule out more notifies.
+            if more.len() == forced.len() {
+                return relation;
+            }
+            forced = more;
+        }
+    }
+
+    fn with_forced(trace: &Trace, forced: &HashMap<EventId, (EventId, EventId)>) -> MustHappenBefore {
+        let mut walk = Walk::new(trace);
+        for (&end, &(begin, notify)) in forced {
+            walk.incoming.entry(end).or_default().push(notify);
+            if trace.thread(begin) != trace.thread(notify) {
+                walk.incoming.entry(notify).or_default().push(begin);
+            }
+        }
+        for edges in walk.incoming.values_mut() {
+            edges.sort_unstable();
+        }
+        for event in trace.events() {
+            walk.step(event);
+        }
+        walk.finish()
+    }
+
+    /// Whether `a` must happen before `b`. False for an event and itself.
+    #[must_use]
+    pub fn before(&self, a: EventId, b: EventId) -> bool {
+        let thread = self.thread[a.index()];
+        if thread == self.thread[b.index()] { a < b } else { self.count(b, thread) > self.place[a.index()] }
+    }
+
+    /// Whether neither must happen before the other.
+    #[must_use]
+    pub fn concurrent(&self, a: EventId, b: EventId) -> bool {
+        a != b && !self.before(a, b) && !self.before(b, a)
+    }
+
+    /// How many events of `thread` must happen before `event`. In the event's own thread: its place.
+    #[must_use]
+    pub fn count(&self, event: EventId, thread: ThreadId) -> u32 {
+        if self.thread[event.index()] == thread {
+            return self.place[event.index()];
+        }
+        self.rows[self.row_of[event.index()] as usize * self.threads + thread.index()]
+    }
+
+    /// The must-happen-before edges that come into `event` from other threads.
+    #[must_use]
+    pub fn incoming(&self, event: EventId) -> &[EventId] {
+        self.incoming.get(&event).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first event of `thread` that `event` must happen before, as a place in the thread;
+    /// the thread's length if there is none.
+    #[must_use]
+    pub fn first_after(&self, trace: &Trace, event: EventId, thread: ThreadId) -> u32 {
+        let order = trace.program_order(thread);
+        if trace.thread(event) == thread {
+            return trace.place(event) + 1;
+        }
+        order.partition_point(|&later| !self.before(event, later)) as u32
+    }
+
+    /// A chain of events from `a` to `b` in which each must happen before the next by program
+    /// order or by one edge between threads. Empty if `a` need not happen before `b`.
+    #[must_use]
+    pub fn chain(&self, trace: &Trace, a: EventId, b: EventId) -> Vec<EventId> {
+        if !self.before(a, b) {
+            return Vec::new();
+        }
+        let mut chain = vec![b];
+        let mut at = b;
+        while trace.thread(at) != trace.thread(a) {
+            // Where the knowledge of `a` entered this thread, and through which edge.
+            let order = &trace.program_order(trace.thread(at))[..=trace.place(at) as usize];
+            let entry = order[order.partition_point(|&event| !self.before(a, event))];
+            let source = self.incoming(entry).iter().find(|&&source| source == a || self.before(a, source));
+            let Some(&source) = source else { break };
+            if entry != at {
+                chain.push(entry);
+            }
+            chain.push(source);
+            at = source;
+        }
+        if at != a {
+            chain.push(a);
+        }
+        chain.reverse();
+        chain
+    }
+}
+
+/// Computes rows while the events go by in the order of π, along which every edge points forward.
+struct Walk<'t> {
+    trace: &'t Trace,
+    threads: usize,
+    row_of: Vec<u32>,
+    rows: Vec<u32>,
+    /// The row in force in each thread; `None` before its first event.
+    current: Vec<Option<u32>>,
+    incoming: HashMap<EventId, Vec<EventId>>,
+    fork_of: HashMap<ThreadId, EventId>,
+    enters: HashMap<(u32, u32), Vec<EventId>>,
+    once_end: HashMap<u32, EventId>,
+    source: HashMap<u32, EventId>,
+    /// Per external cell, the last write of each thread so far.
+    writers: HashMap<u32, HashMap<ThreadId, EventId>>,
+}
+
+impl<'t> Walk<'t> {
+    fn new(trace: &'t Trace) -> Walk<'t> {
+        let threads = trace.threads();
+        Walk {
+            trace,
+            threads,
+            row_of: Vec::with_capacity(trace.len()),
+            rows: vec![0; threads],
+            current: vec![None; threads],
+            incoming: HashMap::new(),
+            fork_of: HashMap::new(),
+            enters: HashMap::new(),
+            once_end: HashMap::new(),
+            source: HashMap::new(),
+            writers: HashMap::new(),
+        }
+    }
+
+    fn step(&mut self, event: EventId) {
+        let trace = self.trace;
+        let thread = trace.thread(event);
+        let first = trace.place(event) == 0;
+        if first && let Some(&fork) = self.fork_of.get(&thread) {
+            self.edge(fork, event);
+        }
+        match trace.op(event) {
+            Op::Join { child } => {
+                // The child's last event before the join; a well-formed trace has its end there.
+                let before = trace.program_order(child).partition_point(|&other| other < event);
+                if let Some(&last) = before.checked_sub(1).and_then(|at| trace.program_order(child).get(at)) {
+                    self.edge(last, event);
+                }
+            }
+            Op::BarrierExit { barrier, round } => {
+                for enter in self.enters.get(&(barrier.0, round)).cloned().unwrap_or_default() {
+                    self.edge(enter, event);
+                }
+            }
+            Op::OnceWait { once } => {
+                if let Some(&end) = self.once_end.get(&once.0) {
+                    self.edge(end, event);
+                }
+            }
+            Op::Input { source, .. } | Op::Output { source } => {
+                if let Some(previous) = self.source.insert(source.0, event) {
+                    self.edge(previous, event);
+                }
+            }
+            Op::Access(_) => {
+                let incarnation = trace.access(event).expect("an access").incarnation;
+                if let Some(alloc) = trace.incarnation(incarnation).alloc {
+                    self.edge(alloc, event);
+                }
+            }
+            _ => {}
+        }
+        self.assign_row(event);
+        match trace.op(event) {
+            Op::Fork { child } => {
+                self.fork_of.insert(child, event);
+            }
+            Op::BarrierEnter { barrier, round } => self.enters.entry((barrier.0, round)).or_default().push(event),
+            Op::OnceEnd { once } => {
+                self.once_end.entry(once.0).or_insert(event);
+            }
+            Op::Access(_) => self.pin(event),
+            _ => {}
+        }
+    }
+
+    fn edge(&mut self, from: EventId, to: EventId) {
+        if self.trace.thread(from) != self.trace.thread(to) {
+            self.incoming.entry(to).or_default().push(from);
+        }
+    }
+
+    fn assign_row(&mut self, event: EventId) {
+        let thread = self.trace.thread(event);
+        let current = self.current[thread.index()].unwrap_or(0);
+        let row = match self.incoming.get(&event) {
+            None => current,
+            Some(edges) => {
+                let start = current as usize * self.threads;
+                let mut clock = self.rows[start..start + self.threads].to_vec();
+                for &from in edges {
+                    let from_row = self.row_of[from.index()] as usize * self.threads;
+                    for (mine, &theirs) in clock.iter_mut().zip(&self.rows[from_row..from_row + self.threads]) {
+                        *mine = (*mine).max(theirs);
+                    }
+                    let from_thread = self.trace.thread(from).index();
+                    clock[from_thread] = clock[from_thread].max(self.trace.place(from) + 1);
+                }
+                if clock[..] == self.rows[start..start + self.threads] {
+                    current
+                } else {
+                    self.rows.extend_from_slice(&clock);
+                    (self.rows.len() / self.threads - 1) as u32
+                }
+            }
+        };
+        self.current[thread.index()] = Some(row);
+        self.row_of.push(row);
+    }
+
+    /// Orders the writers before a pinned read before all that follows the read.
+    fn pin(&mut self, event: EventId) {
+        let access = self.trace.access(event).expect("an access");
+        for used in self.trace.uses(access) {
+            if !self.trace.cell(used.cell).external {
+                continue;
+            }
+            let writers = self.writers.entry(used.cell.0).or_default();
+            if access.kind.reads()
+                && let Some(next) = self.trace.successor(event)
+            {
+                let thread = self.trace.thread(event);
+                let edges = self.incoming.entry(next).or_default();
+                edges.extend(writers.iter().filter(|&(&writer, _)| writer != thread).map(|(_, &write)| write));
+                edges.sort_unstable();
+                edges.dedup();
+            }
+            if access.kind.writes() {
+                writers.insert(self.trace.thread(event), event);
+            }
+        }
+    }
+
+    fn finish(self) -> MustHappenBefore {
+        MustHappenBefore {
+            threads: self.threads,
+            row_of: self.row_of,
+            rows: self.rows,
+            thread: self.trace.events().map(|event| self.trace.thread(event)).collect(),
+            place: self.trace.events().map(|event| self.trace.place(event)).collect(),
+            incoming: self.incoming,
+        }
+    }
+}
+
+/// The waits that only one notify can have woken: wait end → (wait begin, notify).
+fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, (EventId, EventId)> {
+    let mut notifies: HashMap<u32, Vec<EventId>> = HashMap::new();
+    let mut waits: Vec<(u32, EventId, EventId)> = Vec::new();
+    let mut begun: HashMap<ThreadId, EventId> = HashMap::new();
+    for event in trace.events() {
+        let thread = trace.thread(event);
+        match trace.op(event) {
+            Op::Notify { condition } | Op::NotifyAll { condition } => {
+                notifies.entry(condition.0).or_default().push(event);
+            }
+            Op::WaitBegin { .. } => {
+                begun.insert(thread, event);
+            }
+            Op::WaitEnd { condition, outcome, .. } => {
+                let begin = begun.remove(&thread);
+                if let (Some(begin), WaitOutcome::Notified) = (begin, outcome) {
+                    waits.push((condition.0, begin, event));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut forced = HashMap::new();
+    for (condition, begin, end) in waits {
+        let mut possible = notifies.get(&condition).into_iter().flatten().filter(|&&notify| {
+            trace.thread(notify) != trace.thread(end)
+                && !relation.before(notify, begin)
+                && !relation.before(end, notify)
+        });
+        if let (Some(&notify), None) = (possible.next(), possible.next())
+            && begin < notify
+            && notify < end
+        {
+            forced.insert(end, (begin, notify));
+        }
+    }
+    forced
+}

@@ -1,0 +1,268 @@
+//! From a feasible prefix to a schedule that a person can follow.
+//!
+//! Two steps. First the prefix is cut down to the events that the race needs: those that must
+//! happen before, the writes that reads take their values from, the releases that let others in,
+//! the notifies that wake. Then the rest is put in an order with few context switches: a thread
+//! runs for as long as it can; when it has to stop, the one that can run longest goes on. Both
+//! keep, for each pair of events whose order matters in the given prefix, that order, so what they
+//! give is feasible if the prefix was. The checker has the last word.
+
+use super::{RaceKind, Schedule};
+use crate::prune::MustHappenBefore;
+use crate::trace::{CellId, EventId, ObjectId, Op, Sections, ThreadId, Trace, Wakes};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
+
+impl Schedule {
+    /// The schedule of a feasible prefix, in an order that works, that brings `race` next.
+    #[must_use]
+    pub fn of_prefix(
+        trace: &Trace,
+        order: &MustHappenBefore,
+        sections: &Sections,
+        prefix: &[EventId],
+        race: (EventId, EventId),
+    ) -> Schedule {
+        let needed = needed_events(trace, order, sections, prefix, race);
+        let needed = run_long(trace, order, &needed);
+        Schedule {
+            trace: trace.id(),
+            kind: RaceKind::CoEnabled,
+            race: (race.0.min(race.1), race.0.max(race.1)),
+            slices: Schedule::slices_of(trace, &needed),
+            wakes: Wakes::of(trace, &needed).woken,
+        }
+    }
+}
+
+/// The part of `prefix` that the race needs, in the same order.
+fn needed_events(
+    trace: &Trace,
+    order: &MustHappenBefore,
+    sections: &Sections,
+    prefix: &[EventId],
+    race: (EventId, EventId),
+) -> Vec<EventId> {
+    let sources = sources(trace, prefix);
+    let place: HashMap<EventId, usize> = prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
+    let mut counts = vec![0; trace.threads()];
+    let mut seen = vec![0; trace.threads()];
+    let include = |counts: &mut Vec<u32>, event: EventId, itself: bool| {
+        for (thread, count) in counts.iter_mut().enumerate() {
+            *count = (*count).max(order.count(event, ThreadId(thread as u32)));
+        }
+        if itself {
+            let own = &mut counts[trace.thread(event).index()];
+            *own = (*own).max(trace.place(event) + 1);
+        }
+    };
+    include(&mut counts, race.0, false);
+    include(&mut counts, race.1, false);
+    // Sections entered so far, per lock, by their place in the prefix.
+    let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
+    loop {
+        let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) else { break };
+        let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
+        seen[thread] += 1;
+        include(&mut counts, event, true);
+        for &source in sources.get(&event).into_iter().flatten() {
+            include(&mut counts, source, true);
+        }
+        // Of two sections on a lock that exclude each other, the earlier one has to be closed.
+        if let Some(id) = sections.opened_by(event) {
+            let section = sections.get(id);
+            let others = entered.entry(section.lock).or_default();
+            others.insert((place[&event], id.0));
+            let mut close = Vec::new();
+            for &(_, other) in others.iter() {
+                let other = sections.get(crate::trace::SectionId(other));
+                if section.excludes(other) {
+                    let first = if other.acquire.map(|at| place[&at]) < Some(place[&event]) { other } else { section };
+                    close.extend(first.release);
+                }
+            }
+            for release in close {
+                include(&mut counts, release, true);
+            }
+        }
+    }
+    let inside = |event: &EventId| trace.place(*event) < counts[trace.thread(*event).index()];
+    prefix.iter().copied().filter(inside).collect()
+}
+
+/// For each event of `prefix`, the other events of it that its enabling rests on, beyond program
+/// order and must-happen-before.
+fn sources(trace: &Trace, prefix: &[EventId]) -> HashMap<EventId, Vec<EventId>> {
+    let mut sources: HashMap<EventId, Vec<EventId>> = HashMap::new();
+    let mut written: HashMap<CellId, EventId> = HashMap::new();
+    let mut holders: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
+    let mut semaphores: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
+    for &event in prefix {
+        match trace.op(event) {
+            Op::Access(_) => {
+                let access = trace.access(event).expect("an access");
+                for used in trace.uses(access) {
+                    if access.kind.reads() {
+                        sources.entry(event).or_default().extend(written.get(&used.cell));
+                    }
+                    if access.kind.writes() {
+                        written.insert(used.cell, event);
+                    }
+                }
+            }
+            Op::Acquire { lock } | Op::AcquireShared { lock } => holders.entry(lock).or_default().push(event),
+            Op::Release { lock } | Op::WaitBegin { lock, .. } => {
+                let thread = trace.thread(event);
+                let held = holders.entry(lock).or_default();
+                // The innermost level first; in traces with foreign unlocks, anybody's.
+                let own = held.iter().rposition(|&acquire| trace.thread(acquire) == thread);
+                if let Some(at) = own.or(held.len().checked_sub(1)) {
+                    held.remove(at);
+                }
+            }
+            Op::WaitEnd { lock, .. } => holders.entry(lock).or_default().push(event),
+            Op::AcquireFailed { lock, .. } => {
+                let held = holders.get(&lock).into_iter().flatten();
+                let other = held.copied().find(|&acquire| trace.thread(acquire) != trace.thread(event));
+                sources.entry(event).or_default().extend(other);
+            }
+            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
+                let all = semaphores.entry(semaphore).or_default();
+                sources.entry(event).or_default().extend(all.iter());
+                all.push(event);
+            }
+            _ => {}
+        }
+    }
+    for (end, notify) in Wakes::of(trace, prefix).by {
+        sources.entry(end).or_default().push(notify);
+    }
+    sources
+}
+
+/// Reorders `prefix` so that threads run long, keeping the order of events that depend on each other.
+fn run_long(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Vec<EventId> {
+    let (mut after, mut blocked) = dependencies(trace, order, prefix);
+    let mut queues: Vec<Vec<EventId>> = vec![Vec::new(); trace.threads()];
+    for &event in prefix {
+        queues[trace.thread(event).index()].push(event);
+    }
+    let mut next: Vec<usize> = vec![0; queues.len()];
+    let mut done = Vec::with_capacity(prefix.len());
+    while done.len() < prefix.len() {
+        // The thread that can run longest now; one that can finish altogether beats all others.
+        let best = (0..queues.len())
+            .filter_map(|thread| {
+                let length = run_length(&queues[thread][next[thread]..], &after, &blocked);
+                let finishes = next[thread] + length == queues[thread].len();
+                (length > 0).then_some((finishes, length, std::cmp::Reverse(thread)))
+            })
+            .max();
+        let Some((_, length, std::cmp::Reverse(thread))) = best else {
+            debug_assert!(false, "dependencies of a sequence are acyclic");
+            return prefix.to_vec();
+        };
+        for &event in &queues[thread][next[thread]..next[thread] + length] {
+            done.push(event);
+            for later in after.remove(&event).unwrap_or_default() {
+                *blocked.entry(later).or_default() -= 1;
+            }
+        }
+        next[thread] += length;
+    }
+    done
+}
+
+/// How many of a thread's next events can run without anybody else.
+fn run_length(
+    queue: &[EventId],
+    after: &HashMap<EventId, Vec<EventId>>,
+    blocked: &HashMap<EventId, u32>,
+) -> usize {
+    let mut lifted: HashMap<EventId, u32> = HashMap::new();
+    for (length, event) in queue.iter().enumerate() {
+        if blocked.get(event).copied().unwrap_or(0) > lifted.get(event).copied().unwrap_or(0) {
+            return length;
+        }
+        for &later in after.get(event).into_iter().flatten() {
+            *lifted.entry(later).or_default() += 1;
+        }
+    }
+    queue.len()
+}
+
+type Edges = (HashMap<EventId, Vec<EventId>>, HashMap<EventId, u32>);
+
+/// What has to keep its order: successors of each event in other threads, and how many such edges
+/// come into each.
+fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Edges {
+    let inside: HashSet<EventId> = prefix.iter().copied().collect();
+    let mut edges = Dependencies { trace, after: HashMap::new(), blocked: HashMap::new() };
+    let mut cells: HashMap<CellId, Shared> = HashMap::new();
+    let mut objects: HashMap<ObjectId, Shared> = HashMap::new();
+    for &event in prefix {
+        for &from in order.incoming(event).iter().filter(|from| inside.contains(*from)) {
+            edges.add(from, event);
+        }
+        match trace.op(event) {
+            Op::Access(_) => {
+                let access = trace.access(event).expect("an access");
+                for used in trace.uses(access) {
+                    cells.entry(used.cell).or_default().step(&mut edges, event, access.kind.writes());
+                }
+            }
+            Op::AcquireShared { lock } => objects.entry(lock).or_default().step(&mut edges, event, false),
+            Op::Acquire { lock } | Op::Release { lock } | Op::AcquireFailed { lock, .. } => {
+                objects.entry(lock).or_default().step(&mut edges, event, true);
+            }
+            Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => {
+                objects.entry(lock).or_default().step(&mut edges, event, true);
+                objects.entry(condition).or_default().step(&mut edges, event, true);
+            }
+            Op::Notify { condition: object }
+            | Op::NotifyAll { condition: object }
+            | Op::SemPost { semaphore: object }
+            | Op::SemWait { semaphore: object } => objects.entry(object).or_default().step(&mut edges, event, true),
+            _ => {}
+        }
+    }
+    (edges.after, edges.blocked)
+}
+
+struct Dependencies<'t> {
+    trace: &'t Trace,
+    after: HashMap<EventId, Vec<EventId>>,
+    blocked: HashMap<EventId, u32>,
+}
+
+impl Dependencies<'_> {
+    fn add(&mut self, from: EventId, to: EventId) {
+        if self.trace.thread(from) != self.trace.thread(to) {
+            self.after.entry(from).or_default().push(to);
+            *self.blocked.entry(to).or_default() += 1;
+        }
+    }
+}
+
+/// Steps on something shared: those that only look commute with each other.
+#[derive(Default)]
+struct Shared {
+    changed: Option<EventId>,
+    looked: Vec<EventId>,
+}
+
+impl Shared {
+    fn step(&mut self, edges: &mut Dependencies<'_>, event: EventId, changes: bool) {
+        if let Some(changed) = self.changed {
+            edges.add(changed, event);
+        }
+        if changes {
+            for looked in self.looked.drain(..) {
+                edges.add(looked, event);
+            }
+            self.changed = Some(event);
+        } else {
+            self.looked.push(event);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Replays what the solver proposes and finds the constraints that it violates.
+//!
+//! The solver orders only the events it knows. From its order the smallest prefix is put together
+//! that brings both accesses next, with everything else of that prefix fitted in as near to π as
+//! the order allows; then it is executed. This execution is the encoder's own and trusted by
+//! nobody: it decides which clauses to write next, and the checker judges the result.
+
+use super::z3_session::Model;
+use crate::encode::{Encoder, Source};
+use crate::prune::MustHappenBefore;
+use crate::trace::{AccessKind, CellId, EventId, Op, SectionId, ThreadId, Trace, Wakes};
+use hashbrown::HashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A constraint that a proposed order violates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Violation {
+    /// A read sees another value; with the writes of the cell so far, in order.
+    Read { read: EventId, cell: CellId, value: u64, writes: Vec<EventId> },
+    /// A pinned read does not have the writes before it that it had.
+    Pinned { read: EventId, cell: CellId, value: u64 },
+    /// Two sections overlap.
+    Sections(SectionId, SectionId),
+    /// A wait, a semaphore's wait or a failed acquire has nothing to explain it.
+    Unmatched(EventId),
+}
+
+/// How many events of each thread are in a prefix.
+struct Cut<'t> {
+    trace: &'t Trace,
+    order: &'t MustHappenBefore,
+    counts: Vec<u32>,
+    /// How many of them have been looked at.
+    seen: Vec<u32>,
+}
+
+impl Cut<'_> {
+    /// Includes what must happen before `event`.
+    fn include_before(&mut self, event: EventId) {
+        for thread in 0..self.counts.len() {
+            let count = self.order.count(event, ThreadId(thread as u32));
+            self.counts[thread] = self.counts[thread].max(count);
+        }
+    }
+
+    fn include(&mut self, event: EventId) {
+        let thread = self.trace.thread(event).index();
+        if self.counts[thread] <= self.trace.place(event) {
+            self.include_before(event);
+            self.counts[thread] = self.trace.place(event) + 1;
+        }
+    }
+
+    fn contains(&self, event: EventId) -> bool {
+        self.trace.place(event) < self.counts[self.trace.thread(event).index()]
+    }
+
+    fn next_unseen(&mut self) -> Option<EventId> {
+        let thread = (0..self.counts.len()).find(|&thread| self.seen[thread] < self.counts[thread])?;
+        let event = self.trace.program_order(ThreadId(thread as u32))[self.seen[thread] as usize];
+        self.seen[thread] += 1;
+        Some(event)
+    }
+}
+
+/// The smallest prefix that the model's explanations need to bring `a` and `b` next, in an order
+/// that agrees with the model's.
+pub(super) fn linearize(encoder: &Encoder<'_>, model: &Model, a: EventId, b: EventId) -> Vec<EventId> {
+    let (trace, order) = (encoder.trace(), encoder.order());
+    let threads = trace.threads();
+    let mut cut = Cut { trace, order, counts: vec![0; threads], seen: vec![0; threads] };
+    cut.include_before(a);
+    cut.include_before(b);
+    let place: HashMap<EventId, usize> = model.prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
+    let pairs = encoder.section_pairs();
+    loop {
+        while let Some(event) = cut.next_unseen() {
+            for needed in explanations(encoder, model, event) {
+                cut.include(needed);
+            }
+        }
+        for &(first, second) in &pairs {
+            let (first, second) = (encoder.sections().get(first), encoder.sections().get(second));
+            let inside = |acquire: Option<EventId>| acquire.is_none_or(|acquire| cut.contains(acquire));
+            if !inside(first.acquire) || !inside(second.acquire) {
+                continue;
+            }
+            for (earlier, later) in [(first, second), (second, first)] {
+                let (Some(release), Some(acquire)) = (earlier.release, later.acquire) else { continue };
+                if let (Some(from), Some(to)) = (place.get(&release), place.get(&acquire))
+                    && from < to
+                {
+                    cut.include(release);
+                }
+            }
+        }
+        if cut.seen == cut.counts {
+            break;
+        }
+    }
+    in_order(encoder, &cut.counts, &model.prefix)
+}
+
+/// The events that the model explains `event` by.
+fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId) -> Vec<EventId> {
+    let trace = encoder.trace();
+    let mut needed = Vec::new();
+    for used in trace.cell_uses(event) {
+        if let Some(known) = encoder.read_options(event, used.cell) {
+            let chosen = known.options.iter().find(|&&(_, choice)| model.chosen(choice));
+            needed.extend(chosen.and_then(|&(writer, _)| writer));
+        }
+    }
+    if let Some(matching) = encoder.matching(event) {
+        let chosen = matching.options.iter().find(|&&(_, choice)| model.chosen(choice));
+        needed.extend(chosen.and_then(|&(source, _)| match source {
+            Source::Event(event) => Some(event),
+            Source::Section(section) => encoder.sections().get(section).acquire,
+            Source::Permit(..) => None,
+        }));
+    }
+    needed
+}
+
+/// Orders a prefix: the events of `known` as they are, all others as early in π's order as program
+/// order and must-happen-before allow.
+fn in_order(encoder: &Encoder<'_>, counts: &[u32], known: &[EventId]) -> Vec<EventId> {
+    let (trace, order) = (encoder.trace(), encoder.order());
+    let inside = |event: EventId| trace.place(event) < counts[trace.thread(event).index()];
+    let known: Vec<EventId> = known.iter().copied().filter(|&event| inside(event)).collect();
+    let mut after: HashMap<EventId, Vec<EventId>> = HashMap::new();
+    let mut blocked: HashMap<EventId, u32> = HashMap::new();
+    for pair in known.windows(2) {
+        after.entry(pair[0]).or_default().push(pair[1]);
+        *blocked.entry(pair[1]).or_default() += 1;
+    }
+    let mut total = 0;
+    let mut ready: BinaryHeap<Reverse<EventId>> = BinaryHeap::new();
+    for (thread, &count) in counts.iter().enumerate() {
+        let events = &trace.program_order(ThreadId(thread as u32))[..count as usize];
+        total += events.len();
+        for (at, &event) in events.iter().enumerate() {
+            for &from in order.incoming(event) {
+                after.entry(from).or_default().push(event);
+                *blocked.entry(event).or_default() += 1;
+            }
+            if at == 0 && !blocked.contains_key(&event) {
+                ready.push(Reverse(event));
+            }
+        }
+    }
+    let mut done = Vec::with_capacity(total);
+    let mut finished: Vec<u32> = vec![0; counts.len()];
+    // `ready` may hold an event that a later thread's scan blocked; such entries are skipped.
+    let free = |event: EventId, finished: &[u32], blocked: &HashMap<EventId, u32>| {
+        inside(event)
+            && finished[trace.thread(event).index()] == trace.place(event)
+            && blocked.get(&event).is_none_or(|&count| count == 0)
+    };
+    while let Some(Reverse(event)) = ready.pop() {
+        if !free(event, &finished, &blocked) {
+            continue;
+        }
+        done.push(event);
+        finished[trace.thread(event).index()] += 1;
+        for next in after.remove(&event).unwrap_or_default() {
+            if let Some(count) = blocked.get_mut(&next) {
+                *count -= 1;
+            }
+            if free(next, &finished, &blocked) {
+                ready.push(Reverse(next));
+            }
+        }
+        if let Some(next) = trace.successor(event)
+            && free(next, &finished, &blocked)
+        {
+            ready.push(Reverse(next));
+        }
+    }
+    debug_assert_eq!(done.len(), total, "the model's order contradicts must-happen-before");
+    done
+}
+
+/// Executes an order and collects what it violates.
+pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violation> {
+    let trace = encoder.trace();
+    let mut found = Vec::new();
+    let mut memory: HashMap<CellId, Vec<EventId>> = HashMap::new();
+    let mut values: HashMap<CellId, Option<u64>> = HashMap::new();
+    let mut open: HashMap<u32, Vec<SectionId>> = HashMap::new();
+    for (number, section) in encoder.sections().all().iter().enumerate() {
+        if section.acquire.is_none() {
+            open.entry(section.lock.0).or_default().push(SectionId(number as u32));
+        }
+    }
+    let mut permits: HashMap<u32, i64> = HashMap::new();
+    for &event in order {
+        match trace.op(event) {
+            Op::Access(_) => {
+                let access = trace.access(event).expect("an access");
+                for used in trace.uses(access) {
+                    let cell = trace.cell(used.cell);
+                    if access.kind.reads() {
+                        if cell.external {
+                            let before = memory.get(&used.cell).map_or(0, Vec::len);
+                            let had = encoder.writers(used.cell).take_while(|&write| write < event);
+                            let in_place = memory.get(&used.cell).into_iter().flatten().all(|&write| write < event);
+                            if !in_place || had.count() != before {
+                                found.push(Violation::Pinned { read: event, cell: used.cell, value: used.read });
+                            }
+                        } else if values.get(&used.cell).copied().unwrap_or(cell.initial) != Some(used.read) {
+                            let writes = memory.get(&used.cell).cloned().unwrap_or_default();
+                            found.push(Violation::Read { read: event, cell: used.cell, value: used.read, writes });
+                        }
+                    }
+                    if access.kind.writes() {
+                        memory.entry(used.cell).or_default().push(event);
+                        values.insert(used.cell, (access.kind != AccessKind::Free).then_some(used.written));
+                    }
+                }
+            }
+            Op::Acquire { lock } | Op::AcquireShared { lock } | Op::WaitEnd { lock, .. } => {
+                if let Some(id) = encoder.sections().opened_by(event) {
+                    let others = open.entry(lock.0).or_default();
+                    let section = encoder.sections().get(id);
+                    for &other in others.iter().filter(|&&other| section.excludes(encoder.sections().get(other))) {
+                        found.push(Violation::Sections(other, id));
+                    }
+                    others.push(id);
+                }
+            }
+            Op::Release { lock } | Op::WaitBegin { lock, .. } => {
+                if let Some(id) = encoder.sections().closed_by(event) {
+                    open.entry(lock.0).or_default().retain(|&other| other != id);
+                }
+            }
+            Op::AcquireFailed { lock, shared } => {
+                let held = open.get(&lock.0).into_iter().flatten().any(|&id| {
+                    let section = encoder.sections().get(id);
+                    section.thread != trace.thread(event) && !(shared && section.shared)
+                });
+                if !held {
+                    found.push(Violation::Unmatched(event));
+                }
+            }
+            Op::SemPost { semaphore } => *permits.entry(semaphore.0).or_default() += 1,
+            Op::SemWait { semaphore } => {
+                let initial = trace.tables().object(semaphore).map_or(0, |object| object.initial);
+                let count = permits.entry(semaphore.0).or_default();
+                *count -= 1;
+                if *count + i64::from(initial) < 0 {
+                    // Every wait so far competes for the same permits.
+                    let so_far = order.iter().copied().take_while(|&other| other != event);
+                    let waits = so_far.filter(|&other| trace.op(other) == Op::SemWait { semaphore });
+                    found.extend(waits.map(Violation::Unmatched));
+                    found.push(Violation::Unmatched(event));
+                }
+            }
+            _ => {}
+        }
+    }
+    let wakes = Wakes::of(trace, order);
+    for &end in &wakes.unserved {
+        // The waits on the same condition compete for the same notifies.
+        let Op::WaitEnd { condition, .. } = trace.op(end) else { continue };
+        let rivals = wakes.by.keys().copied().filter(|&rival| {
+            matches!(trace.op(rival), Op::WaitEnd { condition: other, .. } if other == condition)
+        });
+        let mut rivals: Vec<EventId> = rivals.collect();
+        rivals.sort_unstable();
+        found.push(Violation::Unmatched(end));
+        found.extend(rivals.into_iter().map(Violation::Unmatched));
+    }
+    found
+}

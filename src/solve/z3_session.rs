@@ -1,0 +1,152 @@
+//! The clauses of ψ in Z3, in integer difference logic.
+//!
+//! For a pair of nodes with ranks lo < hi there is one atom, O(hi) − O(lo) ≤ −1: "hi before lo",
+//! against the trace; its negation is "lo before hi". Z3 tries atoms false first, which thus means
+//! "as in the trace" (and for the race point, "not in the prefix"): most of a schedule is settled by
+//! guessing right. Likewise a choice is negated if π made it. Ties between nodes that no atom
+//! separates are broken by rank.
+//!
+//! All queries use assumptions, which makes Z3 take its incremental solver from the start, the
+//! simple one without preprocessing. `arith.solver=1` is its sparse difference-logic engine: the
+//! dense ones allocate matrices of gigabytes here.
+
+use crate::encode::{Choice, Clause, Encoder, Literal, Node};
+use crate::trace::EventId;
+use hashbrown::HashMap;
+use z3::ast::{Bool, Int};
+use z3::{Params, SatResult, Solver};
+
+/// A Z3 solver with the order variables, atoms and choices made so far.
+pub(super) struct Z3Session {
+    solver: Solver,
+    minus_one: Int,
+    nodes: HashMap<Node, Int>,
+    /// By (hi, lo).
+    atoms: HashMap<(Node, Node), Bool>,
+    choices: Vec<Bool>,
+    /// How many clauses of the encoder are asserted.
+    asserted: usize,
+}
+
+/// The solver's word on a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Satisfiable,
+    Unsatisfiable,
+    /// The resource budget was spent.
+    Budget,
+}
+
+impl Z3Session {
+    /// A solver of its own, in the Z3 context of this thread. `budget`: resource units per check.
+    pub(super) fn new(budget: u32) -> Z3Session {
+        let solver = Solver::new();
+        let mut params = Params::new();
+        params.set_u32("arith.solver", 1);
+        params.set_u32("random_seed", 0);
+        params.set_u32("rlimit", budget);
+        solver.set_params(&params);
+        Z3Session {
+            solver,
+            minus_one: Int::from_i64(-1),
+            nodes: HashMap::new(),
+            atoms: HashMap::new(),
+            choices: Vec::new(),
+            asserted: 0,
+        }
+    }
+
+    fn node(&mut self, node: Node) -> Int {
+        self.nodes.entry(node).or_insert_with(|| Int::new_const(node.rank())).clone()
+    }
+
+    pub(super) fn literal(&mut self, encoder: &Encoder<'_>, literal: Literal) -> Bool {
+        match literal {
+            Literal::Before(a, b) => {
+                let (lo, hi) = if a.rank() < b.rank() { (a, b) } else { (b, a) };
+                if !self.atoms.contains_key(&(hi, lo)) {
+                    let atom = (self.node(hi) - self.node(lo)).le(&self.minus_one);
+                    self.atoms.insert((hi, lo), atom);
+                }
+                let against = &self.atoms[&(hi, lo)];
+                if a == hi { against.clone() } else { against.not() }
+            }
+            Literal::Chosen(choice) => self.choice(encoder, choice, true),
+            Literal::NotChosen(choice) => self.choice(encoder, choice, false),
+        }
+    }
+
+    fn choice(&mut self, encoder: &Encoder<'_>, choice: Choice, chosen: bool) -> Bool {
+        while self.choices.len() <= choice.0 as usize {
+            self.choices.push(Bool::new_const(format!("c{}", self.choices.len())));
+        }
+        let differs = &self.choices[choice.0 as usize];
+        if chosen == encoder.is_default(choice) { differs.not() } else { differs.clone() }
+    }
+
+    /// Asserts the clauses that the encoder has gained.
+    pub(super) fn assert_new(&mut self, encoder: &Encoder<'_>) {
+        while self.asserted < encoder.clauses().len() {
+            let clause = self.disjunction(encoder, &encoder.clauses()[self.asserted]);
+            self.solver.assert(&clause);
+            self.asserted += 1;
+        }
+    }
+
+    pub(super) fn disjunction(&mut self, encoder: &Encoder<'_>, clause: &Clause) -> Bool {
+        let literals: Vec<Bool> = clause.literals.iter().map(|&literal| self.literal(encoder, literal)).collect();
+        match &literals[..] {
+            [literal] => literal.clone(),
+            literals => Bool::or(literals),
+        }
+    }
+
+    pub(super) fn assert(&self, formula: &Bool) {
+        self.solver.assert(formula);
+    }
+
+    pub(super) fn check(&self, assumptions: &[Bool]) -> Status {
+        match self.solver.check_assumptions(assumptions) {
+            SatResult::Sat => Status::Satisfiable,
+            SatResult::Unsat => Status::Unsatisfiable,
+            SatResult::Unknown => Status::Budget,
+        }
+    }
+
+    /// The assumptions that the last unsatisfiable check needed.
+    pub(super) fn unsat_core(&self) -> Vec<Bool> {
+        self.solver.get_unsat_core()
+    }
+
+    /// The model of the last satisfiable check.
+    pub(super) fn model(&self, encoder: &Encoder<'_>) -> Model {
+        let model = self.solver.get_model().expect("a satisfiable check has a model");
+        let mut order: Vec<(i64, Node)> = Vec::with_capacity(self.nodes.len());
+        for (&node, variable) in &self.nodes {
+            let value = model.eval(variable, true).and_then(|value| value.as_i64());
+            order.push((value.expect("places are small integers"), node));
+        }
+        order.sort_unstable_by_key(|&(value, node)| (value, node.rank()));
+        let race = order.iter().position(|&(_, node)| node == Node::RACE).unwrap_or(order.len());
+        let prefix = order[..race].iter().filter_map(|&(_, node)| node.event()).collect();
+        let choices = self.choices.iter().enumerate().map(|(number, differs)| {
+            let differs = model.eval(differs, true).and_then(|value| value.as_bool()).unwrap_or(false);
+            differs != encoder.is_default(Choice(number as u32))
+        });
+        Model { prefix, choices: choices.collect() }
+    }
+}
+
+/// What the solver proposes.
+pub(super) struct Model {
+    /// The events with an order variable that come before the race point, in order.
+    pub(super) prefix: Vec<EventId>,
+    choices: Vec<bool>,
+}
+
+impl Model {
+    /// Whether a choice is made.
+    pub(super) fn chosen(&self, choice: Choice) -> bool {
+        self.choices.get(choice.0 as usize).copied().unwrap_or(false)
+    }
+}

@@ -1,0 +1,82 @@
+//! Who wakes whom, in a given sequence of events.
+//!
+//! The sequence fixes when each wait begins, ends, and when notifies happen; whom a notify wakes is
+//! then a matching. Serving the waiter whose end comes first (those that do not return within
+//! the sequence last) finds a matching whenever there is one: exchanging a later-ending waiter for
+//! an earlier-ending one never hurts. Waits that timed out take part in no matching.
+
+use super::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use hashbrown::HashMap;
+
+/// A matching of notifies and waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wakes {
+    /// For each notify that finds somebody waiting: the thread it wakes, in sequence order.
+    pub woken: Vec<(EventId, ThreadId)>,
+    /// Which notify (or notify-all) woke each wait that returns notified within the sequence.
+    pub by: HashMap<EventId, EventId>,
+    /// The waits' ends that nobody woke: the sequence is not feasible.
+    pub unserved: Vec<EventId>,
+}
+
+struct Waiter {
+    thread: ThreadId,
+    /// Place of its end in the sequence; `usize::MAX` if it does not return within it.
+    returns: usize,
+}
+
+impl Wakes {
+    /// The matching for `order`, a sequence that respects program order.
+    #[must_use]
+    pub fn of(trace: &Trace, order: &[EventId]) -> Wakes {
+        let mut returns: HashMap<EventId, usize> = HashMap::new();
+        for (place, &event) in order.iter().enumerate() {
+            if let Op::WaitEnd { .. } = trace.op(event) {
+                returns.insert(event, place);
+            }
+        }
+        let mut wakes = Wakes::default();
+        let mut waiting: HashMap<ObjectId, Vec<Waiter>> = HashMap::new();
+        let mut woken_by: HashMap<ThreadId, EventId> = HashMap::new();
+        for &event in order {
+            let thread = trace.thread(event);
+            match trace.op(event) {
+                Op::WaitBegin { condition, .. } => {
+                    // A wait's end is its thread's next event.
+                    let end = trace.successor(event);
+                    let timed_out = end.is_some_and(|end| {
+                        matches!(trace.op(end), Op::WaitEnd { outcome: WaitOutcome::TimedOut, .. })
+                    });
+                    if !timed_out {
+                        let returns = end.and_then(|end| returns.get(&end)).copied().unwrap_or(usize::MAX);
+                        waiting.entry(condition).or_default().push(Waiter { thread, returns });
+                    }
+                }
+                Op::Notify { condition } => {
+                    let waiters = waiting.entry(condition).or_default();
+                    let first = (0..waiters.len()).min_by_key(|&at| (waiters[at].returns, waiters[at].thread));
+                    if let Some(at) = first {
+                        let waiter = waiters.remove(at);
+                        wakes.woken.push((event, waiter.thread));
+                        woken_by.insert(waiter.thread, event);
+                    }
+                }
+                Op::NotifyAll { condition } => {
+                    for waiter in waiting.remove(&condition).unwrap_or_default() {
+                        woken_by.insert(waiter.thread, event);
+                    }
+                }
+                Op::WaitEnd { outcome: WaitOutcome::Notified, .. } => match woken_by.remove(&thread) {
+                    Some(notify) => {
+                        wakes.by.insert(event, notify);
+                    }
+                    // A wait that began before the trace did may have been woken before, too.
+                    None if trace.place(event) == 0 => {}
+                    None => wakes.unserved.push(event),
+                },
+                _ => {}
+            }
+        }
+        wakes
+    }
+}
