@@ -3,6 +3,7 @@
 //! Data flows one way: recorder → trace file → [`trace`] → candidates → prune → encode → solve →
 //! [`schedule`] → check → report and replay. No part imports a later one.
 
+pub mod check;
 pub mod schedule;
 pub mod trace;
 pub mod verdict;

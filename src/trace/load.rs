@@ -45,7 +45,7 @@ impl Trace {
             } => Some(Cut {
                 events: *events,
                 offset: *offset,
-                cause: cause.to_string(),
+                cause: format!("{cause:?}"),
             }),
         };
         let mut builder = Builder::new(file.tables().threads.len(), file.len() as usize);
