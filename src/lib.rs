@@ -7,6 +7,7 @@ pub mod analyze;
 pub mod candidates;
 pub mod encode;
 pub mod prune;
+pub mod check;
 pub mod schedule;
 pub mod solve;
 pub mod trace;

@@ -1,0 +1,206 @@
+//! Executes a schedule and says whether it ends in its race.
+
+use super::Checker;
+use super::disabled::Violation;
+use super::state::State;
+use crate::schedule::{RaceKind, Schedule};
+use crate::trace::{CellId, EventId, ThreadId, TraceId};
+use hashbrown::HashMap;
+
+/// A schedule that the checker accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// What it shows.
+    pub kind: RaceKind,
+    /// How many events it executes before the race.
+    pub events: u64,
+    /// A cell that both accesses touch: the lowest one.
+    pub cell: CellId,
+}
+
+/// One of the two accesses of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one earlier in the trace.
+    First,
+    /// The other.
+    Second,
+}
+
+/// An access that is not pending at the end of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Which of the two.
+    pub side: Side,
+    /// Why not.
+    pub violation: Violation,
+}
+
+/// Why a schedule does not show its race.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// It belongs to another trace.
+    #[error("the schedule belongs to trace {schedule}, this is trace {trace}")]
+    OtherTrace {
+        /// The trace that the schedule names.
+        schedule: TraceId,
+        /// The trace at hand.
+        trace: TraceId,
+    },
+    /// It names an event that the trace does not have.
+    #[error("event {} is not in the trace, which has {events} events", event.0)]
+    NoSuchEvent {
+        /// The event.
+        event: EventId,
+        /// Length of the trace.
+        events: usize,
+    },
+    /// It names a thread that the trace does not have.
+    #[error("slice {slice}: thread {} is not in the trace, which has {threads} threads", thread.0)]
+    NoSuchThread {
+        /// Number of the slice, from 1.
+        slice: usize,
+        /// The thread.
+        thread: ThreadId,
+        /// Threads of the trace.
+        threads: usize,
+    },
+    /// A slice is empty.
+    #[error("slice {slice}: it has no event")]
+    EmptySlice {
+        /// Number of the slice, from 1.
+        slice: usize,
+    },
+    /// A thread has fewer events than the slices ask of it.
+    #[error("slice {slice}: thread {} has only {has} events", thread.0)]
+    ThreadTooShort {
+        /// Number of the slice, from 1.
+        slice: usize,
+        /// The thread.
+        thread: ThreadId,
+        /// How many events it has in the trace.
+        has: usize,
+    },
+    /// An event is not enabled when its turn comes.
+    #[error("slice {slice}: {violation}")]
+    NotEnabled {
+        /// Number of the slice, from 1.
+        slice: usize,
+        /// The event, its thread, and why.
+        violation: Violation,
+    },
+    /// One notify is listed twice.
+    #[error("event {} is listed twice among the wakes", notify.0)]
+    WakesTwice {
+        /// The notify.
+        notify: EventId,
+    },
+    /// A wake is listed for an event that the schedule does not execute.
+    #[error("event {} is listed among the wakes, but the schedule does not execute it", notify.0)]
+    WakeNotExecuted {
+        /// The event.
+        notify: EventId,
+    },
+    /// One of the accesses is not next and enabled at the end.
+    #[error("at the end of the schedule, {}", .0.violation)]
+    NotPending(Pending),
+    /// The two events do not conflict.
+    #[error("events {} and {} do not conflict", a.0, b.0)]
+    NoConflict {
+        /// The first event.
+        a: EventId,
+        /// The second event.
+        b: EventId,
+    },
+}
+
+pub(super) fn check(checker: &Checker<'_>, schedule: &Schedule) -> Result<Accepted, Rejection> {
+    let trace = checker.trace;
+    if schedule.trace != trace.id() {
+        return Err(Rejection::OtherTrace {
+            schedule: schedule.trace,
+            trace: trace.id(),
+        });
+    }
+    let (a, b) = schedule.race;
+    for event in [a, b] {
+        if event.index() >= trace.len() {
+            let events = trace.len();
+            return Err(Rejection::NoSuchEvent { event, events });
+        }
+    }
+    let mut state = checker.start();
+    let mut run = Run::new(schedule)?;
+    while let Some((slice, event)) = run.next(&state, trace.threads())? {
+        let step = state.step(event, run.wakes.remove(&event));
+        step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
+    }
+    if let Some(&notify) = run.wakes.keys().min() {
+        return Err(Rejection::WakeNotExecuted { notify });
+    }
+    match schedule.kind {
+        RaceKind::CoEnabled => {
+            for (side, event) in [(Side::First, a), (Side::Second, b)] {
+                let pending = state.pending(event);
+                pending.map_err(|violation| Rejection::NotPending(Pending { side, violation }))?;
+            }
+        }
+    }
+    let cell = trace.conflict(a, b).ok_or(Rejection::NoConflict { a, b })?;
+    Ok(Accepted {
+        kind: schedule.kind,
+        events: schedule.len(),
+        cell,
+    })
+}
+
+/// Walks through the slices of a schedule.
+struct Run<'s> {
+    schedule: &'s Schedule,
+    slice: usize,
+    left: u32,
+    wakes: HashMap<EventId, ThreadId>,
+}
+
+impl<'s> Run<'s> {
+    fn new(schedule: &'s Schedule) -> Result<Run<'s>, Rejection> {
+        let mut wakes = HashMap::new();
+        for &(notify, thread) in &schedule.wakes {
+            if wakes.insert(notify, thread).is_some() {
+                return Err(Rejection::WakesTwice { notify });
+            }
+        }
+        let left = schedule.slices.first().map_or(0, |slice| slice.events);
+        Ok(Run {
+            schedule,
+            slice: 0,
+            left,
+            wakes,
+        })
+    }
+
+    /// The next event, with the number of its slice.
+    fn next(&mut self, state: &State<'_>, threads: usize) -> Result<Option<(usize, EventId)>, Rejection> {
+        let Some(now) = self.schedule.slices.get(self.slice) else {
+            return Ok(None);
+        };
+        let (slice, thread) = (self.slice + 1, now.thread);
+        if thread.index() >= threads {
+            return Err(Rejection::NoSuchThread { slice, thread, threads });
+        }
+        if now.events == 0 {
+            return Err(Rejection::EmptySlice { slice });
+        }
+        let Some(event) = state.next(thread) else {
+            let has = state.done(thread);
+            return Err(Rejection::ThreadTooShort { slice, thread, has });
+        };
+        self.left -= 1;
+        if self.left == 0 {
+            self.slice += 1;
+            self.left = self.schedule.slices.get(self.slice).map_or(0, |slice| slice.events);
+        }
+        Ok(Some((slice, event)))
+    }
+}

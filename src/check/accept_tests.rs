@@ -1,0 +1,208 @@
+//! Whole schedules, whole traces.
+
+use super::table_tests::{C, L, X, read, trace, write};
+use super::{Disabled, Pending, Rejection, Side, check, validate};
+use crate::schedule::{RaceKind, Schedule, Slice};
+use crate::trace::{EventId, ThreadId, Trace, TraceId, WaitOutcome};
+use trace_format::{MemRange, Op};
+
+fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
+    let slice = |&(thread, events): &(u32, u32)| Slice {
+        thread: ThreadId(thread),
+        events,
+    };
+    Schedule {
+        trace: TraceId([0; 16]),
+        kind: RaceKind::CoEnabled,
+        race: (EventId(race.0), EventId(race.1)),
+        slices: slices.iter().map(slice).collect(),
+        wakes: Vec::new(),
+    }
+}
+
+/// A race behind an unrelated critical section: 0 writes x, then locks; 1 locks, then writes x.
+fn hidden_race() -> Trace {
+    let (acquire, release) = (Op::Acquire { lock: L }, Op::Release { lock: L });
+    trace(&[
+        (0, write(1)),
+        (0, acquire),
+        (0, release),
+        (1, acquire),
+        (1, release),
+        (1, write(2)),
+    ])
+}
+
+#[test]
+fn accepts_a_race() {
+    let accepted = check(&hidden_race(), &schedule((0, 5), &[(1, 2)])).expect("a witness");
+    assert_eq!((accepted.events, accepted.kind), (2, RaceKind::CoEnabled));
+}
+
+#[test]
+fn rejects_what_is_not_pending() {
+    let late = check(&hidden_race(), &schedule((0, 5), &[(1, 1)]));
+    assert!(matches!(
+        late,
+        Err(Rejection::NotPending(Pending { side: Side::Second, .. }))
+    ));
+    let gone = check(&hidden_race(), &schedule((0, 5), &[(0, 1), (1, 2)]));
+    assert!(matches!(
+        gone,
+        Err(Rejection::NotPending(Pending { side: Side::First, .. }))
+    ));
+}
+
+#[test]
+fn rejects_a_race_before_its_thread_or_its_memory_is_there() {
+    let child = ThreadId(1);
+    let forks_late = trace(&[(0, write(1)), (0, Op::Fork { child }), (1, write(2))]);
+    let rejected = check(&forks_late, &schedule((0, 2), &[])).expect_err("thread 1 is not there");
+    assert!(
+        rejected.to_string().contains("not created before event 1"),
+        "{rejected}"
+    );
+
+    let allocates_late = trace(&[(0, Op::Alloc { addr: X.addr, size: 8 }), (1, write(1)), (2, write(2))]);
+    let rejected = check(&allocates_late, &schedule((1, 2), &[])).expect_err("no memory");
+    assert!(
+        rejected.to_string().contains("not allocated before event 0"),
+        "{rejected}"
+    );
+    assert!(check(&allocates_late, &schedule((1, 2), &[(0, 1)])).is_ok());
+}
+
+#[test]
+fn rejects_what_does_not_conflict() {
+    let other = MemRange { addr: 0x2000, size: 4 };
+    let trace = trace(&[(0, read(0)), (1, read(0)), (2, Op::Write { mem: other, value: 0 })]);
+    let (a, b) = (EventId(0), EventId(1));
+    assert_eq!(
+        check(&trace, &schedule((0, 1), &[])),
+        Err(Rejection::NoConflict { a, b })
+    );
+    let b = EventId(2);
+    assert_eq!(
+        check(&trace, &schedule((0, 2), &[])),
+        Err(Rejection::NoConflict { a, b })
+    );
+}
+
+#[test]
+fn names_slice_event_thread_and_reason() {
+    let rejected = check(&hidden_race(), &schedule((0, 5), &[(1, 1), (0, 2)])).expect_err("the lock is held");
+    assert_eq!(
+        rejected.to_string(),
+        "slice 2: event 1 of thread 0 is not enabled: lock 0 is held by thread 1"
+    );
+}
+
+#[test]
+fn rejects_schedules_of_other_traces_and_malformed_ones() {
+    let trace = hidden_race();
+    let mut foreign = schedule((0, 5), &[(1, 2)]);
+    foreign.trace = TraceId([1; 16]);
+    assert!(matches!(check(&trace, &foreign), Err(Rejection::OtherTrace { .. })));
+    let checked = |race, slices: &[(u32, u32)]| check(&trace, &schedule(race, slices));
+    assert!(matches!(checked((0, 99), &[]), Err(Rejection::NoSuchEvent { .. })));
+    assert!(matches!(
+        checked((0, 5), &[(9, 1)]),
+        Err(Rejection::NoSuchThread { slice: 1, .. })
+    ));
+    assert!(matches!(
+        checked((0, 5), &[(1, 2), (0, 0)]),
+        Err(Rejection::EmptySlice { slice: 2 })
+    ));
+    let long = checked((0, 5), &[(1, u32::MAX)]);
+    assert!(matches!(long, Err(Rejection::ThreadTooShort { slice: 1, has: 3, .. })));
+}
+
+/// Threads 1 and 2 wait, thread 0 notifies once; thread 1 is the one that returns.
+fn one_notify() -> Trace {
+    let lock = L;
+    let condition = C;
+    let wait = Op::WaitBegin { condition, lock };
+    let end = Op::WaitEnd {
+        condition,
+        lock,
+        outcome: WaitOutcome::Notified,
+    };
+    trace(&[
+        (2, Op::Acquire { lock }),
+        (2, wait),
+        (1, Op::Acquire { lock }),
+        (1, wait),
+        (0, Op::Notify { condition }),
+        (0, write(1)),
+        (1, end),
+        (1, write(2)),
+    ])
+}
+
+#[test]
+fn follows_the_wakes_and_wants_each_of_them_used() {
+    let slices = [(1, 2), (0, 1), (1, 1)];
+    let with = |wakes: &[(u32, u32)]| {
+        let wake = |&(notify, thread): &(u32, u32)| (EventId(notify), ThreadId(thread));
+        Schedule {
+            wakes: wakes.iter().map(wake).collect(),
+            ..schedule((5, 7), &slices)
+        }
+    };
+    let trace = one_notify();
+    assert!(check(&trace, &with(&[(4, 1)])).is_ok());
+    assert!(matches!(
+        check(&trace, &with(&[])),
+        Err(Rejection::NotEnabled { slice: 2, .. })
+    ));
+    assert!(matches!(
+        check(&trace, &with(&[(4, 2)])),
+        Err(Rejection::NotEnabled { slice: 2, .. })
+    ));
+    let notify = EventId(4);
+    assert_eq!(
+        check(&trace, &with(&[(4, 1), (4, 1)])),
+        Err(Rejection::WakesTwice { notify })
+    );
+    // A wake of what is no notify, whether it is executed or not.
+    assert!(matches!(
+        check(&trace, &with(&[(4, 1), (2, 1)])),
+        Err(Rejection::NotEnabled { slice: 1, .. })
+    ));
+    let notify = EventId(7);
+    let stray = check(&trace, &with(&[(4, 1), (7, 1)]));
+    assert_eq!(stray, Err(Rejection::WakeNotExecuted { notify }));
+}
+
+#[test]
+fn a_lost_notify_must_not_be_listed() {
+    let mut lost = schedule((5, 7), &[(0, 1)]);
+    lost.wakes.push((EventId(4), ThreadId(1)));
+    assert!(matches!(
+        check(&one_notify(), &lost),
+        Err(Rejection::NotEnabled { slice: 1, .. })
+    ));
+}
+
+#[test]
+fn validates_by_the_earliest_deadline() {
+    // Thread 2 began to wait first, but thread 1 returns: the notify woke thread 1.
+    assert_eq!(validate(&one_notify()).map(|valid| valid.pinned_reads), Ok(0));
+}
+
+#[test]
+fn validation_names_the_first_event_that_is_not_enabled() {
+    let (acquire, release) = (Op::Acquire { lock: L }, Op::Release { lock: L });
+    let overlapping = trace(&[(0, acquire), (1, acquire), (0, release), (1, release)]);
+    let violation = validate(&overlapping).expect_err("the lock is held");
+    assert_eq!((violation.event, violation.thread), (EventId(1), ThreadId(1)));
+    let (lock, by) = (L, ThreadId(0));
+    assert_eq!(violation.why, Disabled::Held { lock, by });
+}
+
+#[test]
+fn validation_counts_pinned_reads() {
+    let trace = trace(&[(0, write(1)), (1, read(1)), (1, read(9))]);
+    let valid = validate(&trace).expect("values from outside are no violation");
+    assert_eq!((valid.pinned_reads, valid.first_unexplained), (2, Some(EventId(2))));
+}

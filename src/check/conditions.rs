@@ -1,0 +1,95 @@
+//! Condition variables: who waits, and who has been woken.
+//!
+//! A notify that finds waiters wakes exactly one of them. A wait that ended by its deadline left
+//! the wait set at a moment of its own between its begin and its end, so it is never in the set
+//! that a notify sees. A wait whose end is not in the trace is in the set: it may be woken.
+
+use super::disabled::Disabled;
+use crate::trace::{EventId, ObjectId, ThreadId};
+
+/// A thread in a wait set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The end of its wait; `None` if it is not in the trace.
+    pub end: Option<EventId>,
+}
+
+/// One wait between its begin and its end.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    waiter: Waiter,
+    /// How often the thread held the lock.
+    depth: u32,
+    timed_out: bool,
+    woken: bool,
+}
+
+/// The wait set of one condition variable, in the order in which the waits began.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Condition {
+    waits: Vec<Wait>,
+}
+
+impl Condition {
+    pub(super) fn wait(&mut self, waiter: Waiter, depth: u32, timed_out: bool) {
+        self.waits.push(Wait {
+            waiter,
+            depth,
+            timed_out,
+            woken: false,
+        });
+    }
+
+    /// Those that a notify can wake now.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = Waiter> + '_ {
+        let waiting = self.waits.iter().filter(|wait| !wait.timed_out && !wait.woken);
+        waiting.map(|wait| wait.waiter)
+    }
+
+    pub(super) fn notify(&mut self, wakes: Option<ThreadId>) -> Result<(), Disabled> {
+        let asleep = |wait: &&mut Wait| !wait.timed_out && !wait.woken;
+        let threads = |condition: &Condition| condition.waiting().map(|waiter| waiter.thread).collect();
+        match wakes {
+            None if self.waiting().next().is_none() => Ok(()),
+            None => Err(Disabled::WakesNobody { waiting: threads(self) }),
+            Some(thread) => {
+                match self
+                    .waits
+                    .iter_mut()
+                    .filter(asleep)
+                    .find(|wait| wait.waiter.thread == thread)
+                {
+                    Some(wait) => wait.woken = true,
+                    None => {
+                        let waiting = threads(self);
+                        return Err(Disabled::WakesOther { thread, waiting });
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn notify_all(&mut self) -> Vec<ThreadId> {
+        let woken = self.waiting().map(|waiter| waiter.thread).collect();
+        for wait in self.waits.iter_mut().filter(|wait| !wait.timed_out) {
+            wait.woken = true;
+        }
+        woken
+    }
+
+    /// Whether the thread's wait may end, and how often it then holds the lock again.
+    pub(super) fn can_end(&self, condition: ObjectId, thread: ThreadId) -> Result<u32, Disabled> {
+        match self.waits.iter().find(|wait| wait.waiter.thread == thread) {
+            None => Err(Disabled::NotWaiting { condition }),
+            Some(wait) if wait.woken || wait.timed_out => Ok(wait.depth),
+            Some(_) => Err(Disabled::NotWoken { condition }),
+        }
+    }
+
+    pub(super) fn end(&mut self, thread: ThreadId) {
+        self.waits.retain(|wait| wait.waiter.thread != thread);
+    }
+}

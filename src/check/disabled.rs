@@ -1,0 +1,211 @@
+//! Why an event cannot happen now, in words: one case per way to miss the table's second column.
+
+use crate::trace::{EventId, ObjectId, ThreadId};
+
+/// An event whose turn came while it was not enabled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("event {} of thread {} is not enabled: {why}", event.0, thread.0)]
+pub struct Violation {
+    /// The event.
+    pub event: EventId,
+    /// Its thread.
+    pub thread: ThreadId,
+    /// Which condition does not hold.
+    pub why: Disabled,
+}
+
+/// The condition that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Disabled {
+    /// Program order.
+    #[error("{}", match next {
+        Some(next) => format!("the next event of its thread is {}", next.0),
+        None => "its thread has no more events".to_owned(),
+    })]
+    NotNext {
+        /// The event whose turn it is in that thread.
+        next: Option<EventId>,
+    },
+    /// Its thread is created later.
+    #[error("its thread is not created before event {}", fork.0)]
+    NotForked {
+        /// The event that creates the thread.
+        fork: EventId,
+    },
+    /// A `begin` that is not its thread's first event.
+    #[error("its thread has begun already")]
+    BegunTwice,
+    /// Its thread has ended.
+    #[error("its thread has ended already")]
+    AfterEnd,
+    /// A thread cannot be created twice.
+    #[error("thread {} is created by event {} already", child.0, by.0)]
+    ForkedTwice {
+        /// The thread.
+        child: ThreadId,
+        /// The fork that counts.
+        by: EventId,
+    },
+    /// A join before the child's end.
+    #[error("thread {} has not ended", child.0)]
+    NotEnded {
+        /// The thread waited for.
+        child: ThreadId,
+    },
+    /// The lock is held exclusively.
+    #[error("lock {} is held by thread {}", lock.0, by.0)]
+    Held {
+        /// The lock.
+        lock: ObjectId,
+        /// Who holds it.
+        by: ThreadId,
+    },
+    /// The lock is held by a reader.
+    #[error("lock {} is held as a reader by thread {}", lock.0, by.0)]
+    HeldShared {
+        /// The lock.
+        lock: ObjectId,
+        /// A thread that does.
+        by: ThreadId,
+    },
+    /// The lock is not held by the event's thread.
+    #[error("lock {} is {}, not by this thread", lock.0, match by {
+        Some(by) => format!("held by thread {}", by.0),
+        None => "held by nobody".to_owned(),
+    })]
+    NotHeld {
+        /// The lock.
+        lock: ObjectId,
+        /// Who holds it instead.
+        by: Option<ThreadId>,
+    },
+    /// An attempt failed although no other thread holds the lock in a way that excludes it.
+    #[error("lock {} is not held by another thread in a way that makes the attempt fail", lock.0)]
+    WouldSucceed {
+        /// The lock.
+        lock: ObjectId,
+    },
+    /// A wait that did not begin.
+    #[error("its thread is not waiting on condition {}", condition.0)]
+    NotWaiting {
+        /// The condition.
+        condition: ObjectId,
+    },
+    /// A wait ends before a notify woke it.
+    #[error("nothing has woken its wait on condition {}", condition.0)]
+    NotWoken {
+        /// The condition.
+        condition: ObjectId,
+    },
+    /// A notify that finds waiters has to wake one.
+    #[error(
+        "threads {} wait, and the schedule does not say which of them it wakes",
+        list(waiting)
+    )]
+    WakesNobody {
+        /// Who waits.
+        waiting: Vec<ThreadId>,
+    },
+    /// A notify is to wake a thread that it cannot wake.
+    #[error("it cannot wake thread {}, {}", thread.0, match waiting.as_slice() {
+        [] => "nobody waits".to_owned(),
+        waiting => format!("only {} wait", list(waiting)),
+    })]
+    WakesOther {
+        /// The thread that it is to wake.
+        thread: ThreadId,
+        /// Who waits.
+        waiting: Vec<ThreadId>,
+    },
+    /// Not all have arrived at the barrier.
+    #[error("{arrived} of {of} threads have arrived at round {round} of barrier {}", barrier.0)]
+    BarrierClosed {
+        /// The barrier.
+        barrier: ObjectId,
+        /// The round.
+        round: u32,
+        /// How many arrived.
+        arrived: u32,
+        /// How many have to.
+        of: u32,
+    },
+    /// A thread that arrives now would belong to an earlier round.
+    #[error("it would arrive in round {current} of barrier {}, not in round {round}", barrier.0)]
+    EarlierRound {
+        /// The barrier.
+        barrier: ObjectId,
+        /// The round of the event.
+        round: u32,
+        /// The round that is not complete.
+        current: u32,
+    },
+    /// The semaphore's count is zero.
+    #[error("the count of semaphore {} is 0", semaphore.0)]
+    NoPermit {
+        /// The semaphore.
+        semaphore: ObjectId,
+    },
+    /// The once cell is not initialized.
+    #[error("the initialization of once cell {} has not ended", once.0)]
+    NotInitialized {
+        /// The once cell.
+        once: ObjectId,
+    },
+    /// The block is allocated later.
+    #[error("the memory is not allocated before event {}", alloc.0)]
+    NotAllocated {
+        /// The event that allocates it.
+        alloc: EventId,
+    },
+    /// A read sees another value than it did in the trace.
+    #[error("{size} bytes at {addr:#x} hold {}, and it read {expected:#x}", match found {
+        Some(found) => format!("{found:#x}"),
+        None => "no value that is known".to_owned(),
+    })]
+    OtherValue {
+        /// First byte of the cell.
+        addr: u64,
+        /// Length of the cell.
+        size: u8,
+        /// What the read saw in the trace.
+        expected: u64,
+        /// What is there now; `None` for freed memory and for what the trace does not show.
+        found: Option<u64>,
+    },
+    /// A pinned read is not between the writes between which it was in the trace.
+    #[error("unrecorded code changes {addr:#x}, so this read is pinned between the writes around it, and {}", match last {
+        Some(last) => format!("the writes now end with event {}", last.0),
+        None => "no write has happened".to_owned(),
+    })]
+    Unpinned {
+        /// First byte of the cell.
+        addr: u64,
+        /// The last write to the cell so far.
+        last: Option<EventId>,
+    },
+    /// Inputs of one source keep their order.
+    #[error("{}", match next {
+        Some(next) => format!("the next input of source {} is event {}", source_id.0, next.0),
+        None => format!("source {} has no more input", source_id.0),
+    })]
+    InputOrder {
+        /// The source.
+        source_id: ObjectId,
+        /// The input whose turn it is.
+        next: Option<EventId>,
+    },
+    /// An input may have come from an output of the program.
+    #[error("event {} has not been written to source {} yet", output.0, source_id.0)]
+    OutputMissing {
+        /// The source.
+        source_id: ObjectId,
+        /// The output.
+        output: EventId,
+    },
+}
+
+fn list(threads: &[ThreadId]) -> String {
+    let numbers: Vec<String> = threads.iter().map(|thread| thread.0.to_string()).collect();
+    numbers.join(", ")
+}

@@ -1,0 +1,95 @@
+//! The independent checker: does a schedule really lead to its race?
+//!
+//! A [`State`] is a machine written straight from the table in `docs/SEMANTICS.md`, section 1: it
+//! knows for each kind of event when it is enabled and what it does. [`check`] executes a schedule
+//! on it from the start of the trace and accepts only if both accesses are then next in their
+//! threads, enabled and in conflict. [`validate`] executes the trace itself.
+//!
+//! Nobody sees a witness that this module did not accept, so it may err on one side only: it may
+//! reject, never accept wrongly. For that reason it reads the trace and the schedule and nothing
+//! else: no critical sections, no pruner, no encoder. Where the table leaves a choice open, the
+//! checker takes the stricter reading and the file that does so says which.
+
+mod accept;
+mod conditions;
+mod disabled;
+mod facts;
+mod locks;
+mod memory;
+mod outside;
+mod rounds;
+mod state;
+mod validate;
+
+#[cfg(test)]
+mod accept_tests;
+#[cfg(test)]
+mod table_tests;
+
+pub use accept::{Accepted, Pending, Rejection, Side};
+pub use conditions::Waiter;
+pub use disabled::{Disabled, Violation};
+pub use locks::HeldLock;
+pub use state::{State, Step};
+pub use validate::Validated;
+
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+use facts::Facts;
+
+/// A checker for one trace. Building it walks the trace once; each check then costs no more than
+/// the schedule is long, plus one word per cell.
+#[derive(Debug)]
+pub struct Checker<'t> {
+    trace: &'t Trace,
+    facts: Facts,
+}
+
+impl<'t> Checker<'t> {
+    /// Prepares to check schedules of `trace`.
+    #[must_use]
+    pub fn new(trace: &'t Trace) -> Checker<'t> {
+        Checker {
+            trace,
+            facts: Facts::of(trace),
+        }
+    }
+
+    /// The state before the first event, to be stepped through by hand.
+    #[must_use]
+    pub fn start(&self) -> State<'_> {
+        State::new(self.trace, &self.facts)
+    }
+
+    /// Executes a schedule.
+    ///
+    /// # Errors
+    /// [`Rejection`], which names the slice, the event and what is wrong with it.
+    pub fn check(&self, schedule: &Schedule) -> Result<Accepted, Rejection> {
+        accept::check(self, schedule)
+    }
+
+    /// Executes the trace itself: is it a sequentially consistent linearization?
+    ///
+    /// # Errors
+    /// [`Violation`], for the first event that is not enabled when its turn comes.
+    pub fn validate(&self) -> Result<Validated, Violation> {
+        validate::validate(self)
+    }
+}
+
+/// Executes `schedule` on `trace`. To check many schedules of one trace, keep a [`Checker`].
+///
+/// # Errors
+/// As [`Checker::check`].
+pub fn check(trace: &Trace, schedule: &Schedule) -> Result<Accepted, Rejection> {
+    Checker::new(trace).check(schedule)
+}
+
+/// Executes `trace` itself.
+///
+/// # Errors
+/// As [`Checker::validate`].
+pub fn validate(trace: &Trace) -> Result<Validated, Violation> {
+    Checker::new(trace).validate()
+}

@@ -1,0 +1,86 @@
+//! Barriers, semaphores and once cells: synchronization that counts.
+//!
+//! Stricter than the table in one point: a thread *arrives* at round g of a barrier only when all
+//! earlier rounds are complete. The round that an arrival belongs to is decided by how many came
+//! before it, so in an execution it would otherwise be another round's.
+
+use super::disabled::Disabled;
+use super::facts::Facts;
+use crate::trace::ObjectId;
+use hashbrown::{HashMap, HashSet};
+
+/// The state of all counting synchronization.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rounds {
+    arrived: HashMap<(ObjectId, u32), u32>,
+    permits: HashMap<ObjectId, u64>,
+    initialized: HashSet<ObjectId>,
+}
+
+impl Rounds {
+    pub(super) fn enter(&mut self, facts: &Facts, barrier: ObjectId, round: u32) -> Result<(), Disabled> {
+        // The round before is enough: its own arrivals needed the one before that.
+        if let Some(current) = round
+            .checked_sub(1)
+            .filter(|&before| !self.complete(facts, barrier, before))
+        {
+            return Err(Disabled::EarlierRound {
+                barrier,
+                round,
+                current,
+            });
+        }
+        *self.arrived.entry((barrier, round)).or_default() += 1;
+        Ok(())
+    }
+
+    pub(super) fn exit(&self, facts: &Facts, barrier: ObjectId, round: u32) -> Result<(), Disabled> {
+        if self.complete(facts, barrier, round) {
+            return Ok(());
+        }
+        Err(Disabled::BarrierClosed {
+            barrier,
+            round,
+            arrived: self.arrived(barrier, round),
+            of: facts.arrivals(barrier, round),
+        })
+    }
+
+    fn arrived(&self, barrier: ObjectId, round: u32) -> u32 {
+        self.arrived.get(&(barrier, round)).copied().unwrap_or(0)
+    }
+
+    fn complete(&self, facts: &Facts, barrier: ObjectId, round: u32) -> bool {
+        self.arrived(barrier, round) == facts.arrivals(barrier, round)
+    }
+
+    pub(super) fn grant(&mut self, semaphore: ObjectId, permits: u32) {
+        self.permits.insert(semaphore, u64::from(permits));
+    }
+
+    pub(super) fn post(&mut self, semaphore: ObjectId) {
+        *self.permits.entry(semaphore).or_default() += 1;
+    }
+
+    pub(super) fn take(&mut self, semaphore: ObjectId) -> Result<(), Disabled> {
+        match self.permits.get_mut(&semaphore) {
+            Some(permits) if *permits > 0 => {
+                *permits -= 1;
+                Ok(())
+            }
+            _ => Err(Disabled::NoPermit { semaphore }),
+        }
+    }
+
+    pub(super) fn initialize(&mut self, once: ObjectId) {
+        self.initialized.insert(once);
+    }
+
+    pub(super) fn initialized(&self, once: ObjectId) -> Result<(), Disabled> {
+        if self.initialized.contains(&once) {
+            Ok(())
+        } else {
+            Err(Disabled::NotInitialized { once })
+        }
+    }
+}
