@@ -32,6 +32,12 @@ pub enum EventFault {
         /// How many stacks there are, not counting the empty one.
         rows: usize,
     },
+    /// The number of a thread or an object, or the round of a barrier, that has more than 32 bits.
+    #[error("the number {number} has more than 32 bits")]
+    NumberTooLarge {
+        /// The number.
+        number: u64,
+    },
     /// An access of no byte or of more than 8.
     #[error("an access covers {size} bytes, where 1 to 8 are possible")]
     AccessSize {

@@ -1,0 +1,283 @@
+//! What an [`Op`] is made of, for the encoding of events.
+//!
+//! Every operation falls into a *shape* (its kind, and a parameter byte with what is fixed for one
+//! instruction: access size, memory order, …) and up to three *operands*: the *place* that it acts
+//! on, the *value* seen or stored, and what a read-modify-write has *written*. The code that
+//! predicts and encodes them then needs to know about slots only, not about thirty operations.
+
+use crate::event::{MemRange, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
+use crate::fault::{EncodingFault, EventFault};
+
+/// The part of an operation that hardly changes from one execution of an instruction to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub(crate) kind: u8,
+    pub(crate) parameter: u8,
+}
+
+/// The part that changes; slots that a kind does not have are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Operands {
+    pub(crate) place: u64,
+    pub(crate) value: u64,
+    pub(crate) written: u64,
+}
+
+/// What the place of a kind is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It has none.
+    Absent,
+    /// The address of an access, so the value is what that memory holds.
+    Access,
+    /// The address of a block of memory.
+    Block,
+    /// The number of an object or of a thread.
+    Number,
+}
+
+/// Which operands a kind has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub(crate) place: Place,
+    pub(crate) value: bool,
+    pub(crate) written: bool,
+}
+
+const fn slots(place: Place, value: bool, written: bool) -> Slots {
+    Slots { place, value, written }
+}
+
+/// The slots of each kind, by its number in the file.
+const SLOTS: [Slots; 30] = [
+    slots(Place::Absent, false, false), // 0 Begin
+    slots(Place::Absent, false, false), // 1 End
+    slots(Place::Number, false, false), // 2 Fork: child
+    slots(Place::Number, false, false), // 3 Join: child
+    slots(Place::Access, true, false),  // 4 Read
+    slots(Place::Access, true, false),  // 5 Write
+    slots(Place::Number, false, false), // 6 Acquire: lock
+    slots(Place::Number, false, false), // 7 AcquireShared: lock
+    slots(Place::Number, false, false), // 8 Release: lock
+    slots(Place::Number, false, false), // 9 AcquireFailed: lock
+    slots(Place::Number, true, false),  // 10 WaitBegin: condition, lock
+    slots(Place::Number, true, false),  // 11 WaitEnd: condition, lock
+    slots(Place::Number, false, false), // 12 Notify: condition
+    slots(Place::Number, false, false), // 13 NotifyAll: condition
+    slots(Place::Number, true, false),  // 14 BarrierEnter: barrier, round
+    slots(Place::Number, true, false),  // 15 BarrierExit: barrier, round
+    slots(Place::Number, false, false), // 16 SemPost: semaphore
+    slots(Place::Number, false, false), // 17 SemWait: semaphore
+    slots(Place::Number, false, false), // 18 OnceBegin: once
+    slots(Place::Number, false, false), // 19 OnceEnd: once
+    slots(Place::Number, false, false), // 20 OnceWait: once
+    slots(Place::Access, true, false),  // 21 AtomicLoad
+    slots(Place::Access, true, false),  // 22 AtomicStore
+    slots(Place::Access, true, true),   // 23 AtomicRmw: value is what it read
+    slots(Place::Absent, false, false), // 24 Fence
+    slots(Place::Block, true, false),   // 25 Alloc: addr, size
+    slots(Place::Block, false, false),  // 26 Free: addr
+    slots(Place::Absent, false, false), // 27 Branch
+    slots(Place::Number, true, false),  // 28 Input: source, value
+    slots(Place::Number, false, false), // 29 Output: source
+];
+
+impl Shape {
+    /// Which operands follow a shape; `None` for a kind that does not exist.
+    pub(crate) fn slots(self) -> Option<Slots> {
+        SLOTS.get(usize::from(self.kind)).copied()
+    }
+
+    /// Size of the access, for kinds whose place is [`Place::Access`].
+    pub(crate) fn access_size(self) -> u8 {
+        (self.parameter & 7) + 1
+    }
+}
+
+/// Bits 0–2: size − 1, bits 3–5: memory order.
+fn access(size: u8, order: u8) -> u8 {
+    // Sizes out of range are refused before anything is encoded.
+    (size.wrapping_sub(1) & 7) | order << 3
+}
+
+/// Takes an operation apart.
+pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
+    let (kind, parameter, place, value, written) = match *op {
+        Op::Begin => (0, 0, 0, 0, 0),
+        Op::End => (1, 0, 0, 0, 0),
+        Op::Fork { child } => (2, 0, child.0.into(), 0, 0),
+        Op::Join { child } => (3, 0, child.0.into(), 0, 0),
+        Op::Read { mem, value } => (4, access(mem.size, 0), mem.addr, value, 0),
+        Op::Write { mem, value } => (5, access(mem.size, 0), mem.addr, value, 0),
+        Op::Acquire { lock } => (6, 0, lock.0.into(), 0, 0),
+        Op::AcquireShared { lock } => (7, 0, lock.0.into(), 0, 0),
+        Op::Release { lock } => (8, 0, lock.0.into(), 0, 0),
+        Op::AcquireFailed { lock, shared } => (9, shared.into(), lock.0.into(), 0, 0),
+        Op::WaitBegin { condition, lock } => (10, 0, condition.0.into(), lock.0.into(), 0),
+        Op::WaitEnd {
+            condition,
+            lock,
+            outcome,
+        } => (11, outcome as u8, condition.0.into(), lock.0.into(), 0),
+        Op::Notify { condition } => (12, 0, condition.0.into(), 0, 0),
+        Op::NotifyAll { condition } => (13, 0, condition.0.into(), 0, 0),
+        Op::BarrierEnter { barrier, round } => (14, 0, barrier.0.into(), round.into(), 0),
+        Op::BarrierExit { barrier, round } => (15, 0, barrier.0.into(), round.into(), 0),
+        Op::SemPost { semaphore } => (16, 0, semaphore.0.into(), 0, 0),
+        Op::SemWait { semaphore } => (17, 0, semaphore.0.into(), 0, 0),
+        Op::OnceBegin { once } => (18, 0, once.0.into(), 0, 0),
+        Op::OnceEnd { once } => (19, 0, once.0.into(), 0, 0),
+        Op::OnceWait { once } => (20, 0, once.0.into(), 0, 0),
+        Op::AtomicLoad { mem, value, order } => (21, access(mem.size, order as u8), mem.addr, value, 0),
+        Op::AtomicStore { mem, value, order } => (22, access(mem.size, order as u8), mem.addr, value, 0),
+        Op::AtomicRmw {
+            mem,
+            read,
+            written,
+            order,
+        } => (23, access(mem.size, order as u8), mem.addr, read, written),
+        Op::Fence { order } => (24, (order as u8) << 3, 0, 0, 0),
+        Op::Alloc { addr, size } => (25, 0, addr, size, 0),
+        Op::Free { addr } => (26, 0, addr, 0, 0),
+        Op::Branch => (27, 0, 0, 0, 0),
+        Op::Input { source, value } => (28, 0, source.0.into(), value, 0),
+        Op::Output { source } => (29, 0, source.0.into(), 0, 0),
+    };
+    (Shape { kind, parameter }, Operands { place, value, written })
+}
+
+/// Puts an operation together; everything that no operation of this version gives is refused.
+pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {
+    let Shape { kind, parameter } = shape;
+    let bad_shape = EncodingFault::BadShape { kind, parameter };
+    let order = match parameter >> 3 {
+        0 => MemoryOrder::Relaxed,
+        1 => MemoryOrder::Consume,
+        2 => MemoryOrder::Acquire,
+        3 => MemoryOrder::Release,
+        4 => MemoryOrder::AcqRel,
+        5 => MemoryOrder::SeqCst,
+        _ => return Err(bad_shape),
+    };
+    // Which parameters a kind has: none, one bit, a size, an order, or a size and an order.
+    let allowed = match kind {
+        9 | 11 => 0b1,
+        4 | 5 => 0b111,
+        24 => 0b11_1000,
+        21..=23 => 0b11_1111,
+        _ => 0,
+    };
+    if parameter & !allowed != 0 {
+        return Err(bad_shape);
+    }
+    let Operands { place, value, written } = operands;
+    let mem = MemRange {
+        addr: place,
+        size: shape.access_size(),
+    };
+    Ok(match kind {
+        0 => Op::Begin,
+        1 => Op::End,
+        2 => Op::Fork {
+            child: thread_id(place)?,
+        },
+        3 => Op::Join {
+            child: thread_id(place)?,
+        },
+        4 => Op::Read { mem, value },
+        5 => Op::Write { mem, value },
+        6 => Op::Acquire {
+            lock: object_id(place)?,
+        },
+        7 => Op::AcquireShared {
+            lock: object_id(place)?,
+        },
+        8 => Op::Release {
+            lock: object_id(place)?,
+        },
+        9 => Op::AcquireFailed {
+            lock: object_id(place)?,
+            shared: parameter == 1,
+        },
+        10 => Op::WaitBegin {
+            condition: object_id(place)?,
+            lock: object_id(value)?,
+        },
+        11 => {
+            let outcome = if parameter == 0 {
+                WaitOutcome::Notified
+            } else {
+                WaitOutcome::TimedOut
+            };
+            Op::WaitEnd {
+                condition: object_id(place)?,
+                lock: object_id(value)?,
+                outcome,
+            }
+        }
+        12 => Op::Notify {
+            condition: object_id(place)?,
+        },
+        13 => Op::NotifyAll {
+            condition: object_id(place)?,
+        },
+        14 => Op::BarrierEnter {
+            barrier: object_id(place)?,
+            round: narrow(value)?,
+        },
+        15 => Op::BarrierExit {
+            barrier: object_id(place)?,
+            round: narrow(value)?,
+        },
+        16 => Op::SemPost {
+            semaphore: object_id(place)?,
+        },
+        17 => Op::SemWait {
+            semaphore: object_id(place)?,
+        },
+        18 => Op::OnceBegin {
+            once: object_id(place)?,
+        },
+        19 => Op::OnceEnd {
+            once: object_id(place)?,
+        },
+        20 => Op::OnceWait {
+            once: object_id(place)?,
+        },
+        21 => Op::AtomicLoad { mem, value, order },
+        22 => Op::AtomicStore { mem, value, order },
+        23 => Op::AtomicRmw {
+            mem,
+            read: value,
+            written,
+            order,
+        },
+        24 => Op::Fence { order },
+        25 => Op::Alloc {
+            addr: place,
+            size: value,
+        },
+        26 => Op::Free { addr: place },
+        27 => Op::Branch,
+        28 => Op::Input {
+            source: object_id(place)?,
+            value,
+        },
+        29 => Op::Output {
+            source: object_id(place)?,
+        },
+        _ => return Err(bad_shape),
+    })
+}
+
+fn object_id(number: u64) -> Result<ObjectId, EventFault> {
+    narrow(number).map(ObjectId)
+}
+
+fn thread_id(number: u64) -> Result<ThreadId, EventFault> {
+    narrow(number).map(ThreadId)
+}
+
+fn narrow(number: u64) -> Result<u32, EventFault> {
+    u32::try_from(number).map_err(|_| EventFault::NumberTooLarge { number })
+}

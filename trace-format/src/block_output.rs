@@ -1,0 +1,114 @@
+//! Puts blocks out: compression, frame, checksums, and the index that becomes the footer.
+
+use crate::error::WriteError;
+use crate::footer::{IndexBuilder, TRAILER_LEN, encode_trailer};
+use crate::frame::{BlockKind, Compression, FRAME_LEN, Frame};
+use crate::header;
+use crate::tables::ProgramEnd;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use zstd::bulk::Compressor;
+
+/// A destination for the blocks of one file.
+pub(crate) struct BlockOutput<W> {
+    sink: W,
+    /// What the destination is called in errors.
+    path: PathBuf,
+    compressor: Option<Compressor<'static>>,
+    /// Bytes written so far.
+    offset: u64,
+    index: IndexBuilder,
+}
+
+impl<W: Write> BlockOutput<W> {
+    /// Writes the header. Level 0 stores everything as it is.
+    pub(crate) fn new(path: PathBuf, sink: W, zstd_level: i32) -> Result<Self, WriteError> {
+        let compressor = match zstd_level {
+            0 => None,
+            level => Some(Compressor::new(level).map_err(|source| WriteError::Io {
+                path: path.clone(),
+                source,
+            })?),
+        };
+        let mut output = Self {
+            sink,
+            path,
+            compressor,
+            offset: 0,
+            index: IndexBuilder::new(),
+        };
+        output.put(&header::encode())?;
+        Ok(output)
+    }
+
+    pub(crate) fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Writes a block whose first event has the given number.
+    pub(crate) fn put_block(
+        &mut self,
+        kind: BlockKind,
+        first_event: u64,
+        events: u32,
+        raw: &[u8],
+    ) -> Result<(), WriteError> {
+        let mut block = vec![0; FRAME_LEN];
+        let mut compression = Compression::Stored;
+        if let (Some(compressor), BlockKind::Tables | BlockKind::Events) = (&mut self.compressor, kind) {
+            let compressed = compressor.compress(raw).map_err(|source| self.failed(source))?;
+            if compressed.len() < raw.len() {
+                compression = Compression::Compressed;
+                block.extend(compressed);
+            }
+        }
+        if compression == Compression::Stored {
+            block.extend(raw);
+        }
+        let payload = &block[FRAME_LEN..];
+        let frame = Frame {
+            kind,
+            compression,
+            stored_len: payload.len() as u32,
+            raw_len: raw.len() as u32,
+            first_event,
+            events,
+            payload_checksum: crc32c::crc32c(payload),
+        };
+        let frame = frame.encode();
+        block[..FRAME_LEN].copy_from_slice(&frame);
+        self.index.push(self.offset, &frame);
+        self.put(&block)
+    }
+
+    /// Hands all that was written on to the destination.
+    pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
+        self.sink.flush().map_err(|source| self.failed(source))
+    }
+
+    /// Writes footer and trailer; returns the length of the file and the destination.
+    pub(crate) fn finish(mut self, end: ProgramEnd, events: u64) -> Result<(u64, W), WriteError> {
+        let footer_offset = self.offset;
+        let index = std::mem::replace(&mut self.index, IndexBuilder::new());
+        let footer = index.finish(end).ok_or_else(|| WriteError::TooManyBlocks {
+            path: self.path.clone(),
+        })?;
+        self.put_block(BlockKind::Footer, events, 0, &footer)?;
+        self.put(&encode_trailer(footer_offset, self.offset + TRAILER_LEN as u64))?;
+        self.flush()?;
+        Ok((self.offset, self.sink))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        self.sink.write_all(bytes).map_err(|source| self.failed(source))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> WriteError {
+        WriteError::Io {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The payload of a table block: rows added to the side tables, and when they may be.
+//!
+//! The only place that uses bincode. Rows are few next to events, so a generic codec will do; its
+//! length fields come from the file and are not believed: the payload is bounded before it is
+//! decompressed, and bincode is told that bound, so nothing larger is ever allocated.
+
+use crate::fault::TablesFault;
+use crate::tables::{Tables, TablesDelta};
+use crate::validity::Rows;
+use bincode::Options;
+
+/// The largest payload of a table block, in bytes before compression.
+pub(crate) const MAX_TABLES_BYTES: u32 = 64 << 20;
+/// Size at which the writer starts another delta.
+const TARGET_BYTES: u64 = 1 << 20;
+
+/// Little-endian, integers at their full width, nothing after the value.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new()
+        .with_fixint_encoding()
+        .with_little_endian()
+        .with_limit(MAX_TABLES_BYTES.into())
+        .reject_trailing_bytes()
+}
+
+/// The payload for a delta; `Err` is its size, if that is more than a block may have.
+pub(crate) fn encode(delta: &TablesDelta) -> Result<Vec<u8>, u64> {
+    codec().serialize(delta).map_err(|_| {
+        let unlimited = bincode::DefaultOptions::new().with_fixint_encoding();
+        unlimited.serialized_size(delta).unwrap_or(u64::MAX)
+    })
+}
+
+/// The delta in a payload.
+pub(crate) fn decode(payload: &[u8]) -> Result<TablesDelta, TablesFault> {
+    codec()
+        .deserialize(payload)
+        .map_err(|error| TablesFault::NotADelta(error.to_string()))
+}
+
+/// Checks that a delta may follow tables with `rows` rows, and counts its rows in.
+pub(crate) fn check(delta: &TablesDelta, rows: &mut Rows) -> Result<(), TablesFault> {
+    for (id, info) in &delta.threads {
+        if id.index() > rows.threads {
+            return Err(TablesFault::ThreadGap {
+                id: id.0,
+                rows: rows.threads,
+            });
+        }
+        // Threads are numbered by creation, and so nobody who follows parents can run in a circle.
+        if let Some(parent) = info.parent.filter(|parent| parent >= id) {
+            return Err(TablesFault::ThreadParent {
+                id: id.0,
+                parent: parent.0,
+            });
+        }
+        rows.threads = rows.threads.max(id.index() + 1);
+    }
+    for node in &delta.stacks {
+        // The first row is stack 1, so a table of n rows is followed by stack n + 1.
+        let id = rows.stacks as u64 + 1;
+        if u64::from(node.parent.0) >= id {
+            return Err(TablesFault::StackParent {
+                id,
+                parent: node.parent.0,
+            });
+        }
+        rows.stacks += 1;
+    }
+    rows.objects += delta.objects.len();
+    let most = u32::MAX as usize;
+    if rows.threads > most || rows.stacks > most || rows.objects > most {
+        return Err(TablesFault::TooManyRows);
+    }
+    Ok(())
+}
+
+/// Adds the rows of a delta that [`check`] has accepted.
+pub(crate) fn apply(tables: &mut Tables, delta: TablesDelta) {
+    if let Some(meta) = delta.meta {
+        tables.meta = meta;
+    }
+    for (id, info) in delta.threads {
+        match tables.threads.get_mut(id.index()) {
+            Some(row) => *row = info,
+            None => tables.threads.push(info),
+        }
+    }
+    tables.modules.extend(delta.modules);
+    tables.objects.extend(delta.objects);
+    tables.stacks.extend(delta.stacks);
+    tables.sources.extend(delta.sources);
+}
+
+/// The rows that were defined and are not on file yet.
+///
+/// They are cut into several deltas when they are many, so that a block of tables stays small.
+#[derive(Default)]
+pub(crate) struct Pending {
+    full: Vec<TablesDelta>,
+    last: TablesDelta,
+    last_bytes: u64,
+}
+
+impl Pending {
+    /// The delta that takes the next row, of about `bytes` bytes.
+    pub(crate) fn room(&mut self, bytes: u64) -> &mut TablesDelta {
+        if self.last_bytes >= TARGET_BYTES {
+            self.full.push(std::mem::take(&mut self.last));
+            self.last_bytes = 0;
+        }
+        self.last_bytes += bytes;
+        &mut self.last
+    }
+
+    /// Takes out all deltas, oldest first.
+    pub(crate) fn take(&mut self) -> Vec<TablesDelta> {
+        if self.last_bytes > 0 {
+            self.full.push(std::mem::take(&mut self.last));
+            self.last_bytes = 0;
+        }
+        std::mem::take(&mut self.full)
+    }
+}
+
+/// About how many bytes a row takes in a delta.
+pub(crate) fn row_bytes<T: serde::Serialize>(row: &T) -> u64 {
+    codec().serialized_size(row).unwrap_or(TARGET_BYTES).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{StackId, ThreadId};
+    use crate::tables::{StackNode, ThreadInfo};
+
+    fn thread(id: u32, parent: Option<u32>) -> TablesDelta {
+        let info = ThreadInfo {
+            parent: parent.map(ThreadId),
+            ..ThreadInfo::default()
+        };
+        TablesDelta {
+            threads: vec![(ThreadId(id), info)],
+            ..TablesDelta::default()
+        }
+    }
+
+    fn stack(parent: u32) -> TablesDelta {
+        let node = StackNode {
+            parent: StackId(parent),
+            call_site: 7,
+        };
+        TablesDelta {
+            stacks: vec![node],
+            ..TablesDelta::default()
+        }
+    }
+
+    #[test]
+    fn rows_refer_to_earlier_rows_only() {
+        let mut rows = Rows::default();
+        assert_eq!(
+            check(&thread(1, None), &mut rows),
+            Err(TablesFault::ThreadGap { id: 1, rows: 0 })
+        );
+        assert_eq!(
+            check(&thread(0, Some(0)), &mut rows),
+            Err(TablesFault::ThreadParent { id: 0, parent: 0 })
+        );
+        assert_eq!(check(&thread(0, None), &mut rows), Ok(()));
+        assert_eq!(check(&thread(1, Some(0)), &mut rows), Ok(()));
+        assert_eq!(
+            check(&thread(0, Some(1)), &mut rows),
+            Err(TablesFault::ThreadParent { id: 0, parent: 1 })
+        );
+        assert_eq!(
+            check(&stack(1), &mut rows),
+            Err(TablesFault::StackParent { id: 1, parent: 1 })
+        );
+        assert_eq!(check(&stack(0), &mut rows), Ok(()));
+        assert_eq!(check(&stack(1), &mut rows), Ok(()));
+        assert_eq!(
+            rows,
+            Rows {
+                threads: 2,
+                objects: 0,
+                stacks: 2
+            }
+        );
+    }
+
+    #[test]
+    fn lengths_in_the_payload_are_not_believed() {
+        let mut payload = encode(&TablesDelta::default()).unwrap();
+        // The count of threads, after the byte for "no meta".
+        payload[1..9].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(matches!(decode(&payload), Err(TablesFault::NotADelta(_))));
+        payload[1..9].copy_from_slice(&(1u64 << 40).to_le_bytes());
+        assert!(matches!(decode(&payload), Err(TablesFault::NotADelta(_))));
+    }
+
+    #[test]
+    fn many_rows_become_several_deltas() {
+        let mut pending = Pending::default();
+        for _ in 0..200_000 {
+            pending.room(12).stacks.push(StackNode {
+                parent: StackId(0),
+                call_site: 7,
+            });
+        }
+        let deltas = pending.take();
+        assert!(deltas.len() > 1);
+        assert_eq!(deltas.iter().map(|delta| delta.stacks.len()).sum::<usize>(), 200_000);
+        assert!(
+            deltas
+                .iter()
+                .all(|delta| encode(delta).is_ok_and(|bytes| bytes.len() < 2 << 20))
+        );
+        assert!(pending.take().is_empty());
+    }
+}
