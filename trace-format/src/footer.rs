@@ -3,7 +3,7 @@
 
 use crate::error::FooterFault;
 use crate::fault::BlockFault;
-use crate::frame::{BlockKind, FRAME_LEN, Frame};
+use crate::frame::{BLOCK_MARK, BlockKind, FRAME_LEN, Frame};
 use crate::header::HEADER_LEN;
 use crate::tables::ProgramEnd;
 
@@ -13,8 +13,9 @@ pub(crate) const TRAILER_LEN: usize = 28;
 pub(crate) const END_MARK: [u8; 8] = *b"WITN.END";
 /// How the program ended: a number and a status.
 const PROGRAM_END_LEN: usize = 8;
-/// Offset and frame of a block.
-const ENTRY_LEN: usize = 8 + FRAME_LEN;
+/// Offset and frame of a block. The mark of the frame is left out: else a scan that looks for good
+/// blocks behind a damaged one would find them all again in the index.
+const ENTRY_LEN: usize = 8 + FRAME_LEN - BLOCK_MARK.len();
 
 /// Collects the payload of the footer block while the other blocks are written.
 pub(crate) struct IndexBuilder(Vec<u8>);
@@ -26,7 +27,7 @@ impl IndexBuilder {
 
     pub(crate) fn push(&mut self, offset: u64, frame: &[u8; FRAME_LEN]) {
         self.0.extend(offset.to_le_bytes());
-        self.0.extend(frame);
+        self.0.extend(&frame[BLOCK_MARK.len()..]);
     }
 
     /// The payload; the index may have become too long for the length field of a block.
@@ -75,8 +76,10 @@ pub(crate) fn decode(payload: &[u8], footer_offset: u64) -> Result<(ProgramEnd, 
         if offset != order.offset {
             return Err(FooterFault::Gap { entry });
         }
-        let frame = frame.try_into().expect("an entry ends with a frame");
-        let frame = Frame::decode(frame)
+        let mut whole = [0; FRAME_LEN];
+        whole[..BLOCK_MARK.len()].copy_from_slice(&BLOCK_MARK);
+        whole[BLOCK_MARK.len()..].copy_from_slice(frame);
+        let frame = Frame::decode(&whole)
             .and_then(|frame| match frame.kind {
                 BlockKind::Footer => Err(BlockFault::UnknownKind(frame.kind as u16)),
                 BlockKind::Tables | BlockKind::Events => Ok(frame),
