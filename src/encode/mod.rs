@@ -155,7 +155,7 @@ pub struct Encoder<'t> {
     lock_pairs: HashMap<(SectionId, SectionId), FactId>,
     matchings: HashMap<EventId, Matching>,
     /// What each notify (by event) or permit (post by event, or initial permit by number) may serve.
-    served: HashMap<sync_consistency::Source, Vec<(EventId, Choice)>>,
+    served: HashMap<Source, Vec<(EventId, Choice)>>,
 }
 
 impl<'t> Encoder<'t> {

@@ -7,7 +7,8 @@
 //! - all enters of a barrier round → each exit of it; once end → once wait;
 //! - alloc → every access of the incarnation and its free;
 //! - inputs and outputs of one source, in the order of π;
-//! - where only one notify can have woken a wait: wait begin → notify → wait end;
+//! - where only one notify can have woken a wait: notify → wait end. (Not wait begin → notify: in a
+//!   prefix without the wait's end, that notify may come early and find nobody.)
 //! - a pinned read keeps the writers that it had before it, so these precede all that follows it
 //!   (but not the read itself while it is only *next*: a pending read need not see its value).
 //!
@@ -52,13 +53,10 @@ impl MustHappenBefore {
         }
     }
 
-    fn with_forced(trace: &Trace, forced: &HashMap<EventId, (EventId, EventId)>) -> MustHappenBefore {
+    fn with_forced(trace: &Trace, forced: &HashMap<EventId, EventId>) -> MustHappenBefore {
         let mut walk = Walk::new(trace);
-        for (&end, &(begin, notify)) in forced {
+        for (&end, &notify) in forced {
             walk.incoming.entry(end).or_default().push(notify);
-            if trace.thread(begin) != trace.thread(notify) {
-                walk.incoming.entry(notify).or_default().push(begin);
-            }
         }
         for edges in walk.incoming.values_mut() {
             edges.sort_unstable();
@@ -293,8 +291,8 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The waits that only one notify can have woken: wait end → (wait begin, notify).
-fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, (EventId, EventId)> {
+/// The waits that only one notify can have woken: wait end → notify.
+fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, EventId> {
     let mut notifies: HashMap<u32, Vec<EventId>> = HashMap::new();
     let mut waits: Vec<(u32, EventId, EventId)> = Vec::new();
     let mut begun: HashMap<ThreadId, EventId> = HashMap::new();
@@ -327,7 +325,7 @@ fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, 
             && begin < notify
             && notify < end
         {
-            forced.insert(end, (begin, notify));
+            forced.insert(end, notify);
         }
     }
     forced

@@ -1,0 +1,231 @@
+//! Every feasible prefix of a small trace, by exhaustive search.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use witness::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
+
+/// All that the enabling of events depends on, beyond the trace.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    /// Events done, per thread.
+    done: Vec<u32>,
+    memory: BTreeMap<u32, Option<u64>>,
+    /// Exclusive holder and depth, per lock.
+    owner: BTreeMap<u32, (u32, u32)>,
+    /// Depth per (lock, reader).
+    readers: BTreeMap<(u32, u32), u32>,
+    /// Depth kept across a wait, per (lock, thread).
+    kept: BTreeMap<(u32, u32), u32>,
+    /// (condition, thread) in the wait set.
+    waiting: BTreeSet<(u32, u32)>,
+    woken: BTreeSet<u32>,
+    permits: BTreeMap<u32, u32>,
+}
+
+/// The conflicting pairs of accesses that are next at once in some feasible prefix. `None` if more
+/// than `limit` states would have to be visited.
+pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
+    let threads = trace.threads() as u32;
+    let start = State {
+        done: vec![0; threads as usize],
+        memory: BTreeMap::new(),
+        owner: BTreeMap::new(),
+        readers: BTreeMap::new(),
+        kept: BTreeMap::new(),
+        waiting: BTreeSet::new(),
+        woken: BTreeSet::new(),
+        permits: BTreeMap::new(),
+    };
+    let mut found = BTreeSet::new();
+    let mut visited = HashSet::from([start.clone()]);
+    let mut stack = vec![start];
+    while let Some(state) = stack.pop() {
+        if visited.len() > limit {
+            return None;
+        }
+        let next: Vec<EventId> = (0..threads).filter_map(|thread| next_of(trace, &state, ThreadId(thread))).collect();
+        for (at, &a) in next.iter().enumerate() {
+            for &b in &next[at + 1..] {
+                if conflict(trace, a, b) {
+                    found.insert((a.min(b), a.max(b)));
+                }
+            }
+        }
+        for event in next {
+            for after in step(trace, &state, event) {
+                if visited.insert(after.clone()) {
+                    stack.push(after);
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
+fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {
+    state.done[trace.thread(event).index()] > trace.place(event)
+}
+
+/// The next event of a thread, if the thread has begun and, for an access, its memory exists.
+fn next_of(trace: &Trace, state: &State, thread: ThreadId) -> Option<EventId> {
+    let event = *trace.program_order(thread).get(state.done[thread.index()] as usize)?;
+    let begun = trace.events().all(|fork| trace.op(fork) != Op::Fork { child: thread } || is_done(trace, state, fork));
+    let exists = match trace.access(event) {
+        Some(access) => trace.incarnation(access.incarnation).alloc.is_none_or(|alloc| is_done(trace, state, alloc)),
+        None => true,
+    };
+    (begun && exists).then_some(event)
+}
+
+fn conflict(trace: &Trace, a: EventId, b: EventId) -> bool {
+    let (Some(x), Some(y)) = (trace.access(a), trace.access(b)) else { return false };
+    let atomic = |kind| matches!(kind, AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw);
+    let writes = |kind| !matches!(kind, AccessKind::Read | AccessKind::AtomicLoad);
+    let cells: BTreeSet<_> = trace.uses(x).iter().map(|used| used.cell).collect();
+    trace.uses(y).iter().any(|used| cells.contains(&used.cell))
+        && (writes(x.kind) || writes(y.kind))
+        && !(atomic(x.kind) && atomic(y.kind))
+}
+
+/// The states after an event; none if it is not enabled, several if a notify can choose.
+fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
+    let thread = trace.thread(event).0;
+    let mut after = state.clone();
+    after.done[thread as usize] += 1;
+    let free = |lock: u32| !state.owner.contains_key(&lock) && !state.readers.keys().any(|&(other, _)| other == lock);
+    let enabled = match trace.op(event) {
+        Op::Access(_) => access(trace, state, event, &mut after),
+        Op::Join { child } => state.done[child.index()] as usize == trace.program_order(child).len(),
+        Op::Acquire { lock } => match state.owner.get(&lock.0) {
+            Some(&(owner, depth)) if owner == thread => {
+                after.owner.insert(lock.0, (thread, depth + 1));
+                true
+            }
+            _ => {
+                after.owner.insert(lock.0, (thread, 1));
+                free(lock.0)
+            }
+        },
+        Op::AcquireShared { lock } => {
+            *after.readers.entry((lock.0, thread)).or_default() += 1;
+            !state.owner.contains_key(&lock.0)
+        }
+        Op::Release { lock } => release(&mut after, lock.0, thread),
+        Op::AcquireFailed { lock, shared } => {
+            let owned = state.owner.get(&lock.0).is_some_and(|&(owner, _)| owner != thread);
+            let read = state.readers.keys().any(|&(other, reader)| other == lock.0 && reader != thread);
+            owned || (!shared && read)
+        }
+        Op::WaitBegin { condition, lock } => {
+            let held = after.owner.remove(&lock.0).filter(|&(owner, _)| owner == thread);
+            after.kept.insert((lock.0, thread), held.map_or(0, |(_, depth)| depth));
+            if !times_out(trace, event) {
+                after.waiting.insert((condition.0, thread));
+            }
+            held.is_some()
+        }
+        Op::WaitEnd { lock, outcome, .. } => {
+            let depth = after.kept.remove(&(lock.0, thread)).unwrap_or(1);
+            after.owner.insert(lock.0, (thread, depth));
+            after.woken.remove(&thread);
+            free(lock.0) && (outcome == WaitOutcome::TimedOut || state.woken.contains(&thread))
+        }
+        Op::Notify { condition } => {
+            let waiters: Vec<_> = state.waiting.iter().copied().filter(|&(on, _)| on == condition.0).collect();
+            if !waiters.is_empty() {
+                let choices = waiters.into_iter().map(|waiter| {
+                    let mut chosen = after.clone();
+                    chosen.waiting.remove(&waiter);
+                    chosen.woken.insert(waiter.1);
+                    chosen
+                });
+                return choices.collect();
+            }
+            true
+        }
+        Op::NotifyAll { condition } => {
+            for &(on, waiter) in &state.waiting {
+                if on == condition.0 {
+                    after.waiting.remove(&(on, waiter));
+                    after.woken.insert(waiter);
+                }
+            }
+            true
+        }
+        Op::BarrierExit { barrier, round } => {
+            let mut enters =
+                trace.events().filter(|&other| trace.op(other) == Op::BarrierEnter { barrier, round });
+            enters.all(|enter| is_done(trace, state, enter))
+        }
+        Op::SemPost { semaphore } => {
+            let initial = trace.tables().objects[semaphore.index()].initial;
+            *after.permits.entry(semaphore.0).or_insert(initial) += 1;
+            true
+        }
+        Op::SemWait { semaphore } => {
+            let initial = trace.tables().objects[semaphore.index()].initial;
+            let permits = after.permits.entry(semaphore.0).or_insert(initial);
+            let some = *permits > 0;
+            *permits = permits.saturating_sub(1);
+            some
+        }
+        Op::OnceWait { once } => {
+            let mut ends = trace.events().filter(|&other| trace.op(other) == Op::OnceEnd { once });
+            ends.any(|end| is_done(trace, state, end))
+        }
+        Op::Input { source, .. } | Op::Output { source } => {
+            let same = |op: Op| matches!(op, Op::Input { source: other, .. } | Op::Output { source: other } if other == source);
+            trace.events().all(|other| other >= event || !same(trace.op(other)) || is_done(trace, state, other))
+        }
+        _ => true,
+    };
+    if enabled { vec![after] } else { Vec::new() }
+}
+
+fn times_out(trace: &Trace, begin: EventId) -> bool {
+    let end = trace.successor(begin).map(|end| trace.op(end));
+    matches!(end, Some(Op::WaitEnd { outcome: WaitOutcome::TimedOut, .. }))
+}
+
+fn release(after: &mut State, lock: u32, thread: u32) -> bool {
+    if let Some(&(owner, depth)) = after.owner.get(&lock) {
+        if depth > 1 {
+            after.owner.insert(lock, (owner, depth - 1));
+        } else {
+            after.owner.remove(&lock);
+        }
+        return owner == thread;
+    }
+    match after.readers.get_mut(&(lock, thread)) {
+        Some(depth) if *depth > 1 => *depth -= 1,
+        Some(_) => {
+            after.readers.remove(&(lock, thread));
+        }
+        None => return false,
+    }
+    true
+}
+
+fn access(trace: &Trace, state: &State, event: EventId, after: &mut State) -> bool {
+    let access = trace.access(event).expect("an access");
+    let mut enabled = true;
+    for used in trace.uses(access) {
+        let cell = trace.cell(used.cell);
+        if access.kind.reads() {
+            enabled &= if cell.external {
+                // Pinned: exactly the writes that came before in the trace have happened.
+                trace.accesses().iter().filter(|other| other.kind.writes() && other.event != event).all(|other| {
+                    !trace.uses(other).iter().any(|its| its.cell == used.cell)
+                        || is_done(trace, state, other.event) == (other.event < event)
+                })
+            } else {
+                state.memory.get(&used.cell.0).copied().unwrap_or(cell.initial) == Some(used.read)
+            };
+        }
+        if access.kind == AccessKind::Free {
+            after.memory.insert(used.cell.0, None);
+        } else if access.kind.writes() {
+            after.memory.insert(used.cell.0, Some(used.written));
+        }
+    }
+    enabled
+}
