@@ -37,6 +37,7 @@ pub mod tables;
 mod anatomy;
 mod block;
 mod block_output;
+mod ending;
 mod error;
 mod event_block;
 mod fault;
@@ -55,14 +56,14 @@ mod validity;
 mod varint;
 mod writer;
 
+pub use ending::{CutCause, Ending};
 pub use error::{FooterFault, ReadError, WriteError};
 pub use event::{CodePosition, Event, MemRange, MemoryOrder, ObjectId, Op, StackId, ThreadId, WaitOutcome};
 pub use fault::{BlockFault, EncodingFault, EventFault, TablesFault};
 pub use header::FormatVersion;
 pub use identity::{ParseTraceIdError, TraceId};
 pub use partial_file::PartialFile;
-pub use reader::{BlockInfo, Ending, TraceFile};
-pub use recovery::CutCause;
+pub use reader::{BlockInfo, TraceFile};
 pub use tables::{
     Meta, ModuleInfo, ObjectInfo, ObjectKind, ProgramEnd, SourceInfo, StackNode, Tables, TablesDelta, ThreadInfo,
 };

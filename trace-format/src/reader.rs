@@ -4,6 +4,7 @@
 //! file without an end mark is scanned and checked as a whole when it is opened.
 
 use crate::block;
+use crate::ending::Ending;
 use crate::error::{FooterFault, ReadError};
 use crate::event::Event;
 use crate::event_block;
@@ -13,52 +14,12 @@ use crate::frame::BlockKind;
 use crate::header::{self, HEADER_LEN};
 use crate::identity::{IdentityHash, TraceId};
 use crate::mapping::Mapping;
-use crate::recovery::{self, CutCause, Recovered, Unrecoverable};
+use crate::recovery::{self, Recovered, Unrecoverable};
 use crate::tables::{ProgramEnd, Tables};
 use crate::tables_block;
 use crate::validity::Rows;
 use std::fmt;
 use std::path::Path;
-
-/// How a trace file ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The file was finished: it holds all that was recorded.
-    Complete {
-        /// How the program ended.
-        program: ProgramEnd,
-    },
-    /// The file was not finished, or lost its end: it holds the first events only.
-    Cut {
-        /// How many events it holds.
-        events: u64,
-        /// Where the last good block ends, in bytes.
-        offset: u64,
-        /// What follows there.
-        cause: CutCause,
-    },
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Complete {
-                program: ProgramEnd::Unknown,
-            } => f.write_str("complete"),
-            Self::Complete {
-                program: ProgramEnd::Exited(status),
-            } => {
-                write!(f, "complete; the program exited with status {status}")
-            }
-            Self::Complete {
-                program: ProgramEnd::Signaled(signal),
-            } => {
-                write!(f, "complete; the program was killed by signal {signal}")
-            }
-            Self::Cut { events, offset, cause } => write!(f, "cut at event {events} (byte {offset}): {cause}"),
-        }
-    }
-}
 
 /// A block of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,42 +6,10 @@
 //! ends there, and the trace is *cut*. It is never called complete.
 
 use crate::block::{frame_at, stored_payload};
+use crate::ending::CutCause;
 use crate::fault::BlockFault;
 use crate::footer::{Entry, Order, TRAILER_LEN, encode_trailer};
 use crate::frame::{BLOCK_MARK, BlockKind, FRAME_LEN, Frame};
-use std::fmt;
-
-/// What the reader found where a cut file ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CutCause {
-    /// Nothing: the file ends with a whole block, as it does while it is being written.
-    NoFooter,
-    /// The beginning of a block.
-    TornBlock,
-    /// All events, and the beginning of the footer: only how the program ended is lost.
-    TornFooter,
-    /// Bytes that are not a good block.
-    DamagedTail {
-        /// How many bytes.
-        bytes: u64,
-        /// What is wrong with them.
-        fault: BlockFault,
-    },
-}
-
-impl fmt::Display for CutCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoFooter => f.write_str("the file was not finished"),
-            Self::TornBlock => f.write_str("the file ends inside a block"),
-            Self::TornFooter => f.write_str("the file ends inside its index; no event is missing"),
-            Self::DamagedTail { bytes, fault } => {
-                write!(f, "the last {bytes} bytes are not a good block: {fault}")
-            }
-        }
-    }
-}
 
 /// The good blocks of a file without an end mark.
 #[derive(Debug)]

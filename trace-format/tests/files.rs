@@ -217,3 +217,11 @@ fn deep_recursion_is_only_a_long_table() {
     let event = trace.events().next().unwrap().unwrap();
     assert_eq!(trace.tables().frames(event.stack).count(), 300_000);
 }
+
+#[test]
+fn blocks_can_be_decoded_from_several_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn movable<T: Send>() {}
+    shared::<TraceFile>();
+    movable::<TraceWriter>();
+}
