@@ -20,7 +20,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { instances: Some(10), budget: 20_000_000 }
+        Options {
+            instances: Some(10),
+            budget: 20_000_000,
+        }
     }
 }
 
@@ -41,10 +44,19 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
     let candidates = candidates(trace, &order, &contexts, limit);
     tracing::info!(candidates = candidates.len(), events = trace.len(), "candidates found");
     let session = Session::new(trace, &order, &sections, options.budget);
-    let mut decider =
-        Decider { trace, order: &order, sections: &sections, contexts: &contexts, session, rejected: Vec::new() };
+    let mut decider = Decider {
+        trace,
+        order: &order,
+        sections: &sections,
+        contexts: &contexts,
+        session,
+        rejected: Vec::new(),
+    };
     let pairs = candidates.iter().map(|candidate| decider.decide(candidate)).collect();
-    Analysis { pairs, rejected: decider.rejected }
+    Analysis {
+        pairs,
+        rejected: decider.rejected,
+    }
 }
 
 struct Decider<'t> {
@@ -69,11 +81,19 @@ impl Decider<'_> {
                     match check(self.trace, &schedule) {
                         Ok(_) => {
                             let positions = (self.trace.pc(a), self.trace.pc(b));
-                            return Pair { positions, example: (a, b), verdict: Verdict::Witnessed(schedule), instances };
+                            return Pair {
+                                positions,
+                                example: (a, b),
+                                verdict: Verdict::Witnessed(schedule),
+                                instances,
+                            };
                         }
                         Err(rejection) => {
                             tracing::error!(?a, ?b, %rejection, "the checker rejected a schedule");
-                            self.rejected.push(Rejected { schedule, reason: rejection.to_string() });
+                            self.rejected.push(Rejected {
+                                schedule,
+                                reason: rejection.to_string(),
+                            });
                             example = Some((a, b));
                             open = Some(Unknown::Rejected);
                         }
@@ -83,13 +103,21 @@ impl Decider<'_> {
                 Answer::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
             }
         }
-        let example = example.or(candidate.locked).or(candidate.ordered).unwrap_or(candidate.first);
+        let example = example
+            .or(candidate.locked)
+            .or(candidate.ordered)
+            .unwrap_or(candidate.first);
         let verdict = match open {
             Some(unknown) => Verdict::Unknown(unknown),
             None => self.refuted(candidate, example),
         };
         let positions = (self.trace.pc(example.0), self.trace.pc(example.1));
-        Pair { positions, example, verdict, instances }
+        Pair {
+            positions,
+            example,
+            verdict,
+            instances,
+        }
     }
 
     /// The verdict when no instance is feasible: refuted, or, in a cut trace, not known.
@@ -117,25 +145,44 @@ impl Decider<'_> {
             Op::Access(access) => self.contexts.get(self.contexts.of_access(access)),
             _ => unreachable!("candidates are accesses"),
         };
-        let (held_a, held_b) = (held_at(self.trace, self.sections, a), held_at(self.trace, self.sections, b));
+        let (held_a, held_b) = (
+            held_at(self.trace, self.sections, a),
+            held_at(self.trace, self.sections, b),
+        );
         let taken = |held: &[(ObjectId, bool, EventId)], lock: ObjectId| {
-            held.iter().find(|&&(other, ..)| other == lock).map(|&(.., event)| event)
+            held.iter()
+                .find(|&&(other, ..)| other == lock)
+                .map(|&(.., event)| event)
         };
         if let Some(lock) = context(a).common_lock(context(b)) {
-            return Refutation::CommonLock { lock, acquired: (taken(&held_a, lock), taken(&held_b, lock)) };
+            return Refutation::CommonLock {
+                lock,
+                acquired: (taken(&held_a, lock), taken(&held_b, lock)),
+            };
         }
         let clash = history_clash(context(a), context(b)).expect("one of the two lock arguments applies");
         let acquired_after = |own: EventId, since: Option<EventId>, lock: ObjectId| {
             let order = self.trace.program_order(self.trace.thread(own));
             let from = since.map_or(0, |event| self.trace.place(event) as usize + 1);
-            let takes = order[from..self.trace.place(own) as usize].iter().copied().find(|&event| {
-                self.sections.opened_by(event).is_some_and(|id| self.sections.get(id).lock == lock)
-            });
+            let takes = order[from..self.trace.place(own) as usize]
+                .iter()
+                .copied()
+                .find(|&event| {
+                    self.sections
+                        .opened_by(event)
+                        .is_some_and(|id| self.sections.get(id).lock == lock)
+                });
             takes.unwrap_or(own)
         };
         Refutation::LockHistory {
-            first: (clash.first, acquired_after(b, taken(&held_b, clash.second), clash.first)),
-            second: (clash.second, acquired_after(a, taken(&held_a, clash.first), clash.second)),
+            first: (
+                clash.first,
+                acquired_after(b, taken(&held_b, clash.second), clash.first),
+            ),
+            second: (
+                clash.second,
+                acquired_after(a, taken(&held_a, clash.first), clash.second),
+            ),
         }
     }
 }

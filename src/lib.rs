@@ -5,9 +5,9 @@
 
 pub mod analyze;
 pub mod candidates;
+pub mod check;
 pub mod encode;
 pub mod prune;
-pub mod check;
 pub mod schedule;
 pub mod solve;
 pub mod trace;

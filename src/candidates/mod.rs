@@ -44,8 +44,15 @@ pub fn candidates(
     contexts: &LockContexts,
     limit: Option<usize>,
 ) -> Vec<Candidate> {
-    let mut finder =
-        Finder { trace, order, contexts, limit, clashes: HashMap::new(), found: Vec::new(), numbers: HashMap::new() };
+    let mut finder = Finder {
+        trace,
+        order,
+        contexts,
+        limit,
+        clashes: HashMap::new(),
+        found: Vec::new(),
+        numbers: HashMap::new(),
+    };
     for groups in groups_by_cell(trace, contexts) {
         for (at, first) in groups.iter().enumerate() {
             for second in &groups[at + 1..] {
@@ -53,7 +60,11 @@ pub fn candidates(
             }
         }
     }
-    let mut all: Vec<Candidate> = finder.found.into_iter().map(|collected| collected.finish(limit)).collect();
+    let mut all: Vec<Candidate> = finder
+        .found
+        .into_iter()
+        .map(|collected| collected.finish(limit))
+        .collect();
     all.sort_by_key(|candidate| (candidate.first, candidate.positions));
     all
 }
@@ -75,8 +86,13 @@ fn groups_by_cell(trace: &Trace, contexts: &LockContexts) -> impl Iterator<Item 
     for (number, access) in trace.accesses().iter().enumerate() {
         let event = access.event;
         let context = contexts.of_access(crate::trace::AccessId(number as u32));
-        let key =
-            (trace.thread(event), trace.pc(event), access.kind.writes(), access.kind.is_atomic(), context);
+        let key = (
+            trace.thread(event),
+            trace.pc(event),
+            access.kind.writes(),
+            access.kind.is_atomic(),
+            context,
+        );
         for used in trace.uses(access) {
             cells[used.cell.index()].entry(key).or_default().push(event);
         }
@@ -162,7 +178,11 @@ impl Finder<'_> {
     fn clash(&mut self, a: LockContextId, b: LockContextId) -> Clash {
         *self.clashes.entry((a, b)).or_insert_with(|| {
             let (a, b) = (self.contexts.get(a), self.contexts.get(b));
-            if a.common_lock(b).is_some() || history_clash(a, b).is_some() { Clash::Locks } else { Clash::None }
+            if a.common_lock(b).is_some() || history_clash(a, b).is_some() {
+                Clash::Locks
+            } else {
+                Clash::None
+            }
         })
     }
 }

@@ -272,7 +272,10 @@ impl<'t> Encoder<'t> {
             }
             kept.push(literal);
         }
-        self.clauses.push(Clause { literals: kept, fact: Some(fact) });
+        self.clauses.push(Clause {
+            literals: kept,
+            fact: Some(fact),
+        });
     }
 }
 

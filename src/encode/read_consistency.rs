@@ -8,7 +8,8 @@
 //! write must come between. A read-modify-write is a read and a write at one point; it does not
 //! interfere with itself.
 //!
-//! Reads of external cells are pinned: they keep the writes before and after them that they had in π.
+//! Reads of external cells are pinned: they keep the writes before and after them that they had in
+//! π, and the last one before them stays the last.
 
 use super::{Choice, Encoder, FactId, Literal, before, behind};
 use crate::trace::{CellId, EventId, ThreadId};
@@ -45,7 +46,12 @@ impl Encoder<'_> {
         }
         let writers = self.possible_writers(read, cell, value);
         let initial = self.initial_is_possible(read, cell, value);
-        let fact = self.new_fact(Fact::Read { read, cell, writers: writers.clone(), initial });
+        let fact = self.new_fact(Fact::Read {
+            read,
+            cell,
+            writers: writers.clone(),
+            initial,
+        });
         let in_trace = self.last_writer_in_trace(read, cell);
         let mut options = Vec::with_capacity(writers.len() + usize::from(initial));
         if initial {
@@ -62,17 +68,28 @@ impl Encoder<'_> {
                 self.clause(fact, &[Literal::NotChosen(choice), before(writer, read)]);
             }
         }
-        self.reads.insert((read, cell), ReadOptions { fact, options, kept_apart: HashSet::new() });
+        self.reads.insert(
+            (read, cell),
+            ReadOptions {
+                fact,
+                options,
+                kept_apart: HashSet::new(),
+            },
+        );
     }
 
     /// Writes down that `other` does not come between the chosen `writer` and `read`. Returns
     /// whether that is new.
     pub fn keep_apart(&mut self, read: EventId, cell: CellId, writer: Option<EventId>, other: EventId) -> bool {
-        let Some(known) = self.reads.get_mut(&(read, cell)) else { return false };
+        let Some(known) = self.reads.get_mut(&(read, cell)) else {
+            return false;
+        };
         if Some(other) == writer || other == read || !known.kept_apart.insert((writer, other)) {
             return false;
         }
-        let Some(&(_, choice)) = known.options.iter().find(|&&(option, _)| option == writer) else { return false };
+        let Some(&(_, choice)) = known.options.iter().find(|&&(option, _)| option == writer) else {
+            return false;
+        };
         let fact = known.fact;
         let mut literals = vec![Literal::NotChosen(choice), before(read, other)];
         literals.extend(writer.map(|writer| before(other, writer)));
@@ -93,7 +110,9 @@ impl Encoder<'_> {
 
     /// The last write of each thread that must come before the read.
     fn writers_before(&self, read: EventId, cell: CellId) -> BTreeMap<ThreadId, EventId> {
-        let must = self.index.writers[cell.index()].iter().filter(|&&(write, _)| self.order.before(write, read));
+        let must = self.index.writers[cell.index()]
+            .iter()
+            .filter(|&&(write, _)| self.order.before(write, read));
         must.map(|&(write, _)| (self.trace.thread(write), write)).collect()
     }
 
@@ -124,13 +143,21 @@ impl Encoder<'_> {
                 first_after.entry(thread).or_insert(write);
             }
         }
+        let last = last_before.values().copied().max();
         for write in last_before.into_values() {
             self.clause(fact, &[behind(read), before(write, read)]);
+            if let Some(last) = last.filter(|&last| last != write) {
+                self.clause(fact, &[behind(read), before(write, last)]);
+            }
         }
         for write in first_after.into_values() {
             self.clause(fact, &[behind(read), before(read, write)]);
         }
-        let options = ReadOptions { fact, options: Vec::new(), kept_apart: HashSet::new() };
+        let options = ReadOptions {
+            fact,
+            options: Vec::new(),
+            kept_apart: HashSet::new(),
+        };
         self.reads.insert((read, cell), options);
     }
 }

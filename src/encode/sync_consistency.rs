@@ -106,7 +106,11 @@ impl Encoder<'_> {
         let notifies: Vec<EventId> = possible.iter().map(|&(notify, _)| notify).collect();
         let fact = self.new_fact(Fact::Wait { end, notifies });
         // In π, some notify between beginning and end did it; which one is not recorded.
-        let likely = possible.iter().rev().map(|&(notify, _)| notify).find(|&notify| notify < end);
+        let likely = possible
+            .iter()
+            .rev()
+            .map(|&(notify, _)| notify)
+            .find(|&notify| notify < end);
         let mut options = Vec::with_capacity(possible.len());
         for (notify, wakes_all) in possible {
             let choice = self.new_choice(likely == Some(notify));
@@ -117,7 +121,10 @@ impl Encoder<'_> {
             self.clause(fact, &[Literal::NotChosen(choice), before(notify, end)]);
             if !wakes_all {
                 for (other, taken) in self.served_before(Source::Event(notify), end, choice) {
-                    let once = self.new_fact(Fact::NotifyOnce { notify, ends: vec![other, end] });
+                    let once = self.new_fact(Fact::NotifyOnce {
+                        notify,
+                        ends: vec![other, end],
+                    });
                     self.clause(once, &[Literal::NotChosen(choice), Literal::NotChosen(taken)]);
                 }
             }
@@ -128,9 +135,16 @@ impl Encoder<'_> {
     fn semaphore(&mut self, wait: EventId, semaphore: ObjectId) {
         let initial = self.trace.tables().object(semaphore).map_or(0, |object| object.initial);
         let posts: Vec<EventId> = self.index.posts.get(&semaphore.0).map_or_else(Vec::new, |posts| {
-            posts.iter().copied().filter(|&post| !self.order.before(wait, post)).collect()
+            posts
+                .iter()
+                .copied()
+                .filter(|&post| !self.order.before(wait, post))
+                .collect()
         });
-        let fact = self.new_fact(Fact::Semaphore { wait, posts: posts.clone() });
+        let fact = self.new_fact(Fact::Semaphore {
+            wait,
+            posts: posts.clone(),
+        });
         let mut options = Vec::with_capacity(posts.len() + initial as usize);
         for permit in (0..initial).map(|number| Source::Permit(semaphore, number)) {
             let choice = self.new_choice(false);
@@ -152,11 +166,18 @@ impl Encoder<'_> {
             let section = self.sections.get(id);
             section.thread != thread
                 && !(shared && section.shared)
-                && section.acquire.is_none_or(|acquire| !self.order.before(attempt, acquire))
-                && section.release.is_none_or(|release| !self.order.before(release, attempt))
+                && section
+                    .acquire
+                    .is_none_or(|acquire| !self.order.before(attempt, acquire))
+                && section
+                    .release
+                    .is_none_or(|release| !self.order.before(release, attempt))
         });
         let possible: Vec<SectionId> = possible.collect();
-        let holders = possible.iter().filter_map(|&id| self.sections.get(id).acquire).collect();
+        let holders = possible
+            .iter()
+            .filter_map(|&id| self.sections.get(id).acquire)
+            .collect();
         let fact = self.new_fact(Fact::FailedAcquire { attempt, holders });
         let mut options = Vec::with_capacity(possible.len());
         for id in possible {

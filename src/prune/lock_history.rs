@@ -30,7 +30,10 @@ pub fn history_clash(a: &LockContext, b: &LockContext) -> Option<HistoryClash> {
                 history.contains(&(hold.0, false)) || (!hold.1 && history.contains(&(hold.0, true)))
             };
             if held_a.0 != held_b.0 && clashes(held_b, since_a) && clashes(held_a, since_b) {
-                return Some(HistoryClash { first: held_a.0, second: held_b.0 });
+                return Some(HistoryClash {
+                    first: held_a.0,
+                    second: held_b.0,
+                });
             }
         }
     }

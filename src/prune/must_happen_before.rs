@@ -4,7 +4,8 @@
 //! holds a. The relation is the transitive closure of program order and of
 //!
 //! - fork → begin, end → join (Said et al. 2011, section 2.2);
-//! - all enters of a barrier round → each exit of it; once end → once wait;
+//! - all enters of a barrier round → each exit of it, and each enter of the next round;
+//! - once end → once wait;
 //! - alloc → every access of the incarnation and its free;
 //! - inputs and outputs of one source, in the order of π;
 //! - where only one notify can have woken a wait: notify → wait end. (Not wait begin → notify: in a
@@ -71,7 +72,11 @@ impl MustHappenBefore {
     #[must_use]
     pub fn before(&self, a: EventId, b: EventId) -> bool {
         let thread = self.thread[a.index()];
-        if thread == self.thread[b.index()] { a < b } else { self.count(b, thread) > self.place[a.index()] }
+        if thread == self.thread[b.index()] {
+            a < b
+        } else {
+            self.count(b, thread) > self.place[a.index()]
+        }
     }
 
     /// Whether neither must happen before the other.
@@ -119,7 +124,10 @@ impl MustHappenBefore {
             // Where the knowledge of `a` entered this thread, and through which edge.
             let order = &trace.program_order(trace.thread(at))[..=trace.place(at) as usize];
             let entry = order[order.partition_point(|&event| !self.before(a, event))];
-            let source = self.incoming(entry).iter().find(|&&source| source == a || self.before(a, source));
+            let source = self
+                .incoming(entry)
+                .iter()
+                .find(|&&source| source == a || self.before(a, source));
             let Some(&source) = source else { break };
             if entry != at {
                 chain.push(entry);
@@ -183,6 +191,11 @@ impl<'t> Walk<'t> {
                 let before = trace.program_order(child).partition_point(|&other| other < event);
                 if let Some(&last) = before.checked_sub(1).and_then(|at| trace.program_order(child).get(at)) {
                     self.edge(last, event);
+                }
+            }
+            Op::BarrierEnter { barrier, round } if round > 0 => {
+                for enter in self.enters.get(&(barrier.0, round - 1)).cloned().unwrap_or_default() {
+                    self.edge(enter, event);
                 }
             }
             Op::BarrierExit { barrier, round } => {
@@ -269,7 +282,12 @@ impl<'t> Walk<'t> {
             {
                 let thread = self.trace.thread(event);
                 let edges = self.incoming.entry(next).or_default();
-                edges.extend(writers.iter().filter(|&(&writer, _)| writer != thread).map(|(_, &write)| write));
+                edges.extend(
+                    writers
+                        .iter()
+                        .filter(|&(&writer, _)| writer != thread)
+                        .map(|(_, &write)| write),
+                );
                 edges.sort_unstable();
                 edges.dedup();
             }

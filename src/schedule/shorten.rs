@@ -61,7 +61,9 @@ fn needed_events(
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
     loop {
-        let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) else { break };
+        let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) else {
+            break;
+        };
         let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
         seen[thread] += 1;
         include(&mut counts, event, true);
@@ -77,7 +79,11 @@ fn needed_events(
             for &(_, other) in others.iter() {
                 let other = sections.get(crate::trace::SectionId(other));
                 if section.excludes(other) {
-                    let first = if other.acquire.map(|at| place[&at]) < Some(place[&event]) { other } else { section };
+                    let first = if other.acquire.map(|at| place[&at]) < Some(place[&event]) {
+                        other
+                    } else {
+                        section
+                    };
                     close.extend(first.release);
                 }
             }
@@ -123,7 +129,9 @@ fn sources(trace: &Trace, prefix: &[EventId]) -> HashMap<EventId, Vec<EventId>> 
             Op::WaitEnd { lock, .. } => holders.entry(lock).or_default().push(event),
             Op::AcquireFailed { lock, .. } => {
                 let held = holders.get(&lock).into_iter().flatten();
-                let other = held.copied().find(|&acquire| trace.thread(acquire) != trace.thread(event));
+                let other = held
+                    .copied()
+                    .find(|&acquire| trace.thread(acquire) != trace.thread(event));
                 sources.entry(event).or_default().extend(other);
             }
             Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
@@ -174,11 +182,7 @@ fn run_long(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Vec<
 }
 
 /// How many of a thread's next events can run without anybody else.
-fn run_length(
-    queue: &[EventId],
-    after: &HashMap<EventId, Vec<EventId>>,
-    blocked: &HashMap<EventId, u32>,
-) -> usize {
+fn run_length(queue: &[EventId], after: &HashMap<EventId, Vec<EventId>>, blocked: &HashMap<EventId, u32>) -> usize {
     let mut lifted: HashMap<EventId, u32> = HashMap::new();
     for (length, event) in queue.iter().enumerate() {
         if blocked.get(event).copied().unwrap_or(0) > lifted.get(event).copied().unwrap_or(0) {
@@ -197,7 +201,11 @@ type Edges = (HashMap<EventId, Vec<EventId>>, HashMap<EventId, u32>);
 /// come into each.
 fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> Edges {
     let inside: HashSet<EventId> = prefix.iter().copied().collect();
-    let mut edges = Dependencies { trace, after: HashMap::new(), blocked: HashMap::new() };
+    let mut edges = Dependencies {
+        trace,
+        after: HashMap::new(),
+        blocked: HashMap::new(),
+    };
     let mut cells: HashMap<CellId, Shared> = HashMap::new();
     let mut objects: HashMap<ObjectId, Shared> = HashMap::new();
     for &event in prefix {
@@ -208,7 +216,10 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {
-                    cells.entry(used.cell).or_default().step(&mut edges, event, access.kind.writes());
+                    cells
+                        .entry(used.cell)
+                        .or_default()
+                        .step(&mut edges, event, access.kind.writes());
                 }
             }
             Op::AcquireShared { lock } => objects.entry(lock).or_default().step(&mut edges, event, false),

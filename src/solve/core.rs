@@ -23,7 +23,9 @@ pub(super) fn minimal_facts(encoder: &mut Encoder<'_>, budget: u32, a: EventId, 
         match clause.fact {
             None => z3.assert(&formula),
             Some(fact) => {
-                let tracker = trackers.entry(fact).or_insert_with(|| Bool::new_const(format!("f{}", fact.0)));
+                let tracker = trackers
+                    .entry(fact)
+                    .or_insert_with(|| Bool::new_const(format!("f{}", fact.0)));
                 z3.assert(&Bool::or(&[tracker.not(), formula]));
             }
         }
@@ -53,5 +55,11 @@ fn shrink(z3: &Z3Session, facts: &[(FactId, Bool)]) -> Option<Vec<(FactId, Bool)
         return None;
     }
     let needed = z3.unsat_core();
-    Some(facts.iter().filter(|(_, tracker)| needed.contains(tracker)).cloned().collect())
+    Some(
+        facts
+            .iter()
+            .filter(|(_, tracker)| needed.contains(tracker))
+            .cloned()
+            .collect(),
+    )
 }

@@ -46,7 +46,14 @@ impl<'t> Session<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, order: &'t MustHappenBefore, sections: &'t Sections, budget: u32) -> Session<'t> {
         let encoder = Encoder::new(trace, order, sections);
-        Session { trace, order, sections, budget, encoder, z3: Z3Session::new(budget) }
+        Session {
+            trace,
+            order,
+            sections,
+            budget,
+            encoder,
+            z3: Z3Session::new(budget),
+        }
     }
 
     /// Whether a feasible prefix brings `a` and `b` next.
@@ -60,14 +67,19 @@ impl<'t> Session<'t> {
         let mut literals = 0;
         let mut counted = first_new;
         loop {
-            literals += self.encoder.clauses()[counted..].iter().map(|clause| clause.literals.len()).sum::<usize>();
+            literals += self.encoder.clauses()[counted..]
+                .iter()
+                .map(|clause| clause.literals.len())
+                .sum::<usize>();
             counted = self.encoder.clauses().len();
             if literals > MAX_NEW_LITERALS {
                 return Answer::Budget;
             }
             self.z3.assert_new(&self.encoder);
-            let assumptions: Vec<_> =
-                race.iter().map(|&literal| self.z3.literal(&self.encoder, literal)).collect();
+            let assumptions: Vec<_> = race
+                .iter()
+                .map(|&literal| self.z3.literal(&self.encoder, literal))
+                .collect();
             match self.z3.check(&assumptions) {
                 Status::Unsatisfiable => return Answer::Infeasible,
                 Status::Budget => return Answer::Budget,
@@ -79,7 +91,9 @@ impl<'t> Session<'t> {
             if violated.is_empty() {
                 return Answer::Feasible(order);
             }
-            let progress = violated.iter().fold(false, |any, violation| self.write_down(violation) || any);
+            let progress = violated
+                .iter()
+                .fold(false, |any, violation| self.write_down(violation) || any);
             assert!(progress, "the solver violates clauses that it has: {violated:?}");
         }
     }
@@ -100,13 +114,21 @@ impl<'t> Session<'t> {
                 self.encoder.constrain_read(read, cell, value);
                 new
             }
-            Violation::Read { read, cell, value, ref writes } => {
+            Violation::Read {
+                read,
+                cell,
+                value,
+                ref writes,
+            } => {
                 if self.encoder.read_options(read, cell).is_none() {
                     self.encoder.constrain_read(read, cell, value);
                     return true;
                 }
-                let options: Vec<_> =
-                    self.encoder.read_options(read, cell).map(|known| known.options.clone()).unwrap_or_default();
+                let options: Vec<_> = self
+                    .encoder
+                    .read_options(read, cell)
+                    .map(|known| known.options.clone())
+                    .unwrap_or_default();
                 let others: Vec<EventId> = self.encoder.writers(cell).collect();
                 let mut new = false;
                 for (writer, _) in options {
@@ -116,7 +138,11 @@ impl<'t> Session<'t> {
                         Some(writer) => writes.iter().position(|&write| write == writer).map(|at| at + 1),
                     };
                     let Some(between) = between else { continue };
-                    let interfering = if others.len() <= FEW_WRITERS { &others[..] } else { &writes[between..] };
+                    let interfering = if others.len() <= FEW_WRITERS {
+                        &others[..]
+                    } else {
+                        &writes[between..]
+                    };
                     for &other in interfering {
                         new |= self.encoder.keep_apart(read, cell, writer, other);
                     }

@@ -17,7 +17,12 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Violation {
     /// A read sees another value; with the writes of the cell so far, in order.
-    Read { read: EventId, cell: CellId, value: u64, writes: Vec<EventId> },
+    Read {
+        read: EventId,
+        cell: CellId,
+        value: u64,
+        writes: Vec<EventId>,
+    },
     /// A pinned read does not have the writes before it that it had.
     Pinned { read: EventId, cell: CellId, value: u64 },
     /// Two sections overlap.
@@ -69,10 +74,20 @@ impl Cut<'_> {
 pub(super) fn linearize(encoder: &Encoder<'_>, model: &Model, a: EventId, b: EventId) -> Vec<EventId> {
     let (trace, order) = (encoder.trace(), encoder.order());
     let threads = trace.threads();
-    let mut cut = Cut { trace, order, counts: vec![0; threads], seen: vec![0; threads] };
+    let mut cut = Cut {
+        trace,
+        order,
+        counts: vec![0; threads],
+        seen: vec![0; threads],
+    };
     cut.include_before(a);
     cut.include_before(b);
-    let place: HashMap<EventId, usize> = model.prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
+    let place: HashMap<EventId, usize> = model
+        .prefix
+        .iter()
+        .enumerate()
+        .map(|(at, &event)| (event, at))
+        .collect();
     let pairs = encoder.section_pairs();
     loop {
         while let Some(event) = cut.next_unseen() {
@@ -87,7 +102,9 @@ pub(super) fn linearize(encoder: &Encoder<'_>, model: &Model, a: EventId, b: Eve
                 continue;
             }
             for (earlier, later) in [(first, second), (second, first)] {
-                let (Some(release), Some(acquire)) = (earlier.release, later.acquire) else { continue };
+                let (Some(release), Some(acquire)) = (earlier.release, later.acquire) else {
+                    continue;
+                };
                 if let (Some(from), Some(to)) = (place.get(&release), place.get(&acquire))
                     && from < to
                 {
@@ -203,15 +220,25 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     let cell = trace.cell(used.cell);
                     if access.kind.reads() {
                         if cell.external {
-                            let before = memory.get(&used.cell).map_or(0, Vec::len);
-                            let had = encoder.writers(used.cell).take_while(|&write| write < event);
-                            let in_place = memory.get(&used.cell).into_iter().flatten().all(|&write| write < event);
-                            if !in_place || had.count() != before {
-                                found.push(Violation::Pinned { read: event, cell: used.cell, value: used.read });
+                            let now = memory.get(&used.cell).map_or(&[][..], Vec::as_slice);
+                            let had = || encoder.writers(used.cell).take_while(|&write| write < event);
+                            let last = now.last().copied();
+                            // As many as in π, none later than the last one in π, and that one last.
+                            if now.iter().max().copied() != last || had().last() != last || had().count() != now.len() {
+                                found.push(Violation::Pinned {
+                                    read: event,
+                                    cell: used.cell,
+                                    value: used.read,
+                                });
                             }
                         } else if values.get(&used.cell).copied().unwrap_or(cell.initial) != Some(used.read) {
                             let writes = memory.get(&used.cell).cloned().unwrap_or_default();
-                            found.push(Violation::Read { read: event, cell: used.cell, value: used.read, writes });
+                            found.push(Violation::Read {
+                                read: event,
+                                cell: used.cell,
+                                value: used.read,
+                                writes,
+                            });
                         }
                     }
                     if access.kind.writes() {
@@ -224,7 +251,10 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                 if let Some(id) = encoder.sections().opened_by(event) {
                     let others = open.entry(lock.0).or_default();
                     let section = encoder.sections().get(id);
-                    for &other in others.iter().filter(|&&other| section.excludes(encoder.sections().get(other))) {
+                    for &other in others
+                        .iter()
+                        .filter(|&&other| section.excludes(encoder.sections().get(other)))
+                    {
                         found.push(Violation::Sections(other, id));
                     }
                     others.push(id);
@@ -263,10 +293,14 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let wakes = Wakes::of(trace, order);
     for &end in &wakes.unserved {
         // The waits on the same condition compete for the same notifies.
-        let Op::WaitEnd { condition, .. } = trace.op(end) else { continue };
-        let rivals = wakes.by.keys().copied().filter(|&rival| {
-            matches!(trace.op(rival), Op::WaitEnd { condition: other, .. } if other == condition)
-        });
+        let Op::WaitEnd { condition, .. } = trace.op(end) else {
+            continue;
+        };
+        let rivals = wakes
+            .by
+            .keys()
+            .copied()
+            .filter(|&rival| matches!(trace.op(rival), Op::WaitEnd { condition: other, .. } if other == condition));
         let mut rivals: Vec<EventId> = rivals.collect();
         rivals.sort_unstable();
         found.push(Violation::Unmatched(end));

@@ -57,7 +57,10 @@ impl Z3Session {
     }
 
     fn node(&mut self, node: Node) -> Int {
-        self.nodes.entry(node).or_insert_with(|| Int::new_const(node.rank())).clone()
+        self.nodes
+            .entry(node)
+            .or_insert_with(|| Int::new_const(node.rank()))
+            .clone()
     }
 
     pub(super) fn literal(&mut self, encoder: &Encoder<'_>, literal: Literal) -> Bool {
@@ -81,7 +84,11 @@ impl Z3Session {
             self.choices.push(Bool::new_const(format!("c{}", self.choices.len())));
         }
         let differs = &self.choices[choice.0 as usize];
-        if chosen == encoder.is_default(choice) { differs.not() } else { differs.clone() }
+        if chosen == encoder.is_default(choice) {
+            differs.not()
+        } else {
+            differs.clone()
+        }
     }
 
     /// Asserts the clauses that the encoder has gained.
@@ -94,7 +101,11 @@ impl Z3Session {
     }
 
     pub(super) fn disjunction(&mut self, encoder: &Encoder<'_>, clause: &Clause) -> Bool {
-        let literals: Vec<Bool> = clause.literals.iter().map(|&literal| self.literal(encoder, literal)).collect();
+        let literals: Vec<Bool> = clause
+            .literals
+            .iter()
+            .map(|&literal| self.literal(encoder, literal))
+            .collect();
         match &literals[..] {
             [literal] => literal.clone(),
             literals => Bool::or(literals),
@@ -127,13 +138,22 @@ impl Z3Session {
             order.push((value.expect("places are small integers"), node));
         }
         order.sort_unstable_by_key(|&(value, node)| (value, node.rank()));
-        let race = order.iter().position(|&(_, node)| node == Node::RACE).unwrap_or(order.len());
+        let race = order
+            .iter()
+            .position(|&(_, node)| node == Node::RACE)
+            .unwrap_or(order.len());
         let prefix = order[..race].iter().filter_map(|&(_, node)| node.event()).collect();
         let choices = self.choices.iter().enumerate().map(|(number, differs)| {
-            let differs = model.eval(differs, true).and_then(|value| value.as_bool()).unwrap_or(false);
+            let differs = model
+                .eval(differs, true)
+                .and_then(|value| value.as_bool())
+                .unwrap_or(false);
             differs != encoder.is_default(Choice(number as u32))
         });
-        Model { prefix, choices: choices.collect() }
+        Model {
+            prefix,
+            choices: choices.collect(),
+        }
     }
 }
 

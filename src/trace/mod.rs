@@ -21,8 +21,8 @@ pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use load::LoadError;
 pub use op::{Access, AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
-pub use wakes::Wakes;
 pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
+pub use wakes::Wakes;
 
 /// An event: its number in the trace, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]

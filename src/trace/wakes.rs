@@ -45,7 +45,13 @@ impl Wakes {
                     // A wait's end is its thread's next event.
                     let end = trace.successor(event);
                     let timed_out = end.is_some_and(|end| {
-                        matches!(trace.op(end), Op::WaitEnd { outcome: WaitOutcome::TimedOut, .. })
+                        matches!(
+                            trace.op(end),
+                            Op::WaitEnd {
+                                outcome: WaitOutcome::TimedOut,
+                                ..
+                            }
+                        )
                     });
                     if !timed_out {
                         let returns = end.and_then(|end| returns.get(&end)).copied().unwrap_or(usize::MAX);
@@ -66,7 +72,10 @@ impl Wakes {
                         woken_by.insert(waiter.thread, event);
                     }
                 }
-                Op::WaitEnd { outcome: WaitOutcome::Notified, .. } => match woken_by.remove(&thread) {
+                Op::WaitEnd {
+                    outcome: WaitOutcome::Notified,
+                    ..
+                } => match woken_by.remove(&thread) {
                     Some(notify) => {
                         wakes.by.insert(event, notify);
                     }

@@ -9,6 +9,8 @@ struct State {
     /// Events done, per thread.
     done: Vec<u32>,
     memory: BTreeMap<u32, Option<u64>>,
+    /// Last write of each external cell.
+    last: BTreeMap<u32, EventId>,
     /// Exclusive holder and depth, per lock.
     owner: BTreeMap<u32, (u32, u32)>,
     /// Depth per (lock, reader).
@@ -28,6 +30,7 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
     let start = State {
         done: vec![0; threads as usize],
         memory: BTreeMap::new(),
+        last: BTreeMap::new(),
         owner: BTreeMap::new(),
         readers: BTreeMap::new(),
         kept: BTreeMap::new(),
@@ -42,7 +45,9 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
         if visited.len() > limit {
             return None;
         }
-        let next: Vec<EventId> = (0..threads).filter_map(|thread| next_of(trace, &state, ThreadId(thread))).collect();
+        let next: Vec<EventId> = (0..threads)
+            .filter_map(|thread| next_of(trace, &state, ThreadId(thread)))
+            .collect();
         for (at, &a) in next.iter().enumerate() {
             for &b in &next[at + 1..] {
                 if conflict(trace, a, b) {
@@ -68,17 +73,29 @@ fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {
 /// The next event of a thread, if the thread has begun and, for an access, its memory exists.
 fn next_of(trace: &Trace, state: &State, thread: ThreadId) -> Option<EventId> {
     let event = *trace.program_order(thread).get(state.done[thread.index()] as usize)?;
-    let begun = trace.events().all(|fork| trace.op(fork) != Op::Fork { child: thread } || is_done(trace, state, fork));
+    let begun = trace
+        .events()
+        .all(|fork| trace.op(fork) != Op::Fork { child: thread } || is_done(trace, state, fork));
     let exists = match trace.access(event) {
-        Some(access) => trace.incarnation(access.incarnation).alloc.is_none_or(|alloc| is_done(trace, state, alloc)),
+        Some(access) => trace
+            .incarnation(access.incarnation)
+            .alloc
+            .is_none_or(|alloc| is_done(trace, state, alloc)),
         None => true,
     };
     (begun && exists).then_some(event)
 }
 
 fn conflict(trace: &Trace, a: EventId, b: EventId) -> bool {
-    let (Some(x), Some(y)) = (trace.access(a), trace.access(b)) else { return false };
-    let atomic = |kind| matches!(kind, AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw);
+    let (Some(x), Some(y)) = (trace.access(a), trace.access(b)) else {
+        return false;
+    };
+    let atomic = |kind| {
+        matches!(
+            kind,
+            AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw
+        )
+    };
     let writes = |kind| !matches!(kind, AccessKind::Read | AccessKind::AtomicLoad);
     let cells: BTreeSet<_> = trace.uses(x).iter().map(|used| used.cell).collect();
     trace.uses(y).iter().any(|used| cells.contains(&used.cell))
@@ -112,7 +129,10 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
         Op::Release { lock } => release(&mut after, lock.0, thread),
         Op::AcquireFailed { lock, shared } => {
             let owned = state.owner.get(&lock.0).is_some_and(|&(owner, _)| owner != thread);
-            let read = state.readers.keys().any(|&(other, reader)| other == lock.0 && reader != thread);
+            let read = state
+                .readers
+                .keys()
+                .any(|&(other, reader)| other == lock.0 && reader != thread);
             owned || (!shared && read)
         }
         Op::WaitBegin { condition, lock } => {
@@ -130,7 +150,12 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
             free(lock.0) && (outcome == WaitOutcome::TimedOut || state.woken.contains(&thread))
         }
         Op::Notify { condition } => {
-            let waiters: Vec<_> = state.waiting.iter().copied().filter(|&(on, _)| on == condition.0).collect();
+            let waiters: Vec<_> = state
+                .waiting
+                .iter()
+                .copied()
+                .filter(|&(on, _)| on == condition.0)
+                .collect();
             if !waiters.is_empty() {
                 let choices = waiters.into_iter().map(|waiter| {
                     let mut chosen = after.clone();
@@ -151,9 +176,18 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
             }
             true
         }
+        // Whoever arrives while a round is not full belongs to that round.
+        Op::BarrierEnter { barrier, round } => trace.events().all(|other| match trace.op(other) {
+            Op::BarrierEnter {
+                barrier: same,
+                round: earlier,
+            } if same == barrier && earlier < round => is_done(trace, state, other),
+            _ => true,
+        }),
         Op::BarrierExit { barrier, round } => {
-            let mut enters =
-                trace.events().filter(|&other| trace.op(other) == Op::BarrierEnter { barrier, round });
+            let mut enters = trace
+                .events()
+                .filter(|&other| trace.op(other) == Op::BarrierEnter { barrier, round });
             enters.all(|enter| is_done(trace, state, enter))
         }
         Op::SemPost { semaphore } => {
@@ -174,7 +208,9 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
         }
         Op::Input { source, .. } | Op::Output { source } => {
             let same = |op: Op| matches!(op, Op::Input { source: other, .. } | Op::Output { source: other } if other == source);
-            trace.events().all(|other| other >= event || !same(trace.op(other)) || is_done(trace, state, other))
+            trace
+                .events()
+                .all(|other| other >= event || !same(trace.op(other)) || is_done(trace, state, other))
         }
         _ => true,
     };
@@ -183,7 +219,13 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
 
 fn times_out(trace: &Trace, begin: EventId) -> bool {
     let end = trace.successor(begin).map(|end| trace.op(end));
-    matches!(end, Some(Op::WaitEnd { outcome: WaitOutcome::TimedOut, .. }))
+    matches!(
+        end,
+        Some(Op::WaitEnd {
+            outcome: WaitOutcome::TimedOut,
+            ..
+        })
+    )
 }
 
 fn release(after: &mut State, lock: u32, thread: u32) -> bool {
@@ -212,14 +254,24 @@ fn access(trace: &Trace, state: &State, event: EventId, after: &mut State) -> bo
         let cell = trace.cell(used.cell);
         if access.kind.reads() {
             enabled &= if cell.external {
-                // Pinned: exactly the writes that came before in the trace have happened.
-                trace.accesses().iter().filter(|other| other.kind.writes() && other.event != event).all(|other| {
-                    !trace.uses(other).iter().any(|its| its.cell == used.cell)
-                        || is_done(trace, state, other.event) == (other.event < event)
-                })
+                // Pinned: exactly the writes that came before in the trace have happened, the last one last.
+                let writes = |event: &EventId| {
+                    trace
+                        .access(*event)
+                        .is_some_and(|access| !matches!(access.kind, AccessKind::Read | AccessKind::AtomicLoad))
+                        && trace.cell_uses(*event).iter().any(|its| its.cell == used.cell)
+                };
+                let others: Vec<EventId> = trace.events().filter(|&other| other != event).filter(writes).collect();
+                others
+                    .iter()
+                    .all(|&other| is_done(trace, state, other) == (other < event))
+                    && state.last.get(&used.cell.0).copied() == others.iter().copied().rfind(|&other| other < event)
             } else {
                 state.memory.get(&used.cell.0).copied().unwrap_or(cell.initial) == Some(used.read)
             };
+        }
+        if cell.external && !matches!(access.kind, AccessKind::Read | AccessKind::AtomicLoad) {
+            after.last.insert(used.cell.0, event);
         }
         if access.kind == AccessKind::Free {
             after.memory.insert(used.cell.0, None);

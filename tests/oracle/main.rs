@@ -17,7 +17,10 @@ use witness::trace::{EventId, Trace};
 use witness::verdict::{Refutation, Unknown, Verdict};
 
 fn environment(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 /// The pairs of code positions that race in some feasible prefix, by the oracle.
@@ -41,24 +44,45 @@ fn verdicts_agree_with_exhaustive_search() {
         }
         let described = || random_trace::describe(&events);
         if let Err(violation) = validate(&trace) {
-            panic!("seed {seed}: the generated trace is invalid: {violation}\n{}", described());
+            panic!(
+                "seed {seed}: the generated trace is invalid: {violation}\n{}",
+                described()
+            );
         }
         let Some(races) = brute_force::races(&trace, 200_000) else {
             skipped += 1;
             continue;
         };
         let racing = racing_positions(&trace, &races);
-        let analysis = analyze(&trace, &Options { instances: None, ..Options::default() });
+        let analysis = analyze(
+            &trace,
+            &Options {
+                instances: None,
+                ..Options::default()
+            },
+        );
         if let Some(rejected) = analysis.rejected.first() {
-            panic!("seed {seed}: the checker rejected a schedule: {}\n{}", rejected.reason, described());
+            panic!(
+                "seed {seed}: the checker rejected a schedule: {}\n{}",
+                rejected.reason,
+                described()
+            );
         }
         let mut seen = BTreeSet::new();
         for pair in &analysis.pairs {
-            let key = (pair.positions.0.min(pair.positions.1), pair.positions.0.max(pair.positions.1));
+            let key = (
+                pair.positions.0.min(pair.positions.1),
+                pair.positions.0.max(pair.positions.1),
+            );
             seen.insert(key);
             let outcome = match &pair.verdict {
                 Verdict::Witnessed(schedule) => {
-                    assert!(races.contains(&schedule.race), "seed {seed}: {:?}\n{}", schedule.race, described());
+                    assert!(
+                        races.contains(&schedule.race),
+                        "seed {seed}: {:?}\n{}",
+                        schedule.race,
+                        described()
+                    );
                     "witnessed"
                 }
                 Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
@@ -79,14 +103,33 @@ fn verdicts_agree_with_exhaustive_search() {
             );
         }
         let missed: Vec<_> = racing.difference(&seen).collect();
-        assert!(missed.is_empty(), "seed {seed}: racing positions that are no candidates: {missed:?}\n{}", described());
+        assert!(
+            missed.is_empty(),
+            "seed {seed}: racing positions that are no candidates: {missed:?}\n{}",
+            described()
+        );
     }
     println!("{traces} traces from seed {first}, {skipped} too large to enumerate");
     println!("verdicts: {outcomes:#?}\nevents: {kinds:#?}");
     assert!(skipped * 20 < traces, "too many traces are too large for the oracle");
-    for needed in ["witnessed", "refuted: must-happen-before", "refuted: common lock", "refuted: core"] {
-        assert!(outcomes.contains_key(needed), "no pair was {needed}: the generator has become too tame");
+    for needed in [
+        "witnessed",
+        "refuted: must-happen-before",
+        "refuted: common lock",
+        "refuted: core",
+    ] {
+        assert!(
+            outcomes.contains_key(needed),
+            "no pair was {needed}: the generator has become too tame"
+        );
     }
-    assert!(!outcomes.contains_key("unknown: budget"), "small traces must fit the budget");
-    assert_eq!(kinds.len(), random_trace::KINDS, "some kind of event never occurred: {kinds:?}");
+    assert!(
+        !outcomes.contains_key("unknown: budget"),
+        "small traces must fit the budget"
+    );
+    assert_eq!(
+        kinds.len(),
+        random_trace::KINDS,
+        "some kind of event never occurred: {kinds:?}"
+    );
 }

@@ -111,7 +111,12 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
         let thread = world.random.below(threads as u64) as usize;
         world.step(thread);
     }
-    let object = |kind, initial| ObjectInfo { kind, addr: 0, name: None, initial };
+    let object = |kind, initial| ObjectInfo {
+        kind,
+        addr: 0,
+        name: None,
+        initial,
+    };
     let tables = Tables {
         meta: Meta::default(),
         threads: vec![ThreadInfo::default(); threads],
@@ -135,7 +140,12 @@ impl World {
         // A few positions per thread, so that a pair of positions has several instances.
         let position = self.random.below(5);
         let pc = 0x100 * (thread as u64 + 1) + position;
-        self.events.push(Event { thread: ThreadId(thread as u32), pc, stack: StackId::EMPTY, op });
+        self.events.push(Event {
+            thread: ThreadId(thread as u32),
+            pc,
+            stack: StackId::EMPTY,
+            op,
+        });
     }
 
     fn step(&mut self, thread: usize) {
@@ -149,7 +159,13 @@ impl World {
             Mood::InBarrier(round) => {
                 if self.entered >= 2 * (round + 1) {
                     self.mood[thread] = Mood::Running;
-                    self.emit(thread, Op::BarrierExit { barrier: ObjectId(BARRIER), round });
+                    self.emit(
+                        thread,
+                        Op::BarrierExit {
+                            barrier: ObjectId(BARRIER),
+                            round,
+                        },
+                    );
                 }
             }
             Mood::InOnce if self.random.chance(50) => {
@@ -188,9 +204,19 @@ impl World {
         match self.mood[child] {
             Mood::NotForked => {
                 self.mood[child] = Mood::NotBegun;
-                self.emit(thread, Op::Fork { child: ThreadId(child as u32) });
+                self.emit(
+                    thread,
+                    Op::Fork {
+                        child: ThreadId(child as u32),
+                    },
+                );
             }
-            Mood::Ended => self.emit(thread, Op::Join { child: ThreadId(child as u32) }),
+            Mood::Ended => self.emit(
+                thread,
+                Op::Join {
+                    child: ThreadId(child as u32),
+                },
+            ),
             _ if child == thread && self.random.chance(25) => {
                 let holds = self.owner.values().any(|&(owner, _)| owner == thread)
                     || self.readers.keys().any(|&(_, reader)| reader == thread);
@@ -224,7 +250,10 @@ impl World {
         let addr = if on_heap { BLOCK } else { 0x1000 };
         let mem = match wide {
             true => MemRange { addr, size: 8 },
-            false => MemRange { addr: addr + 4 * self.random.below(2), size: 4 },
+            false => MemRange {
+                addr: addr + 4 * self.random.below(2),
+                size: 4,
+            },
         };
         let seen = self.load(mem);
         let value = match wide {
@@ -235,9 +264,18 @@ impl World {
         let kinds = if self.atomics_only { 100 } else { 12 };
         let op = match self.random.below(100) {
             at if at < kinds => match self.random.below(3) {
-                0 => Op::AtomicLoad { mem, value: seen, order },
+                0 => Op::AtomicLoad {
+                    mem,
+                    value: seen,
+                    order,
+                },
                 1 => Op::AtomicStore { mem, value, order },
-                _ => Op::AtomicRmw { mem, read: seen, written: value, order },
+                _ => Op::AtomicRmw {
+                    mem,
+                    read: seen,
+                    written: value,
+                    order,
+                },
             },
             at if at < 60 => Op::Read { mem, value: seen },
             _ => Op::Write { mem, value },
@@ -268,7 +306,13 @@ impl World {
                     self.emit(thread, Op::Release { lock: id });
                 }
             }
-            Some(_) if self.random.chance(25) => self.emit(thread, Op::AcquireFailed { lock: id, shared: false }),
+            Some(_) if self.random.chance(25) => self.emit(
+                thread,
+                Op::AcquireFailed {
+                    lock: id,
+                    shared: false,
+                },
+            ),
             Some(_) => {}
         }
     }
@@ -293,7 +337,13 @@ impl World {
                 self.emit(thread, Op::Release { lock: id });
             }
             None if others_read && self.random.chance(30) => {
-                self.emit(thread, Op::AcquireFailed { lock: id, shared: false });
+                self.emit(
+                    thread,
+                    Op::AcquireFailed {
+                        lock: id,
+                        shared: false,
+                    },
+                );
             }
             None if others_read || self.random.chance(50) => {
                 self.readers.insert((RWLOCK, thread), 1);
@@ -308,7 +358,10 @@ impl World {
 
     fn condition(&mut self, thread: usize) {
         let condition = ObjectId(CONDITION);
-        let held = self.owner.iter().find(|&(&lock, &(owner, _))| owner == thread && lock != RWLOCK);
+        let held = self
+            .owner
+            .iter()
+            .find(|&(&lock, &(owner, _))| owner == thread && lock != RWLOCK);
         let held = held.map(|(&lock, &(_, depth))| (lock, depth));
         if let Some((lock, depth)) = held
             && self.random.chance(60)
@@ -320,7 +373,13 @@ impl World {
             if !times_out {
                 self.waiting.insert(thread);
             }
-            self.emit(thread, Op::WaitBegin { condition, lock: ObjectId(lock) });
+            self.emit(
+                thread,
+                Op::WaitBegin {
+                    condition,
+                    lock: ObjectId(lock),
+                },
+            );
             return;
         }
         if self.random.chance(70) {
@@ -345,9 +404,20 @@ impl World {
         let depth = self.kept.remove(&thread).unwrap_or(1);
         self.owner.insert(lock, (thread, depth));
         self.mood[thread] = Mood::Running;
-        let outcome = if times_out { WaitOutcome::TimedOut } else { WaitOutcome::Notified };
+        let outcome = if times_out {
+            WaitOutcome::TimedOut
+        } else {
+            WaitOutcome::Notified
+        };
         let (condition, lock) = (ObjectId(CONDITION), ObjectId(lock));
-        self.emit(thread, Op::WaitEnd { condition, lock, outcome });
+        self.emit(
+            thread,
+            Op::WaitEnd {
+                condition,
+                lock,
+                outcome,
+            },
+        );
     }
 
     fn semaphore(&mut self, thread: usize) {
@@ -366,7 +436,13 @@ impl World {
             let round = self.entered / 2;
             self.entered += 1;
             self.mood[thread] = Mood::InBarrier(round);
-            self.emit(thread, Op::BarrierEnter { barrier: ObjectId(BARRIER), round });
+            self.emit(
+                thread,
+                Op::BarrierEnter {
+                    barrier: ObjectId(BARRIER),
+                    round,
+                },
+            );
         } else if self.once_done {
             self.emit(thread, Op::OnceWait { once: ObjectId(ONCE) });
         } else if !self.once_taken {
@@ -397,7 +473,9 @@ impl World {
             0 => Op::Input { source, value: 0 },
             1 => Op::Output { source },
             2 => Op::Branch,
-            _ => Op::Fence { order: MemoryOrder::SeqCst },
+            _ => Op::Fence {
+                order: MemoryOrder::SeqCst,
+            },
         };
         self.emit(thread, op);
     }
@@ -417,8 +495,14 @@ pub fn kind(op: &Op) -> &'static str {
         Op::Release { .. } => "release",
         Op::AcquireFailed { .. } => "acquire failed",
         Op::WaitBegin { .. } => "wait begin",
-        Op::WaitEnd { outcome: WaitOutcome::Notified, .. } => "wait end, notified",
-        Op::WaitEnd { outcome: WaitOutcome::TimedOut, .. } => "wait end, timed out",
+        Op::WaitEnd {
+            outcome: WaitOutcome::Notified,
+            ..
+        } => "wait end, notified",
+        Op::WaitEnd {
+            outcome: WaitOutcome::TimedOut,
+            ..
+        } => "wait end, timed out",
         Op::Notify { .. } => "notify",
         Op::NotifyAll { .. } => "notify all",
         Op::BarrierEnter { .. } => "barrier enter",
@@ -442,8 +526,7 @@ pub fn kind(op: &Op) -> &'static str {
 
 /// The events, one a line, to paste into a failure report.
 pub fn describe(events: &[Event]) -> String {
-    let line = |(number, event): (usize, &Event)| {
-        format!("{number:3} t{} {:#x} {:?}\n", event.thread.0, event.pc, event.op)
-    };
+    let line =
+        |(number, event): (usize, &Event)| format!("{number:3} t{} {:#x} {:?}\n", event.thread.0, event.pc, event.op);
     events.iter().enumerate().map(line).collect()
 }
