@@ -4,7 +4,10 @@
 //! events", and for every notify that finds somebody waiting, whom it wakes. That is all a
 //! checker or a replayer needs: the events themselves follow from program order.
 
+mod file;
 mod shorten;
+
+pub use file::{Malformed, ParseScheduleError, VERSION};
 
 use crate::trace::{EventId, ThreadId, Trace, TraceId};
 

@@ -1,0 +1,367 @@
+//! The text form of a schedule: short, versioned, printable.
+//!
+//! ```text
+//! witness-schedule 1
+//! trace 5f0c6a1e0b8d4f3a9c2e7d6b1a0f4e3d
+//! kind co-enabled
+//! race 5 17
+//! t0 x12
+//! t2 x3
+//! wake 14 t1
+//! end
+//! ```
+//!
+//! One item a line, in this order; `#` starts a comment, and blank lines count for nothing.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `witness-schedule VERSION` | what the file is; this is version 1 |
+//! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
+//! | `kind KIND` | what it shows at its end: `co-enabled` |
+//! | `race EVENT EVENT` | the two racing events, by their number in the trace |
+//! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
+//! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
+//! | `end` | nothing was lost: a file without it is cut, not shorter |
+//!
+//! Numbers are decimal and fit 32 bits.
+
+use super::{RaceKind, Schedule, Slice};
+use crate::trace::{EventId, ThreadId, TraceId};
+use std::fmt;
+use std::str::{FromStr, SplitAsciiWhitespace};
+
+/// The version that this file writes, and the only one that it reads.
+pub const VERSION: u32 = 1;
+
+/// A text that is no schedule, with the line where that shows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {cause}")]
+pub struct ParseScheduleError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub cause: Malformed,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// Another line was due.
+    #[error("expected `{expected}`, found `{found}`")]
+    Expected {
+        /// The form of the line that was due.
+        expected: &'static str,
+        /// The line.
+        found: String,
+    },
+    /// The text ends before its end mark.
+    #[error("the schedule is cut: expected `{expected}`, found the end of the file")]
+    Cut {
+        /// The form of the line that was due.
+        expected: &'static str,
+    },
+    /// The format is newer than this program.
+    #[error("format version {version} is not known; this program reads version {VERSION}")]
+    Version {
+        /// The version that the file names.
+        version: u32,
+    },
+    /// The kind is not known.
+    #[error("`{kind}` is not a kind of race; known: co-enabled")]
+    Kind {
+        /// What stands there.
+        kind: String,
+    },
+    /// The trace id is none.
+    #[error("`{id}` is not a trace id: {why}")]
+    Trace {
+        /// What stands there.
+        id: String,
+        /// Why not.
+        why: String,
+    },
+    /// Something follows the end mark.
+    #[error("`{found}` after the end")]
+    AfterEnd {
+        /// What.
+        found: String,
+    },
+}
+
+impl fmt::Display for RaceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RaceKind::CoEnabled => f.write_str("co-enabled"),
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "witness-schedule {VERSION}")?;
+        writeln!(f, "trace {}", self.trace)?;
+        writeln!(f, "kind {}", self.kind)?;
+        writeln!(f, "race {} {}", self.race.0.0, self.race.1.0)?;
+        for slice in &self.slices {
+            writeln!(f, "t{} x{}", slice.thread.0, slice.events)?;
+        }
+        for (notify, thread) in &self.wakes {
+            writeln!(f, "wake {} t{}", notify.0, thread.0)?;
+        }
+        writeln!(f, "end")
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ParseScheduleError;
+
+    fn from_str(text: &str) -> Result<Schedule, ParseScheduleError> {
+        let mut lines = Lines::of(text);
+        lines.one("witness-schedule VERSION", |words| {
+            let version = word(words, "witness-schedule").and_then(|()| number(words))?;
+            Some(match version {
+                VERSION => Ok(()),
+                version => Err(Malformed::Version { version }),
+            })
+        })?;
+        let trace = lines.one("trace ID", |words| {
+            word(words, "trace")?;
+            let id = words.next()?;
+            Some(TraceId::from_str(id).map_err(|why| Malformed::Trace {
+                id: id.to_owned(),
+                why: why.to_string(),
+            }))
+        })?;
+        let kind = lines.one("kind KIND", |words| {
+            word(words, "kind")?;
+            Some(match words.next()? {
+                "co-enabled" => Ok(RaceKind::CoEnabled),
+                kind => Err(Malformed::Kind { kind: kind.to_owned() }),
+            })
+        })?;
+        let race = lines.one("race EVENT EVENT", |words| {
+            word(words, "race")?;
+            Some(Ok((EventId(number(words)?), EventId(number(words)?))))
+        })?;
+        let slices = lines.many(|words| {
+            let thread = ThreadId(prefixed(words, 't')?);
+            let events = prefixed(words, 'x').filter(|&events| events > 0)?;
+            Some(Slice { thread, events })
+        });
+        let wakes = lines.many(|words| {
+            word(words, "wake")?;
+            Some((EventId(number(words)?), ThreadId(prefixed(words, 't')?)))
+        });
+        let due = if wakes.is_empty() {
+            "tTHREAD xCOUNT, wake EVENT tTHREAD, or end"
+        } else {
+            "wake EVENT tTHREAD, or end"
+        };
+        lines.one(due, |words| word(words, "end").map(Ok))?;
+        lines.nothing_more()?;
+        Ok(Schedule {
+            trace,
+            kind,
+            race,
+            slices,
+            wakes,
+        })
+    }
+}
+
+fn word(words: &mut SplitAsciiWhitespace<'_>, wanted: &str) -> Option<()> {
+    (words.next()? == wanted).then_some(())
+}
+
+/// Digits only: what `u32::from_str` takes besides is not in the grammar.
+fn digits(text: &str) -> Option<u32> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
+}
+
+fn number(words: &mut SplitAsciiWhitespace<'_>) -> Option<u32> {
+    digits(words.next()?)
+}
+
+fn prefixed(words: &mut SplitAsciiWhitespace<'_>, prefix: char) -> Option<u32> {
+    digits(words.next()?.strip_prefix(prefix)?)
+}
+
+/// The lines that say something, with their numbers.
+struct Lines<'a> {
+    left: Vec<(usize, &'a str)>,
+    last: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Lines<'a> {
+        let mut last = 1;
+        let mut left = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            last = number;
+            let said = line.split('#').next().unwrap_or_default().trim_ascii();
+            if !said.is_empty() {
+                left.push((number, said));
+            }
+        }
+        left.reverse();
+        Lines { left, last }
+    }
+
+    /// A line that must be there. `parse` gives `None` where the form is wrong.
+    fn one<T>(
+        &mut self,
+        expected: &'static str,
+        parse: impl Fn(&mut SplitAsciiWhitespace<'_>) -> Option<Result<T, Malformed>>,
+    ) -> Result<T, ParseScheduleError> {
+        let Some((line, text)) = self.left.pop() else {
+            let (line, cause) = (self.last, Malformed::Cut { expected });
+            return Err(ParseScheduleError { line, cause });
+        };
+        let mut words = text.split_ascii_whitespace();
+        let parsed = parse(&mut words).filter(|_| words.next().is_none());
+        let found = text.to_owned();
+        let parsed = parsed.unwrap_or(Err(Malformed::Expected { expected, found }));
+        parsed.map_err(|cause| ParseScheduleError { line, cause })
+    }
+
+    /// As many lines of one form as follow.
+    fn many<T>(&mut self, parse: impl Fn(&mut SplitAsciiWhitespace<'_>) -> Option<T>) -> Vec<T> {
+        let mut found = Vec::new();
+        while let Some(&(_, text)) = self.left.last() {
+            let mut words = text.split_ascii_whitespace();
+            match parse(&mut words).filter(|_| words.next().is_none()) {
+                Some(item) => found.push(item),
+                None => break,
+            }
+            self.left.pop();
+        }
+        found
+    }
+
+    fn nothing_more(&mut self) -> Result<(), ParseScheduleError> {
+        match self.left.pop() {
+            None => Ok(()),
+            Some((line, text)) => {
+                let found = text.to_owned();
+                let cause = Malformed::AfterEnd { found };
+                Err(ParseScheduleError { line, cause })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXT: &str = "witness-schedule 1\ntrace 000102030405060708090a0b0c0d0e0f\nkind co-enabled\nrace 5 17\n\
+                        t0 x12\nt2 x3\nwake 14 t1\nend\n";
+
+    fn schedules() -> impl Strategy<Value = Schedule> {
+        let slices = prop::collection::vec((any::<u32>(), 1..=u32::MAX), 0..20);
+        let wakes = prop::collection::vec(any::<(u32, u32)>(), 0..5);
+        (any::<[u8; 16]>(), any::<(u32, u32)>(), slices, wakes).prop_map(|(id, race, slices, wakes)| {
+            let slice = |(thread, events)| Slice {
+                thread: ThreadId(thread),
+                events,
+            };
+            let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
+            Schedule {
+                trace: TraceId(id),
+                kind: RaceKind::CoEnabled,
+                race: (EventId(race.0), EventId(race.1)),
+                slices: slices.into_iter().map(slice).collect(),
+                wakes: wakes.into_iter().map(wake).collect(),
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(schedule in schedules()) {
+            prop_assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule));
+        }
+
+        #[test]
+        fn a_cut_text_is_no_schedule(schedule in schedules(), part in 0.0..1.0) {
+            let text = schedule.to_string();
+            // The last line end may go: the end mark is still there.
+            let kept = ((text.len() - 1) as f64 * part) as usize;
+            prop_assert!(text[..kept].parse::<Schedule>().is_err());
+        }
+
+        #[test]
+        fn any_text_is_parsed_or_refused(text in ".*") {
+            let _ = text.parse::<Schedule>();
+        }
+    }
+
+    #[test]
+    fn comments_and_blank_lines_count_for_nothing() {
+        let commented = TEXT.replace("t2 x3\n", "\n  # here thread 2\n\tt2  x3   # three events\n");
+        assert_eq!(commented.parse::<Schedule>(), TEXT.parse());
+        assert_eq!(
+            TEXT.parse::<Schedule>().map(|schedule| schedule.to_string()),
+            Ok(TEXT.to_owned())
+        );
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let error = |from: &str, to: &str| {
+            let text = TEXT.replace(from, to);
+            text.parse::<Schedule>().expect_err("malformed").to_string()
+        };
+        for (from, to, expected) in [
+            (
+                "schedule 1",
+                "schedule 2",
+                "line 1: format version 2 is not known; this program reads version 1",
+            ),
+            (
+                "0e0f",
+                "0e",
+                "line 2: `000102030405060708090a0b0c0d0e` is not a trace id: ",
+            ),
+            (
+                "co-enabled",
+                "deadlock",
+                "line 3: `deadlock` is not a kind of race; known: co-enabled",
+            ),
+            ("5 17", "5", "line 4: expected `race EVENT EVENT`, found `race 5`"),
+            ("5 17", "5 4294967296", "line 4: expected `race EVENT EVENT`"),
+            (
+                "x12",
+                "x0",
+                "line 5: expected `tTHREAD xCOUNT, wake EVENT tTHREAD, or end`, found `t0 x0`",
+            ),
+            ("x12", "x+12", "line 5: expected `tTHREAD xCOUNT"),
+            ("x3", "x3 x4", "line 6: expected `tTHREAD xCOUNT"),
+            (
+                "14 t1",
+                "14",
+                "line 7: expected `tTHREAD xCOUNT, wake EVENT tTHREAD, or end`, found `wake 14`",
+            ),
+            (
+                "end\n",
+                "t1 x1\nend\n",
+                "line 8: expected `wake EVENT tTHREAD, or end`, found `t1 x1`",
+            ),
+            ("end\n", "end\nt1 x1\n", "line 9: `t1 x1` after the end"),
+            (
+                "end\n",
+                "",
+                "line 7: the schedule is cut: expected `wake EVENT tTHREAD, or end`",
+            ),
+        ] {
+            let said = error(from, to);
+            assert!(said.starts_with(expected), "{from:?} → {to:?}: {said}");
+        }
+        let empty = "".parse::<Schedule>().expect_err("empty");
+        assert!(empty.to_string().starts_with("line 1: the schedule is cut"), "{empty}");
+    }
+}
