@@ -10,5 +10,6 @@ pub mod encode;
 pub mod prune;
 pub mod schedule;
 pub mod solve;
+pub mod symbols;
 pub mod trace;
 pub mod verdict;

@@ -45,7 +45,7 @@ impl Trace {
             } => Some(Cut {
                 events: *events,
                 offset: *offset,
-                cause: format!("{cause:?}"),
+                cause: cause.to_string(),
             }),
         };
         let mut builder = Builder::new(file.tables().threads.len(), file.len() as usize);

@@ -1,0 +1,167 @@
+//! One module: its debug information and its variables, if its file is still the one recorded.
+
+use super::{Frame, file_name};
+use addr2line::Loader;
+use object::{Object, ObjectSymbol, SymbolKind};
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use trace_format::ModuleInfo;
+
+/// Why a module has no symbols.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file was built anew since the recording.
+    #[error("{} is not the file that was recorded (build id {found}, recorded {recorded}); its positions are shown as offsets",
+        path.display())]
+    OtherBuild {
+        /// The file.
+        path: PathBuf,
+        /// Its build id, in hexadecimal digits.
+        found: String,
+        /// The build id in the trace.
+        recorded: String,
+    },
+    /// The file cannot be read.
+    #[error("{} cannot be read ({cause}); its positions are shown as offsets", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// A variable: address in the file, size, name as in the symbol table.
+type Entry = (u64, u64, String);
+
+/// A module that was opened, or could not be.
+pub(super) enum Module {
+    Open {
+        loader: Box<Loader>,
+        path: PathBuf,
+        variables: OnceCell<Vec<Entry>>,
+    },
+    Closed(Problem),
+}
+
+impl Module {
+    pub(super) fn open(info: &ModuleInfo) -> Module {
+        match Module::load(info) {
+            Ok(loader) => Module::Open {
+                loader: Box::new(loader),
+                path: PathBuf::from(&info.path),
+                variables: OnceCell::new(),
+            },
+            Err(problem) => {
+                tracing::warn!(%problem, "no symbols");
+                Module::Closed(problem)
+            }
+        }
+    }
+
+    fn load(info: &ModuleInfo) -> Result<Loader, Problem> {
+        let path = PathBuf::from(&info.path);
+        let unreadable = |cause: String| Problem::Unreadable {
+            path: path.clone(),
+            cause,
+        };
+        if !info.build_id.is_empty() {
+            let bytes = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
+            let file = object::File::parse(&*bytes).map_err(|error| unreadable(error.to_string()))?;
+            let found = file.build_id().ok().flatten().unwrap_or_default();
+            if found != info.build_id {
+                return Err(Problem::OtherBuild {
+                    path,
+                    found: hex(found),
+                    recorded: hex(&info.build_id),
+                });
+            }
+        }
+        Loader::new(&path).map_err(|error| unreadable(error.to_string()))
+    }
+
+    pub(super) fn problem(&self) -> Option<&Problem> {
+        match self {
+            Module::Closed(problem) => Some(problem),
+            Module::Open { .. } => None,
+        }
+    }
+
+    /// The activations at an address in the file; `bare` is what is known of them anyway.
+    pub(super) fn frames(&self, address: u64, bare: &Frame) -> Vec<Frame> {
+        let Module::Open { loader, .. } = self else {
+            return vec![bare.clone()];
+        };
+        let mut frames = Vec::new();
+        if let Ok(mut found) = loader.find_frames(address) {
+            while let Ok(Some(frame)) = found.next() {
+                let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+                let location = frame.location.as_ref();
+                frames.push(Frame {
+                    function: function.map(|name| name.into_owned()),
+                    file: location.and_then(|location| location.file).map(str::to_owned),
+                    line: location.and_then(|location| location.line).filter(|&line| line > 0),
+                    ..bare.clone()
+                });
+            }
+        }
+        if frames.is_empty() {
+            frames.push(bare.clone());
+        }
+        // The symbol table knows functions that the debug information does not.
+        if let Some(outermost) = frames.last_mut().filter(|frame| frame.function.is_none()) {
+            outermost.function = loader.find_symbol(address).map(demangled);
+        }
+        frames
+    }
+
+    /// The variable at an address in the file.
+    pub(super) fn variable(&self, address: u64) -> Option<(String, u64, u64)> {
+        let Module::Open { path, variables, .. } = self else {
+            return None;
+        };
+        let variables = variables.get_or_init(|| {
+            let bytes = std::fs::read(path).unwrap_or_default();
+            read_variables(&bytes)
+        });
+        let below = variables.partition_point(|&(start, ..)| start <= address);
+        let (start, size, name) = variables[..below].last()?;
+        (address - start < *size).then(|| (demangled(name), *start, *size))
+    }
+}
+
+fn read_variables(bytes: &[u8]) -> Vec<Entry> {
+    let Ok(file) = object::File::parse(bytes) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Entry> = file
+        .symbols()
+        .chain(file.dynamic_symbols())
+        .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0 && symbol.is_definition())
+        .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned())))
+        .collect();
+    found.sort();
+    found.dedup_by_key(|&mut (start, ..)| start);
+    found
+}
+
+fn demangled(name: &str) -> String {
+    addr2line::demangle_auto(name.into(), None).into_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "none".to_owned();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Module::Open { path, .. } => write!(f, "Module({})", file_name(&path.display().to_string())),
+            Module::Closed(problem) => write!(f, "Module({problem})"),
+        }
+    }
+}
