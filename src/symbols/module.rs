@@ -54,7 +54,7 @@ impl Module {
                 variables: OnceCell::new(),
             },
             Err(problem) => {
-                tracing::warn!(%problem, "no symbols");
+                tracing::info!(%problem, "no symbols");
                 Module::Closed(problem)
             }
         }

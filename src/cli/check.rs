@@ -1,0 +1,88 @@
+//! `witness check`: runs the independent checker alone.
+
+use super::ExitCode;
+use super::output::print;
+use anyhow::Context;
+use std::io::Write;
+use std::path::PathBuf;
+use witness::check::Checker;
+use witness::schedule::Schedule;
+use witness::trace::Trace;
+
+/// Check a schedule against its trace, or the trace itself.
+///
+/// With schedules: executes each from the start of the trace, and accepts it if both accesses are
+/// then next in their threads, enabled and in conflict. Without: executes the trace itself, and
+/// says whether it is a sequentially consistent execution; if not, the first event that is not
+/// possible, and why.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness check trace.bin
+  witness check trace.bin trace.bin.witnesses/1.sched
+
+Exit status: 0 accepted, 1 not accepted, 2 a file that cannot be read.")]
+pub struct CheckArgs {
+    /// The trace.
+    trace: PathBuf,
+    /// Schedules of it.
+    #[arg(value_name = "SCHEDULE")]
+    schedules: Vec<PathBuf>,
+}
+
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let trace = Trace::open(&args.trace)?;
+    if let Some(cut) = trace.cut() {
+        eprintln!(
+            "witness: {} is cut after event {}: {}",
+            args.trace.display(),
+            cut.events,
+            cut.cause
+        );
+    }
+    let checker = Checker::new(&trace);
+    if args.schedules.is_empty() {
+        return check_trace(args, &trace, &checker);
+    }
+    let mut code = ExitCode::Nothing;
+    for path in &args.schedules {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let schedule: Schedule = text.parse().with_context(|| path.display().to_string())?;
+        let verdict = match checker.check(&schedule) {
+            Ok(accepted) => format!(
+                "accepted: after {} events in {} slices, events {} and {} are both next, enabled and in conflict",
+                accepted.events,
+                schedule.slices.len(),
+                schedule.race.0.0,
+                schedule.race.1.0
+            ),
+            Err(rejection) => {
+                code = ExitCode::NotAccepted;
+                format!("rejected: {rejection}")
+            }
+        };
+        print(|out| Ok(writeln!(out, "{}: {verdict}", path.display())?))?;
+    }
+    Ok(code)
+}
+
+fn check_trace(args: &CheckArgs, trace: &Trace, checker: &Checker<'_>) -> anyhow::Result<ExitCode> {
+    let (verdict, code) = match checker.validate() {
+        Ok(valid) => {
+            let mut verdict = format!("a sequentially consistent execution of {} events", trace.len());
+            if valid.pinned_reads > 0 {
+                let pinned = valid.pinned_reads;
+                verdict += &format!("; {pinned} reads are pinned, since unrecorded code changes what they see");
+            }
+            if let Some(first) = valid.first_unexplained {
+                verdict += &format!(" (first seen at event {})", first.0);
+            }
+            (verdict, ExitCode::Nothing)
+        }
+        Err(violation) => (
+            format!("not a sequentially consistent execution: {violation}"),
+            ExitCode::NotAccepted,
+        ),
+    };
+    print(|out| Ok(writeln!(out, "{}: {verdict}", args.trace.display())?))?;
+    Ok(code)
+}

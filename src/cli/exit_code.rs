@@ -1,0 +1,57 @@
+//! What the exit status of `witness` says. This is the only place where one is chosen.
+
+/// The statuses with which `witness` ends. `witness record` ends with the recorded program's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// Nothing witnessed, nothing left open; for other commands: done.
+    Nothing = 0,
+    /// `check`: the trace is no sequentially consistent execution, or the schedule is rejected.
+    NotAccepted = 1,
+    /// Bad usage, or a file that is missing, unreadable or damaged.
+    BadInput = 2,
+    /// No race witnessed, but some pairs are left unknown.
+    OnlyUnknowns = 3,
+    /// At least one race is witnessed (as ThreadSanitizer ends).
+    Witnessed = 66,
+    /// A bug in `witness` itself, such as a schedule that its own checker rejects.
+    Internal = 70,
+}
+
+impl ExitCode {
+    /// The table for `--help`.
+    pub const HELP: &str = "Exit status:
+  0   nothing witnessed, nothing left open; for other commands: done
+  1   check: the trace is no sequentially consistent execution, or the schedule is rejected
+  2   bad usage, or a file that is missing, unreadable or damaged
+  3   no race witnessed, but some pairs are left unknown
+  66  at least one race is witnessed
+  70  a bug in witness itself
+`witness record` ends with the exit status of the recorded program.";
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> std::process::ExitCode {
+        std::process::ExitCode::from(code as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExitCode;
+
+    #[test]
+    fn the_help_lists_every_status() {
+        for code in [
+            ExitCode::Nothing,
+            ExitCode::NotAccepted,
+            ExitCode::BadInput,
+            ExitCode::OnlyUnknowns,
+            ExitCode::Witnessed,
+            ExitCode::Internal,
+        ] {
+            let line = format!("\n  {:<3} ", code as u8);
+            assert!(ExitCode::HELP.contains(&line), "{code:?}");
+        }
+    }
+}

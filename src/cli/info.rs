@@ -1,0 +1,219 @@
+//! `witness info`: what a trace holds.
+
+use super::ExitCode;
+use super::event::kind;
+use super::output::print;
+use anyhow::Context;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use trace_format::{Meta, TraceFile};
+use witness::trace::{ThreadId, Trace};
+
+/// Say what a trace holds: threads, events by kind, modules, objects, how it ends.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness info trace.bin
+  witness info trace.bin --json | jq .events_by_kind")]
+pub struct InfoArgs {
+    /// The trace.
+    trace: PathBuf,
+    /// One JSON object.
+    #[arg(long, env = "WITNESS_JSON")]
+    json: bool,
+}
+
+/// The JSON object; the text shows the same.
+#[derive(Debug, Serialize)]
+struct Info {
+    path: String,
+    id: String,
+    producer: String,
+    command: Vec<String>,
+    directory: String,
+    policy: String,
+    seed: u64,
+    control_flow_recorded: bool,
+    foreign_unlock: bool,
+    /// Why the trace may lack events or order that the program had.
+    degraded: Vec<String>,
+    /// In words.
+    ending: String,
+    complete: bool,
+    bytes: u64,
+    events: u64,
+    bytes_per_event: f64,
+    events_by_kind: BTreeMap<&'static str, u64>,
+    threads: Vec<ThreadLine>,
+    objects_by_kind: BTreeMap<String, u64>,
+    modules: Vec<ModuleLine>,
+    cells: usize,
+    incarnations: usize,
+    /// Cells that unrecorded code changes.
+    external_cells: usize,
+    /// Reads of such cells, which keep the recorded writes around them.
+    pinned_reads: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadLine {
+    thread: usize,
+    name: Option<String>,
+    parent: Option<u32>,
+    events: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ModuleLine {
+    path: String,
+    build_id: String,
+    base: String,
+}
+
+pub fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
+    let info = collect(args)?;
+    print(|out| {
+        if args.json {
+            serde_json::to_writer_pretty(&mut *out, &info)?;
+            writeln!(out)?;
+            Ok(())
+        } else {
+            write_text(&info, out)
+        }
+    })?;
+    Ok(ExitCode::Nothing)
+}
+
+fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
+    let file = TraceFile::open(&args.trace)?;
+    let trace = Trace::from_file(&file)?;
+    let mut events_by_kind = BTreeMap::new();
+    for event in file.events() {
+        *events_by_kind.entry(kind(&event?.op)).or_default() += 1;
+    }
+    let tables = file.tables();
+    let mut objects_by_kind = BTreeMap::new();
+    for object in &tables.objects {
+        *objects_by_kind.entry(format!("{:?}", object.kind)).or_default() += 1;
+    }
+    let thread = |number: usize| {
+        let row = tables.threads.get(number).cloned().unwrap_or_default();
+        ThreadLine {
+            thread: number,
+            name: row.name,
+            parent: row.parent.map(|parent| parent.0),
+            events: trace.program_order(ThreadId(number as u32)).len(),
+        }
+    };
+    let modules = tables.modules.iter().map(|module| ModuleLine {
+        path: module.path.clone(),
+        build_id: module.build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        base: format!("{:#x}", module.base),
+    });
+    let pinned = trace
+        .accesses()
+        .iter()
+        .filter(|access| access.kind.reads() && trace.uses(access).iter().any(|used| trace.cell(used.cell).external));
+    let bytes = std::fs::metadata(&args.trace)
+        .with_context(|| args.trace.display().to_string())?
+        .len();
+    let Meta {
+        producer,
+        command,
+        directory,
+        policy,
+        seed,
+        control_flow_recorded,
+        foreign_unlock,
+        degraded,
+        ..
+    } = tables.meta.clone();
+    Ok(Info {
+        path: args.trace.display().to_string(),
+        id: file.id().to_string(),
+        producer,
+        command,
+        directory,
+        policy,
+        seed,
+        control_flow_recorded,
+        foreign_unlock,
+        degraded,
+        ending: file.ending().to_string(),
+        complete: trace.cut().is_none(),
+        bytes,
+        events: file.len(),
+        bytes_per_event: bytes as f64 / file.len().max(1) as f64,
+        events_by_kind,
+        threads: (0..trace.threads()).map(thread).collect(),
+        objects_by_kind,
+        modules: modules.collect(),
+        cells: trace.cells().len(),
+        incarnations: trace.incarnations().len(),
+        external_cells: trace.cells().iter().filter(|cell| cell.external).count(),
+        pinned_reads: pinned.count(),
+    })
+}
+
+fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "trace     {}  (id {})", info.path, info.id)?;
+    if !info.producer.is_empty() {
+        writeln!(out, "producer  {}", info.producer)?;
+    }
+    if !info.command.is_empty() {
+        writeln!(out, "command   {}  (in {})", info.command.join(" "), info.directory)?;
+    }
+    if !info.policy.is_empty() {
+        writeln!(out, "policy    {}, seed {}", info.policy, info.seed)?;
+    }
+    writeln!(out, "ending    {}", info.ending)?;
+    for reason in &info.degraded {
+        writeln!(out, "degraded  {reason}")?;
+    }
+    writeln!(
+        out,
+        "size      {} bytes, {:.2} bytes/event",
+        info.bytes, info.bytes_per_event
+    )?;
+    writeln!(out, "events    {}", info.events)?;
+    for (kind, count) in &info.events_by_kind {
+        writeln!(out, "          {count:>10} {kind}")?;
+    }
+    writeln!(out, "threads   {}", info.threads.len())?;
+    for line in &info.threads {
+        let name = line.name.as_ref().map_or_else(String::new, |name| format!(" '{name}'"));
+        let parent = line
+            .parent
+            .map_or_else(String::new, |parent| format!(", created by thread {parent}"));
+        writeln!(
+            out,
+            "          {:>10} events of thread {}{name}{parent}",
+            line.events, line.thread
+        )?;
+    }
+    writeln!(out, "objects   {}", info.objects_by_kind.values().sum::<u64>())?;
+    for (kind, count) in &info.objects_by_kind {
+        writeln!(out, "          {count:>10} {kind}")?;
+    }
+    writeln!(
+        out,
+        "memory    {} cells in {} incarnations",
+        info.cells, info.incarnations
+    )?;
+    writeln!(
+        out,
+        "          {:>10} cells changed by unrecorded code, {} pinned reads",
+        info.external_cells, info.pinned_reads
+    )?;
+    writeln!(out, "modules   {}", info.modules.len())?;
+    for module in &info.modules {
+        let id = if module.build_id.is_empty() {
+            "no build id"
+        } else {
+            module.build_id.as_str()
+        };
+        writeln!(out, "          {} at {} ({id})", module.path, module.base)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! The command line: one file a subcommand, each of which parses, calls the library and prints.
+//!
+//! Errors end in status 2 with a message on stderr, panics in status 70. A closed standard output
+//! (`witness dump … | head`) is a normal end. Logs go to stderr, chosen by `WITNESS_LOG`.
+
+mod check;
+mod dump;
+mod event;
+mod exit_code;
+mod info;
+mod output;
+
+use clap::{Parser, Subcommand};
+use exit_code::ExitCode;
+use output::Color;
+use std::panic;
+use tracing_subscriber::EnvFilter;
+
+/// Records one run of a multithreaded program, predicts its data races, and proves each of them
+/// with a schedule.
+///
+/// A race that is reported as witnessed comes with an order of the recorded events that leads to
+/// it, which an independent checker has executed. A pair that is refuted comes with the reason.
+#[derive(Debug, Parser)]
+#[command(version, after_long_help = ExitCode::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Colours in text output; `auto` means on a terminal, unless NO_COLOR is set.
+    #[arg(
+        long,
+        global = true,
+        env = "WITNESS_COLOR",
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
+    color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::CheckArgs),
+    Dump(dump::DumpArgs),
+    Info(info::InfoArgs),
+}
+
+/// Runs the program and returns its exit status.
+pub fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_env("WITNESS_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter);
+    logs.with_writer(std::io::stderr).without_time().init();
+    let code = match panic::catch_unwind(|| run(&cli)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
+            eprintln!("witness: {error:#}");
+            ExitCode::BadInput
+        }
+        Err(_) => {
+            eprintln!("witness: internal error, see above; please report it, if possible with the trace");
+            ExitCode::Internal
+        }
+    };
+    code.into()
+}
+
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    match &cli.command {
+        Command::Check(args) => check::run(args),
+        Command::Dump(args) => dump::run(args),
+        Command::Info(args) => info::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_can_be_set_in_the_environment() {
+        for command in super::Cli::command().get_subcommands() {
+            for flag in command.get_arguments().filter(|arg| arg.get_long().is_some()) {
+                let name = flag.get_id();
+                let variable = flag.get_env().map(|variable| variable.to_string_lossy());
+                let variable = variable.unwrap_or_else(|| panic!("{} --{name} has no variable", command.get_name()));
+                assert!(variable.starts_with("WITNESS_"), "{variable}");
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Standard output: buffered, closed early or not, coloured or not.
+
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Also into files and pipes.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Whether to colour what goes to standard output.
+    pub fn for_stdout(self) -> bool {
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) && io::stdout().is_terminal(),
+        }
+    }
+}
+
+/// Writes to standard output. That the reader closed it is a normal end.
+pub fn print(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+    match written {
+        Err(error) if is_closed_pipe(&error) => {
+            // What is still buffered would fail once more, with a message, when it is dropped.
+            let _ = out.into_parts();
+            Ok(())
+        }
+        written => written,
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    causes.any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    })
+}
