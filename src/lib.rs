@@ -7,6 +7,7 @@ pub mod analyze;
 pub mod candidates;
 pub mod check;
 pub mod encode;
+pub mod generate;
 pub mod prune;
 pub mod schedule;
 pub mod solve;
