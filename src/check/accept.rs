@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::disabled::Violation;
-use super::state::State;
+use super::state::{State, Step};
 use crate::schedule::{RaceKind, Schedule};
 use crate::trace::{CellId, EventId, ThreadId, TraceId};
 use hashbrown::HashMap;
@@ -16,6 +16,17 @@ pub struct Accepted {
     pub events: u64,
     /// A cell that both accesses touch: the lowest one.
     pub cell: CellId,
+}
+
+/// An event that a schedule executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Number of its slice, from 1.
+    pub slice: usize,
+    /// The event.
+    pub event: EventId,
+    /// What it did.
+    pub step: Step,
 }
 
 /// One of the two accesses of a race.
@@ -115,7 +126,12 @@ pub enum Rejection {
     },
 }
 
-pub(super) fn check(checker: &Checker<'_>, schedule: &Schedule) -> Result<Accepted, Rejection> {
+/// Executes `schedule`, hands each step to `each`, and returns the state at the race.
+pub(super) fn follow<'c>(
+    checker: &'c Checker<'_>,
+    schedule: &Schedule,
+    each: &mut dyn FnMut(Executed),
+) -> Result<(Accepted, State<'c>), Rejection> {
     let trace = checker.trace;
     if schedule.trace != trace.id() {
         return Err(Rejection::OtherTrace {
@@ -134,7 +150,8 @@ pub(super) fn check(checker: &Checker<'_>, schedule: &Schedule) -> Result<Accept
     let mut run = Run::new(schedule)?;
     while let Some((slice, event)) = run.next(&state, trace.threads())? {
         let step = state.step(event, run.wakes.remove(&event));
-        step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
+        let step = step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
+        each(Executed { slice, event, step });
     }
     if let Some(&notify) = run.wakes.keys().min() {
         return Err(Rejection::WakeNotExecuted { notify });
@@ -148,11 +165,12 @@ pub(super) fn check(checker: &Checker<'_>, schedule: &Schedule) -> Result<Accept
         }
     }
     let cell = trace.conflict(a, b).ok_or(Rejection::NoConflict { a, b })?;
-    Ok(Accepted {
+    let accepted = Accepted {
         kind: schedule.kind,
         events: schedule.len(),
         cell,
-    })
+    };
+    Ok((accepted, state))
 }
 
 /// Walks through the slices of a schedule.

@@ -26,7 +26,7 @@ mod accept_tests;
 #[cfg(test)]
 mod table_tests;
 
-pub use accept::{Accepted, Pending, Rejection, Side};
+pub use accept::{Accepted, Executed, Pending, Rejection, Side};
 pub use conditions::Waiter;
 pub use disabled::{Disabled, Violation};
 pub use locks::HeldLock;
@@ -55,6 +55,12 @@ impl<'t> Checker<'t> {
         }
     }
 
+    /// The trace that it checks schedules of.
+    #[must_use]
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
     /// The state before the first event, to be stepped through by hand.
     #[must_use]
     pub fn start(&self) -> State<'_> {
@@ -66,7 +72,20 @@ impl<'t> Checker<'t> {
     /// # Errors
     /// [`Rejection`], which names the slice, the event and what is wrong with it.
     pub fn check(&self, schedule: &Schedule) -> Result<Accepted, Rejection> {
-        accept::check(self, schedule)
+        let (accepted, _) = self.follow(schedule, &mut |_| {})?;
+        Ok(accepted)
+    }
+
+    /// Executes a schedule, hands each of its steps to `each`, and returns the state at the race.
+    ///
+    /// # Errors
+    /// As [`check`](Checker::check); `each` has then seen the steps before the one that failed.
+    pub fn follow(
+        &self,
+        schedule: &Schedule,
+        each: &mut dyn FnMut(Executed),
+    ) -> Result<(Accepted, State<'_>), Rejection> {
+        accept::follow(self, schedule, each)
     }
 
     /// Executes the trace itself: is it a sequentially consistent linearization?

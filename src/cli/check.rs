@@ -1,12 +1,12 @@
 //! `witness check`: runs the independent checker alone.
 
 use super::ExitCode;
+use super::analyze::warn_if_cut;
 use super::output::print;
-use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
 use witness::check::Checker;
-use witness::schedule::Schedule;
+use witness::store::read_schedule;
 use witness::trace::Trace;
 
 /// Check a schedule against its trace, or the trace itself.
@@ -31,22 +31,14 @@ pub struct CheckArgs {
 
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let trace = Trace::open(&args.trace)?;
-    if let Some(cut) = trace.cut() {
-        eprintln!(
-            "witness: {} is cut after event {}: {}",
-            args.trace.display(),
-            cut.events,
-            cut.cause
-        );
-    }
+    warn_if_cut(&args.trace, &trace);
     let checker = Checker::new(&trace);
     if args.schedules.is_empty() {
         return check_trace(args, &trace, &checker);
     }
     let mut code = ExitCode::Nothing;
     for path in &args.schedules {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let schedule: Schedule = text.parse().with_context(|| path.display().to_string())?;
+        let schedule = read_schedule(path)?;
         let verdict = match checker.check(&schedule) {
             Ok(accepted) => format!(
                 "accepted: after {} events in {} slices, events {} and {} are both next, enabled and in conflict",

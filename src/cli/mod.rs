@@ -3,12 +3,14 @@
 //! Errors end in status 2 with a message on stderr, panics in status 70. A closed standard output
 //! (`witness dump … | head`) is a normal end. Logs go to stderr, chosen by `WITNESS_LOG`.
 
+mod analyze;
 mod check;
 mod dump;
 mod event;
 mod exit_code;
 mod info;
 mod output;
+mod replay;
 
 use clap::{Parser, Subcommand};
 use exit_code::ExitCode;
@@ -39,6 +41,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Analyze(analyze::AnalyzeArgs),
+    Replay(replay::ReplayArgs),
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
     Info(info::InfoArgs),
@@ -53,7 +57,7 @@ pub fn main() -> std::process::ExitCode {
     let code = match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
-            eprintln!("witness: {error:#}");
+            eprintln!("witness: {}", message(&error));
             ExitCode::BadInput
         }
         Err(_) => {
@@ -64,8 +68,22 @@ pub fn main() -> std::process::ExitCode {
     code.into()
 }
 
+/// An error with its causes, as far as its own message does not say them already.
+fn message(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |said, cause| {
+        let cause = cause.to_string();
+        if said.contains(&cause) {
+            said
+        } else {
+            format!("{said}: {cause}")
+        }
+    })
+}
+
 fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
+        Command::Analyze(args) => analyze::run(args, cli.color),
+        Command::Replay(args) => replay::run(args, cli.color),
         Command::Check(args) => check::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Info(args) => info::run(args),

@@ -1,0 +1,182 @@
+//! `witness analyze`: predicts the races of a trace and proves each of them.
+
+use super::ExitCode;
+use super::output::{Color, print};
+use clap::builder::NonEmptyStringValueParser;
+use std::path::{Path, PathBuf};
+use witness::analyze::{Options, analyze};
+use witness::report::results::{self, Summary};
+use witness::report::{Exporter, Findings, Json, Paint, Text};
+use witness::store;
+use witness::symbols::Symbols;
+use witness::trace::Trace;
+use witness::verdict::Analysis;
+
+/// Predict the data races of a trace, and prove each with a schedule.
+///
+/// Every pair of code positions with conflicting accesses ends as witnessed (with a schedule that
+/// the checker accepted), refuted (no schedule of this trace shows it; with the reason), or
+/// unknown (and why). The results are stored beside the trace, in TRACE.witnesses.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness analyze trace.bin
+  witness analyze trace.bin --instances all --budget 100000000
+  witness analyze trace.bin --json | jq '.pairs[] | select(.verdict == \"witnessed\")'
+
+Exit status: 66 a race witnessed, 3 only unknowns, 0 neither, 2 a trace that cannot be read.")]
+pub struct AnalyzeArgs {
+    /// The trace.
+    trace: PathBuf,
+    /// The results object (schema witness-results/1) instead of the report.
+    #[arg(long, env = "WITNESS_JSON")]
+    json: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+}
+
+/// How hard to try, and where to keep the results.
+#[derive(Debug, clap::Args)]
+pub struct AnalysisArgs {
+    /// Dynamic instances that are tried for each pair of code positions, or `all`. A pair with
+    /// instances left is never refuted.
+    #[arg(long, env = "WITNESS_INSTANCES", value_name = "N|all", default_value_t = Instances::default())]
+    instances: Instances,
+    /// Solver resource units for each query; about 15 million are a second. Resources, unlike
+    /// seconds, give the same verdicts on every machine.
+    #[arg(long, env = "WITNESS_BUDGET", value_name = "UNITS", default_value_t = Options::default().budget)]
+    budget: u32,
+    /// Where the results are stored and looked for [default: TRACE.witnesses].
+    #[arg(short = 'o', long, env = "WITNESS_STORE", value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
+    store: Option<String>,
+}
+
+/// A number of instances, or all.
+#[derive(Clone, Copy, Debug)]
+struct Instances(Option<u32>);
+
+impl Default for Instances {
+    fn default() -> Instances {
+        Instances(Options::default().instances)
+    }
+}
+
+impl std::str::FromStr for Instances {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Instances, String> {
+        match text {
+            "all" => Ok(Instances(None)),
+            text => match text.parse() {
+                Ok(number) if number > 0 => Ok(Instances(Some(number))),
+                _ => Err("not a positive number, and not `all`".to_owned()),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Instances {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(number) => number.fmt(f),
+            None => f.write_str("all"),
+        }
+    }
+}
+
+impl AnalysisArgs {
+    /// The folder of the results of `trace`.
+    pub fn folder(&self, trace: &Path) -> PathBuf {
+        self.store
+            .as_ref()
+            .map_or_else(|| store::folder_of(trace), PathBuf::from)
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            instances: self.instances.0,
+            budget: self.budget,
+        }
+    }
+
+    /// Analyses a trace, stores the results, and shows them to `report`. Says on stderr what did
+    /// not go as it should.
+    pub fn run(
+        &self,
+        path: &Path,
+        trace: &Trace,
+        report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<(Analysis, ExitCode)> {
+        warn_if_cut(path, trace);
+        let options = self.options();
+        let analysis = analyze(trace, &options);
+        let symbols = Symbols::new(trace.tables());
+        let folder = self.folder(path);
+        let mut findings = Findings {
+            trace,
+            path,
+            analysis: &analysis,
+            symbols: &symbols,
+            options: results::Options {
+                instances: options.instances,
+                budget: options.budget,
+            },
+            folder: Some(&folder),
+        };
+        if let Err(error) = store::save(&findings, &folder) {
+            eprintln!("witness: the results are not stored: {error}");
+            findings.folder = None;
+        }
+        report(&findings)?;
+        let code = exit_code(&analysis, &folder);
+        Ok((analysis, code))
+    }
+}
+
+/// Says on stderr that only a part of the run is there.
+pub fn warn_if_cut(path: &Path, trace: &Trace) {
+    if let Some(cut) = trace.cut() {
+        let (events, cause) = (cut.events, &cut.cause);
+        eprintln!(
+            "witness: {} is cut: {cause}; only its first {events} events are there",
+            path.display()
+        );
+    }
+}
+
+fn exit_code(analysis: &Analysis, folder: &Path) -> ExitCode {
+    if !analysis.rejected.is_empty() {
+        eprintln!(
+            "witness: internal error: the checker rejected {} schedules",
+            analysis.rejected.len()
+        );
+        match store::save_rejected(&analysis.rejected, folder) {
+            Ok(paths) => paths
+                .iter()
+                .for_each(|path| eprintln!("witness: please report {}", path.display())),
+            Err(error) => eprintln!("witness: {error}"),
+        }
+        return ExitCode::Internal;
+    }
+    verdict_code(Summary::of(&analysis.pairs))
+}
+
+/// The status that some verdicts give.
+pub fn verdict_code(summary: Summary) -> ExitCode {
+    match summary {
+        Summary { witnessed: 1.., .. } => ExitCode::Witnessed,
+        Summary { unknown: 1.., .. } => ExitCode::OnlyUnknowns,
+        _ => ExitCode::Nothing,
+    }
+}
+
+pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let trace = Trace::open(&args.trace)?;
+    let (_, code) = args.analysis.run(&args.trace, &trace, |findings| {
+        let text = Text {
+            paint: Paint { on: color.for_stdout() },
+        };
+        let exporter: &dyn Exporter = if args.json { &Json } else { &text };
+        print(|out| Ok(exporter.export(findings, out)?))
+    })?;
+    Ok(code)
+}

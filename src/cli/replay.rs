@@ -1,0 +1,135 @@
+//! `witness replay`: shows witnesses step by step, and checks them once more.
+
+use super::ExitCode;
+use super::analyze::{AnalysisArgs, verdict_code, warn_if_cut};
+use super::output::{Color, print};
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::path::PathBuf;
+use witness::check::Checker;
+use witness::replay::Replay;
+use witness::report::{Detail, Interleaving, Paint, SourceText, Words};
+use witness::schedule::Schedule;
+use witness::store;
+use witness::symbols::Symbols;
+use witness::trace::{EventId, Trace};
+use witness::verdict::{Analysis, Verdict};
+
+/// Show the witnesses of a trace step by step, and check each once more.
+///
+/// Executes each schedule from the start of the trace: what each thread does, which values it
+/// reads and writes, which locks it takes, up to the two accesses that are then both next. Uses
+/// the results stored beside the trace; without any, analyses the trace first.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness replay trace.bin
+  witness replay trace.bin --witness 2 --full
+
+Exit status: 66 if a witness was shown; else as `witness analyze`.")]
+pub struct ReplayArgs {
+    /// The trace.
+    trace: PathBuf,
+    /// Only this witness; they are numbered from 1.
+    #[arg(long, env = "WITNESS_WITNESS", value_name = "N")]
+    witness: Option<usize>,
+    /// Every event, also those that have nothing to do with the race.
+    #[arg(long, env = "WITNESS_FULL")]
+    full: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+}
+
+pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let trace = Trace::open(&args.trace)?;
+    let folder = args.analysis.folder(&args.trace);
+    let (schedules, code) = match store::load(&folder, trace.id())? {
+        Some(stored) => {
+            warn_if_cut(&args.trace, &trace);
+            (stored.schedules, verdict_code(stored.results.summary))
+        }
+        None => {
+            let (analysis, code) = args.analysis.run(&args.trace, &trace, |_| Ok(()))?;
+            (schedules_of(analysis), code)
+        }
+    };
+    let shown: Vec<(usize, &Schedule)> = match args.witness {
+        None => (1..).zip(&schedules).collect(),
+        Some(number) => match number.checked_sub(1).and_then(|index| schedules.get(index)) {
+            Some(schedule) => vec![(number, schedule)],
+            None if schedules.is_empty() => bail!("there is no witness {number}: no race was witnessed"),
+            None => bail!(
+                "there is no witness {number}: they are numbered from 1 to {}",
+                schedules.len()
+            ),
+        },
+    };
+    show(args, &trace, &shown, color)?;
+    Ok(code)
+}
+
+fn schedules_of(analysis: Analysis) -> Vec<Schedule> {
+    let verdicts = analysis.pairs.into_iter().map(|pair| pair.verdict);
+    verdicts
+        .filter_map(|verdict| match verdict {
+            Verdict::Witnessed(schedule) => Some(schedule),
+            _ => None,
+        })
+        .collect()
+}
+
+fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: Color) -> anyhow::Result<()> {
+    let symbols = Symbols::new(trace.tables());
+    let words = Words {
+        trace,
+        symbols: &symbols,
+    };
+    let sources = SourceText::default();
+    let paint = Paint { on: color.for_stdout() };
+    let interleaving = Interleaving {
+        words,
+        sources: &sources,
+        paint,
+        detail: if args.full { Detail::Full } else { Detail::Essential },
+    };
+    let checker = Checker::new(trace);
+    print(|out| {
+        if shown.is_empty() {
+            writeln!(
+                out,
+                "witness: no race of {} was witnessed, so there is nothing to replay",
+                args.trace.display()
+            )?;
+        }
+        for &(number, schedule) in shown {
+            let replay = Replay::of(&checker, schedule).with_context(|| format!("witness {number} is not accepted"))?;
+            let access = |event: EventId| {
+                let kind = trace.access(event).map_or("", |access| words.access_kind(access.kind));
+                let frame = symbols.frame(trace.pc(event));
+                let function = frame
+                    .function
+                    .as_ref()
+                    .map_or_else(String::new, |name| format!(" ({name})"));
+                format!(
+                    "{kind} at {}{function} in {}",
+                    frame.place(),
+                    words.thread(trace.thread(event))
+                )
+            };
+            let race = paint.warning(format!("Witness {number}: data race"));
+            writeln!(
+                out,
+                "{race}\n  {}\n  {}\n",
+                access(schedule.race.0),
+                access(schedule.race.1)
+            )?;
+            interleaving.write(&replay, "  ", out)?;
+            writeln!(
+                out,
+                "\n  checked: {} events in {} slices, then both accesses are next, enabled and in conflict\n",
+                replay.accepted.events,
+                schedule.slices.len()
+            )?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,210 @@
+//! Why a pair is refuted, or why it is not decided, in words with source lines.
+
+use super::words::{Words, value};
+use crate::trace::{CellId, EventId, ObjectId};
+use crate::verdict::{CutRefutation, Fact, Instances, Pair, Refutation, Unknown, Verdict};
+
+/// How many events a sentence lists before it only counts the rest.
+const LISTED: usize = 3;
+
+impl Words<'_> {
+    /// One sentence for each fact that a verdict leans on; none for a witnessed pair.
+    #[must_use]
+    pub fn explanation(&self, pair: &Pair) -> Vec<String> {
+        match &pair.verdict {
+            Verdict::Witnessed(_) => Vec::new(),
+            Verdict::Refuted(refutation) => self.refutation(pair, refutation),
+            Verdict::Unknown(unknown) => vec![self.unknown(unknown, &pair.instances)],
+        }
+    }
+
+    fn refutation(&self, pair: &Pair, refutation: &Refutation) -> Vec<String> {
+        let (a, b) = pair.example;
+        match refutation {
+            Refutation::MustHappenBefore(chain) => {
+                let ends = [chain.first().copied().unwrap_or(a), chain.last().copied().unwrap_or(b)];
+                let [first, last] = ends.map(|event| format!("{} in {}", self.place(event), self.thread_of(event)));
+                let inner = chain.iter().copied().filter(|&event| event != a && event != b);
+                let order = format!("{first} must happen before {last}");
+                std::iter::once(order)
+                    .chain(inner.map(|event| self.sentence(event)))
+                    .collect()
+            }
+            Refutation::CommonLock { lock, acquired } => {
+                let side = |access: EventId, taken: Option<EventId>| {
+                    let (thread, since) = (self.thread_of(access), self.since(taken));
+                    format!(
+                        "{thread} holds {} at {}, {since}",
+                        self.object(*lock),
+                        self.place(access)
+                    )
+                };
+                vec![format!("{}; {}", side(a, acquired.0), side(b, acquired.1))]
+            }
+            Refutation::LockHistory { first, second } => {
+                let side = |access: EventId, holds: ObjectId, (wants, took): (ObjectId, EventId)| {
+                    format!(
+                        "{} holds {} at {}, and since it took that it has locked {} at {}",
+                        self.thread_of(access),
+                        self.object(holds),
+                        self.place(access),
+                        self.object(wants),
+                        self.place(took)
+                    )
+                };
+                vec![
+                    side(a, first.0, *second),
+                    side(b, second.0, *first),
+                    "so whichever takes its lock first keeps the other from coming there".to_owned(),
+                ]
+            }
+            Refutation::Core(facts) => facts.iter().map(|fact| self.fact(pair, fact)).collect(),
+        }
+    }
+
+    fn unknown(&self, unknown: &Unknown, instances: &Instances) -> String {
+        match unknown {
+            Unknown::Budget => "the solver's budget was spent on at least one instance; --budget raises it".to_owned(),
+            Unknown::Instances => {
+                let left = instances
+                    .total
+                    .saturating_sub(instances.ordered + instances.locked + instances.tried);
+                format!(
+                    "{} instances were tried and {left} were not; --instances raises the limit",
+                    instances.tried
+                )
+            }
+            Unknown::Rejected => "the checker rejected the schedule that was found: a bug of witness".to_owned(),
+            Unknown::Cut(how) => {
+                let how = match how {
+                    CutRefutation::MustHappenBefore => "by must-happen-before",
+                    CutRefutation::Locks => "by locks",
+                    CutRefutation::Core => "by the solver",
+                };
+                format!("refuted {how} up to the point where the trace is cut; what was lost may show it")
+            }
+        }
+    }
+
+    fn fact(&self, pair: &Pair, fact: &Fact) -> String {
+        match fact {
+            Fact::Read {
+                read,
+                cell,
+                writers,
+                initial,
+            } => self.read_fact(pair, *read, *cell, writers, *initial),
+            Fact::Lock { lock, first, second } => {
+                let section = |&(acquire, release): &(Option<EventId>, Option<EventId>)| {
+                    let thread = acquire
+                        .or(release)
+                        .map_or_else(String::new, |event| self.thread_of(event));
+                    let until = release.map_or("to the end".to_owned(), |event| format!("to {}", self.place(event)));
+                    format!("{thread} holds it {} {until}", self.from(acquire))
+                };
+                format!(
+                    "{} is held by one thread at a time: {}; {}",
+                    self.object(*lock),
+                    section(first),
+                    section(second)
+                )
+            }
+            Fact::Wait { end, notifies } => format!(
+                "the wait of {} returns at {} only after a notify wakes it: {}",
+                self.thread_of(*end),
+                self.place(*end),
+                self.any_of(notifies)
+            ),
+            Fact::NotifyOnce { notify, ends } => format!(
+                "{}, which wakes one waiter only, so these cannot share it: {}",
+                self.sentence(*notify),
+                self.any_of(ends)
+            ),
+            Fact::FailedAcquire { attempt, holders } => format!(
+                "{}, which needs another thread to hold it: {}",
+                self.sentence(*attempt),
+                self.any_of(holders)
+            ),
+            Fact::Semaphore { wait, posts } => {
+                format!("{}, which needs a post: {}", self.sentence(*wait), self.any_of(posts))
+            }
+            Fact::Pinned { read, cell } => format!(
+                "{}; unrecorded code changes {}, so this read keeps the recorded writes before and after it",
+                self.sentence(*read),
+                self.cell(*cell)
+            ),
+        }
+    }
+
+    /// The heart of most refutations: who has to have written what a thread read on its way.
+    fn read_fact(&self, pair: &Pair, read: EventId, cell: CellId, writers: &[EventId], initial: bool) -> String {
+        let uses = self.trace.cell_uses(read).iter();
+        let seen = uses
+            .filter(|used| used.cell == cell)
+            .map(|used| value(used.read))
+            .next();
+        let what = format!(
+            "{} = {} at {}",
+            self.cell(cell),
+            seen.unwrap_or_default(),
+            self.place(read)
+        );
+        let thread = self.thread_of(read);
+        let goal = [pair.example.0, pair.example.1]
+            .into_iter()
+            .find(|&access| self.trace.thread(access) == self.trace.thread(read));
+        let head = match goal {
+            Some(access) => format!("{thread} can only reach {} after it read {what}", self.place(access)),
+            None => format!("{thread} read {what}"),
+        };
+        let tail = match (writers, initial) {
+            ([], _) => "which only the initial value explains".to_owned(),
+            ([one], false) => {
+                format!(
+                    "which only the write of {} at {} can have left",
+                    self.thread_of(*one),
+                    self.place(*one)
+                )
+            }
+            (many, initial) => {
+                let initial = if initial { ", or the initial value" } else { "" };
+                let places = self.listed(many, |event| {
+                    format!("{} of {}", self.place(event), self.thread_of(event))
+                });
+                format!("which only the writes at {places}{initial} can have left")
+            }
+        };
+        format!("{head}, {tail}")
+    }
+
+    fn thread_of(&self, event: EventId) -> String {
+        self.thread(self.trace.thread(event))
+    }
+
+    fn since(&self, taken: Option<EventId>) -> String {
+        taken.map_or("from before the trace began".to_owned(), |event| {
+            format!("locked at {}", self.place(event))
+        })
+    }
+
+    fn from(&self, acquire: Option<EventId>) -> String {
+        acquire.map_or("from before the trace began".to_owned(), |event| {
+            format!("from {}", self.place(event))
+        })
+    }
+
+    fn any_of(&self, events: &[EventId]) -> String {
+        if events.is_empty() {
+            return "there is none".to_owned();
+        }
+        self.listed(events, |event| self.sentence(event))
+    }
+
+    fn listed(&self, events: &[EventId], word: impl Fn(EventId) -> String) -> String {
+        let mut words: Vec<String> = events.iter().take(LISTED).map(|&event| word(event)).collect();
+        if events.len() > LISTED {
+            words.push(format!("{} more", events.len() - LISTED));
+        }
+        words.join(", ")
+    }
+}

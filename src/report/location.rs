@@ -1,0 +1,45 @@
+//! What kind of memory a race is about.
+
+use super::words::Words;
+use crate::trace::{Access, EventId, IncarnationId};
+
+/// The memory that an access touches, in words, and the event that allocated it.
+pub(super) fn location(words: &Words<'_>, access: &Access) -> (String, Option<EventId>) {
+    let trace = words.trace;
+    if access.incarnation != IncarnationId::STATIC {
+        let block = trace.incarnation(access.incarnation);
+        let offset = access.addr.wrapping_sub(block.addr);
+        let place = format!(
+            "block of {} bytes at {:#x}, {offset} bytes into it",
+            block.size, block.addr
+        );
+        return match block.alloc {
+            Some(alloc) => {
+                let thread = words.thread(trace.thread(alloc));
+                (format!("{place}, allocated by {thread}:"), Some(alloc))
+            }
+            None => (place, None),
+        };
+    }
+    match words.symbols.variable(access.addr) {
+        Some(variable) => {
+            let offset = access.addr - variable.addr;
+            let into = if offset > 0 {
+                format!(", {offset} bytes into it")
+            } else {
+                String::new()
+            };
+            (
+                format!(
+                    "global '{}' of size {} at {:#x}{into} ({})",
+                    variable.name, variable.size, variable.addr, variable.module
+                ),
+                None,
+            )
+        }
+        None => (
+            format!("memory at {:#x} that no recorded allocation covers", access.addr),
+            None,
+        ),
+    }
+}

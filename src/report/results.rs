@@ -1,0 +1,281 @@
+//! The results of an analysis as one documented object, `witness-results/1`.
+//!
+//! It is what `witness analyze --json` prints and what is stored beside the trace. Addresses are
+//! strings of hexadecimal digits. Fields are only ever added within one schema version.
+
+use super::Findings;
+use crate::trace::{AccessKind, EventId};
+use crate::verdict::{Pair, Refutation, Unknown, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// The value of [`Results::schema`].
+pub const SCHEMA: &str = "witness-results/1";
+
+/// All that one analysis found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name and version of what wrote this.
+    pub tool: String,
+    /// The options of the analysis.
+    pub options: Options,
+    /// The trace.
+    pub trace: TraceSummary,
+    /// One entry per pair of code positions, ordered by their first conflict in the trace.
+    pub pairs: Vec<PairResult>,
+    /// The pairs, counted.
+    pub summary: Summary,
+}
+
+/// The options that verdicts depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Dynamic instances tried per pair; null for all.
+    pub instances: Option<u32>,
+    /// Solver resource units per query.
+    pub budget: u32,
+}
+
+/// The trace that was analysed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceSummary {
+    /// Its identity, 32 hexadecimal digits.
+    pub id: String,
+    /// Its path, as given.
+    pub path: String,
+    /// Number of events.
+    pub events: usize,
+    /// Number of threads.
+    pub threads: usize,
+    /// `complete` or `cut`.
+    pub ending: String,
+    /// Where it was cut; null if it is complete.
+    pub cut: Option<CutSummary>,
+}
+
+/// Where a trace was cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutSummary {
+    /// Events before the cut.
+    pub events: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// What is wrong there, in words.
+    pub cause: String,
+}
+
+/// The verdict on one pair of code positions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairResult {
+    /// `witnessed`, `refuted` or `unknown`.
+    pub verdict: String,
+    /// Refuted: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`,
+    /// `instances`, `rejected`, `cut`. Witnessed: null.
+    pub reason: Option<String>,
+    /// The reason in words, one fact a sentence.
+    pub explanation: Vec<String>,
+    /// The access that comes earlier in the trace.
+    pub a: AccessResult,
+    /// The other access.
+    pub b: AccessResult,
+    /// How the dynamic instances of the pair fell.
+    pub instances: InstancesResult,
+    /// The file of the schedule; null if the pair is not witnessed, or nothing was stored.
+    pub schedule: Option<String>,
+}
+
+/// Dynamic instances of a pair, by what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstancesResult {
+    /// All.
+    pub total: u64,
+    /// Refuted by must-happen-before.
+    pub ordered: u64,
+    /// Refuted by locks.
+    pub locked: u64,
+    /// Asked of the solver.
+    pub tried: u64,
+}
+
+/// One access of a pair, in the instance that is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessResult {
+    /// Its thread.
+    pub thread: u32,
+    /// The thread's name.
+    pub thread_name: Option<String>,
+    /// Its number in the trace.
+    pub event: u32,
+    /// `read`, `write`, `free`, `atomic read`, `atomic write`, `atomic read-modify-write`.
+    pub op: String,
+    /// First byte, hexadecimal.
+    pub address: String,
+    /// Length in bytes.
+    pub size: u64,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+    /// Function.
+    pub function: Option<String>,
+    /// The call stack, innermost first; its first frame is the access itself.
+    pub stack: Vec<FrameResult>,
+}
+
+/// One function activation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameResult {
+    /// Function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+    /// The module's path, for native code.
+    pub module: Option<String>,
+    /// Offset in the module, hexadecimal.
+    pub offset: Option<String>,
+}
+
+/// The pairs, counted by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Witnessed pairs.
+    pub witnessed: usize,
+    /// Refuted pairs.
+    pub refuted: usize,
+    /// Undecided pairs.
+    pub unknown: usize,
+}
+
+impl Summary {
+    /// Counts the verdicts of some pairs.
+    #[must_use]
+    pub fn of(pairs: &[Pair]) -> Summary {
+        let mut summary = Summary::default();
+        for pair in pairs {
+            match pair.verdict {
+                Verdict::Witnessed(_) => summary.witnessed += 1,
+                Verdict::Refuted(_) => summary.refuted += 1,
+                Verdict::Unknown(_) => summary.unknown += 1,
+            }
+        }
+        summary
+    }
+}
+
+impl Results {
+    /// The results object of an analysis.
+    #[must_use]
+    pub fn of(findings: &Findings<'_>) -> Results {
+        let trace = findings.trace;
+        let cut = trace.cut().map(|cut| CutSummary {
+            events: cut.events,
+            offset: cut.offset,
+            cause: cut.cause.clone(),
+        });
+        Results {
+            schema: SCHEMA.to_owned(),
+            tool: tool(),
+            options: findings.options,
+            trace: TraceSummary {
+                id: trace.id().to_string(),
+                path: findings.path.display().to_string(),
+                events: trace.len(),
+                threads: trace.threads(),
+                ending: if cut.is_some() { "cut" } else { "complete" }.to_owned(),
+                cut,
+            },
+            pairs: findings
+                .numbered()
+                .map(|(number, pair)| pair_result(findings, number, pair))
+                .collect(),
+            summary: Summary::of(&findings.analysis.pairs),
+        }
+    }
+}
+
+/// Name and version of this program.
+#[must_use]
+pub fn tool() -> String {
+    format!("witness {}", env!("CARGO_PKG_VERSION"))
+}
+
+fn pair_result(findings: &Findings<'_>, number: Option<usize>, pair: &Pair) -> PairResult {
+    let (verdict, reason) = match &pair.verdict {
+        Verdict::Witnessed(_) => ("witnessed", None),
+        Verdict::Refuted(refutation) => ("refuted", Some(refutation_name(refutation))),
+        Verdict::Unknown(unknown) => ("unknown", Some(unknown_name(unknown))),
+    };
+    let schedule = number
+        .zip(findings.folder)
+        .map(|(number, folder)| folder.join(format!("{number}.sched")));
+    PairResult {
+        verdict: verdict.to_owned(),
+        reason: reason.map(str::to_owned),
+        explanation: findings.words().explanation(pair),
+        a: access_result(findings, pair.example.0),
+        b: access_result(findings, pair.example.1),
+        instances: InstancesResult {
+            total: pair.instances.total,
+            ordered: pair.instances.ordered,
+            locked: pair.instances.locked,
+            tried: pair.instances.tried,
+        },
+        schedule: schedule.map(|path| path.display().to_string()),
+    }
+}
+
+/// The name of a reason, as the JSON has it.
+pub(super) fn refutation_name(refutation: &Refutation) -> &'static str {
+    match refutation {
+        Refutation::MustHappenBefore(_) => "must-happen-before",
+        Refutation::CommonLock { .. } => "lockset",
+        Refutation::LockHistory { .. } => "lock history",
+        Refutation::Core(_) => "core",
+    }
+}
+
+fn unknown_name(unknown: &Unknown) -> &'static str {
+    match unknown {
+        Unknown::Budget => "budget",
+        Unknown::Instances => "instances",
+        Unknown::Rejected => "rejected",
+        Unknown::Cut(_) => "cut",
+    }
+}
+
+fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
+    let (trace, words) = (findings.trace, findings.words());
+    let thread = trace.thread(event);
+    let (kind, address, size) = match trace.access(event) {
+        Some(access) => (access.kind, access.addr, access.size),
+        None => (AccessKind::Read, 0, 0),
+    };
+    let frames = findings.symbols.stack(trace.pc(event), trace.stack(event));
+    let stack = frames.into_iter().map(|frame| {
+        let (module, offset) = frame.module.unzip();
+        FrameResult {
+            function: frame.function,
+            file: frame.file,
+            line: frame.line,
+            module,
+            offset: offset.map(|offset| format!("{offset:#x}")),
+        }
+    });
+    let stack: Vec<FrameResult> = stack.collect();
+    let top = stack.first();
+    AccessResult {
+        thread: thread.0,
+        thread_name: words.thread_name(thread).map(str::to_owned),
+        event: event.0,
+        op: words.access_kind(kind).to_owned(),
+        address: format!("{address:#x}"),
+        size,
+        file: top.and_then(|frame| frame.file.clone()),
+        line: top.and_then(|frame| frame.line),
+        function: top.and_then(|frame| frame.function.clone()),
+        stack,
+    }
+}

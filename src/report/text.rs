@@ -1,0 +1,275 @@
+//! The report for people, in the manner of ThreadSanitizer.
+
+use super::interleaving::{Detail, Interleaving};
+use super::location::location;
+use super::paint::Paint;
+use super::results::{Summary, refutation_name};
+use super::source_text::SourceText;
+use super::{Exporter, Findings};
+use crate::check::{Checker, HeldLock};
+use crate::replay::{PendingAccess, Replay};
+use crate::schedule::Schedule;
+use crate::trace::EventId;
+use crate::verdict::{Pair, Verdict};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Lines of a schedule that the report shows; `witness replay` shows all.
+const SCHEDULE_LINES: usize = 80;
+
+/// Refuted, or unknown, pairs of lines that the report lists.
+const LISTED_PAIRS: usize = 50;
+
+/// Writes each witnessed race with its schedule, then the other pairs in short.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Text {
+    /// Colours.
+    pub paint: Paint,
+}
+
+/// Two source lines, in text order.
+type Lines = (String, String);
+
+impl Exporter for Text {
+    fn export(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(cut) = findings.trace.cut() {
+            let events = match cut.events {
+                0 => "no event is left".to_owned(),
+                events => format!("analysed up to event {}", events - 1),
+            };
+            writeln!(
+                out,
+                "witness: the trace is cut at byte {} ({}): {events}; nothing is refuted",
+                cut.offset, cut.cause
+            )?;
+        }
+        let mut same_lines: BTreeMap<Lines, usize> = BTreeMap::new();
+        for (_, pair) in findings.numbered().filter(|(number, _)| number.is_some()) {
+            *same_lines.entry(lines(findings, pair)).or_default() += 1;
+        }
+        let sources = SourceText::default();
+        let checker = Checker::new(findings.trace);
+        for (number, pair) in findings.numbered() {
+            if let (Some(number), Verdict::Witnessed(schedule)) = (number, &pair.verdict) {
+                // The first pair at these lines speaks for all of them.
+                if let Some(count) = same_lines.remove(&lines(findings, pair)) {
+                    let race = Race {
+                        findings,
+                        paint: self.paint,
+                        sources: &sources,
+                        number,
+                        count,
+                    };
+                    race.write(pair, schedule, &checker, out)?;
+                }
+            }
+        }
+        self.others(findings, out)?;
+        for problem in findings.symbols.problems() {
+            writeln!(out, "witness: {problem}")?;
+        }
+        self.summary(findings, out)
+    }
+}
+
+fn lines(findings: &Findings<'_>, pair: &Pair) -> Lines {
+    let (a, b) = (
+        findings.symbols.place(pair.positions.0),
+        findings.symbols.place(pair.positions.1),
+    );
+    if a <= b { (a, b) } else { (b, a) }
+}
+
+impl Text {
+    /// Refuted and unknown pairs, the same two source lines once per reason.
+    fn others(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let words = findings.words();
+        for title in ["refuted", "unknown"] {
+            let mut seen: Vec<(Lines, String, usize, &Pair)> = Vec::new();
+            for pair in &findings.analysis.pairs {
+                let reason = match &pair.verdict {
+                    Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation).to_owned(),
+                    Verdict::Unknown(_) if title == "unknown" => String::new(),
+                    _ => continue,
+                };
+                let lines = lines(findings, pair);
+                match seen
+                    .iter_mut()
+                    .find(|(other, why, ..)| *other == lines && *why == reason)
+                {
+                    Some((_, _, count, _)) => *count += 1,
+                    None => seen.push((lines, reason, 1, pair)),
+                }
+            }
+            if seen.is_empty() {
+                continue;
+            }
+            let note = if title == "refuted" {
+                " (no schedule of this trace shows them)"
+            } else {
+                ""
+            };
+            writeln!(out, "{}{note}:", self.paint.access(capitalized(title)))?;
+            let more = seen.len().saturating_sub(LISTED_PAIRS);
+            for ((first, second), reason, count, pair) in seen.into_iter().take(LISTED_PAIRS) {
+                let reason = if reason.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {reason}")
+                };
+                let count = if count > 1 {
+                    format!(" ({count} pairs of instructions)")
+                } else {
+                    String::new()
+                };
+                writeln!(out, "  {first} and {second}{reason}{count}")?;
+                for sentence in words.explanation(pair) {
+                    writeln!(out, "    {sentence}")?;
+                }
+            }
+            if more > 0 {
+                writeln!(out, "  … and {more} more; --json has them all")?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let Summary {
+            witnessed,
+            refuted,
+            unknown,
+        } = Summary::of(&findings.analysis.pairs);
+        let pairs = if refuted == 1 { "pair" } else { "pairs" };
+        let races = if witnessed == 1 { "data race" } else { "data races" };
+        let text =
+            format!("SUMMARY: witness: {witnessed} {races} witnessed, {refuted} {pairs} refuted, {unknown} unknown");
+        if witnessed > 0 {
+            writeln!(out, "{}", self.paint.warning(text))
+        } else if unknown > 0 {
+            writeln!(out, "{}", self.paint.access(text))
+        } else {
+            writeln!(out, "{}", self.paint.good(text))
+        }
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// One witnessed race.
+struct Race<'a> {
+    findings: &'a Findings<'a>,
+    paint: Paint,
+    sources: &'a SourceText,
+    number: usize,
+    /// Pairs of instructions at the same two source lines.
+    count: usize,
+}
+
+impl Race<'_> {
+    fn write(&self, pair: &Pair, schedule: &Schedule, checker: &Checker<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let replay = match Replay::of(checker, schedule) {
+            Ok(replay) => replay,
+            // Never a race that the checker does not accept, not even in print.
+            Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
+        };
+        writeln!(out, "==================")?;
+        writeln!(out, "{}", self.paint.warning("WARNING: witness: data race (witnessed)"))?;
+        self.access(&replay.race.0, "", out)?;
+        self.access(&replay.race.1, ", at the same time", out)?;
+        self.location(pair.example.0, out)?;
+        if self.count > 1 {
+            writeln!(
+                out,
+                "  {} pairs of instructions at these two lines race; this is the first.\n",
+                self.count
+            )?;
+        }
+        let switches = schedule.switches();
+        let plural = if switches == 1 { "switch" } else { "switches" };
+        writeln!(
+            out,
+            "  Schedule ({} events, {switches} context {plural}):",
+            schedule.len()
+        )?;
+        let interleaving = Interleaving {
+            words: self.findings.words(),
+            sources: self.sources,
+            paint: self.paint,
+            detail: Detail::Last(SCHEDULE_LINES),
+        };
+        interleaving.write(&replay, "    ", out)?;
+        let trace = quoted(&self.findings.path.display().to_string());
+        writeln!(out, "\n  replay: witness replay {trace} --witness {}", self.number)?;
+        writeln!(out, "==================\n")
+    }
+
+    fn access(&self, pending: &PendingAccess, when: &str, out: &mut dyn Write) -> io::Result<()> {
+        let (trace, words) = (self.findings.trace, self.findings.words());
+        let Some(access) = trace.access(pending.event) else {
+            return Ok(());
+        };
+        let kind = capitalized(words.access_kind(access.kind));
+        let thread = words.thread(pending.thread);
+        let head = format!(
+            "{kind} of size {} at {:#x} by {thread}{when}:",
+            access.size, access.addr
+        );
+        writeln!(out, "  {}", self.paint.access(head))?;
+        self.stack(pending.event, out)?;
+        for held in &pending.held {
+            writeln!(out, "    holding {}", self.held(held))?;
+        }
+        if pending.held.is_empty() {
+            writeln!(out, "    holding no lock")?;
+        }
+        writeln!(out)
+    }
+
+    fn held(&self, held: &HeldLock) -> String {
+        let words = self.findings.words();
+        let how = if held.shared { " for reading" } else { "" };
+        let since = match held.since {
+            Some(event) => format!("locked{how} at {}", words.place(event)),
+            None => format!("locked{how} before the trace began"),
+        };
+        format!("{}, {since}", words.object(held.lock))
+    }
+
+    fn stack(&self, event: EventId, out: &mut dyn Write) -> io::Result<()> {
+        let trace = self.findings.trace;
+        let frames = self.findings.symbols.stack(trace.pc(event), trace.stack(event));
+        for (number, frame) in frames.iter().enumerate() {
+            writeln!(out, "    #{number} {frame}")?;
+        }
+        Ok(())
+    }
+
+    fn location(&self, event: EventId, out: &mut dyn Write) -> io::Result<()> {
+        let Some(access) = self.findings.trace.access(event) else {
+            return Ok(());
+        };
+        let (what, allocated) = location(&self.findings.words(), access);
+        writeln!(out, "  Location is {what}")?;
+        if let Some(alloc) = allocated {
+            self.stack(alloc, out)?;
+        }
+        writeln!(out)
+    }
+}
+
+/// A path as a shell would take it.
+fn quoted(path: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%".contains(letter);
+    if !path.is_empty() && path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}

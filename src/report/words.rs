@@ -1,0 +1,215 @@
+//! Threads, objects, memory and events in words, for every report that people read.
+
+use crate::symbols::Symbols;
+use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use trace_format::ObjectKind;
+
+/// Says things about one trace.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Its symbols.
+    pub symbols: &'a Symbols<'a>,
+}
+
+impl Words<'_> {
+    /// `thread 1 'worker'`.
+    #[must_use]
+    pub fn thread(&self, thread: ThreadId) -> String {
+        match self.thread_name(thread) {
+            Some(name) => format!("thread {} '{name}'", thread.0),
+            None => format!("thread {}", thread.0),
+        }
+    }
+
+    /// The name of a thread.
+    #[must_use]
+    pub fn thread_name(&self, thread: ThreadId) -> Option<&str> {
+        self.trace.tables().threads.get(thread.index())?.name.as_deref()
+    }
+
+    /// `mutex m`: by its name in the trace, else the variable that it is, else its address.
+    #[must_use]
+    pub fn object(&self, id: ObjectId) -> String {
+        let Some(object) = self.trace.tables().object(id) else {
+            return format!("object {}", id.0);
+        };
+        let kind = match object.kind {
+            ObjectKind::Mutex => "mutex",
+            ObjectKind::RecursiveMutex => "recursive mutex",
+            ObjectKind::RwLock => "rwlock",
+            ObjectKind::SpinLock => "spin lock",
+            ObjectKind::Condition => "condition",
+            ObjectKind::Barrier => "barrier",
+            ObjectKind::Semaphore => "semaphore",
+            ObjectKind::Once => "once cell",
+            ObjectKind::Source => "source",
+        };
+        match &object.name {
+            Some(name) => format!("{kind} {name}"),
+            None if object.addr == 0 => format!("{kind} {}", id.0),
+            None => format!("{kind} {}", self.address(object.addr)),
+        }
+    }
+
+    /// An address of static memory: the variable there, else the number.
+    fn address(&self, addr: u64) -> String {
+        match self.symbols.variable(addr) {
+            Some(variable) if variable.addr == addr => variable.name,
+            Some(variable) => format!("{}+{}", variable.name, addr - variable.addr),
+            None => format!("{addr:#x}"),
+        }
+    }
+
+    /// What an access touches: a variable, else address and size.
+    #[must_use]
+    pub fn memory(&self, access: &Access) -> String {
+        let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
+        match variable.flatten() {
+            Some(variable) if variable.addr == access.addr && variable.size == access.size => variable.name,
+            Some(_) => format!("{} bytes at {}", access.size, self.address(access.addr)),
+            None => format!("{} bytes at {:#x}", access.size, access.addr),
+        }
+    }
+
+    /// A cell: a variable, else its address.
+    #[must_use]
+    pub fn cell(&self, id: CellId) -> String {
+        let cell = self.trace.cell(id);
+        if cell.incarnation == IncarnationId::STATIC {
+            self.address(cell.addr)
+        } else {
+            format!("{:#x}", cell.addr)
+        }
+    }
+
+    /// The values that an access saw and left, as little-endian numbers.
+    #[must_use]
+    pub fn values(&self, access: &Access) -> (u64, u64) {
+        let uses = self.trace.uses(access).iter();
+        uses.fold((0, 0), |(read, written), used| {
+            let shift = 8 * (self.trace.cell(used.cell).addr - access.addr) as u32;
+            let placed = |value: u64| value.checked_shl(shift).unwrap_or(0);
+            (read | placed(used.read), written | placed(used.written))
+        })
+    }
+
+    /// `file:line` of an event.
+    #[must_use]
+    pub fn place(&self, event: EventId) -> String {
+        self.symbols.place(self.trace.pc(event))
+    }
+
+    /// `thread 1 'worker' locks mutex m at a.c:12`.
+    #[must_use]
+    pub fn sentence(&self, event: EventId) -> String {
+        let thread = self.thread(self.trace.thread(event));
+        format!("{thread} {} at {}", self.deed(event, &[]), self.place(event))
+    }
+
+    /// The kind of an access as a noun: `write`, `atomic read`.
+    #[must_use]
+    pub fn access_kind(&self, kind: AccessKind) -> &'static str {
+        match kind {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::AtomicLoad => "atomic read",
+            AccessKind::AtomicStore => "atomic write",
+            AccessKind::AtomicRmw => "atomic read-modify-write",
+            AccessKind::Free => "free",
+        }
+    }
+
+    /// What an access is about to do, when its value is not known to be the recorded one.
+    #[must_use]
+    pub fn intent(&self, access: &Access) -> String {
+        let memory = self.memory(access);
+        match access.kind {
+            AccessKind::Read => format!("reads {memory}"),
+            AccessKind::Write => format!("writes {memory}"),
+            AccessKind::AtomicLoad => format!("loads {memory}"),
+            AccessKind::AtomicStore => format!("stores to {memory}"),
+            AccessKind::AtomicRmw => format!("updates {memory}"),
+            AccessKind::Free => format!("frees {memory}"),
+        }
+    }
+
+    fn access(&self, access: &Access) -> String {
+        let intent = self.intent(access);
+        let (read, written) = self.values(access);
+        match access.kind {
+            AccessKind::Read | AccessKind::AtomicLoad => format!("{intent} = {}", value(read)),
+            AccessKind::Write | AccessKind::AtomicStore => format!("{intent} = {}", value(written)),
+            AccessKind::AtomicRmw => format!("{intent}: {} → {}", value(read), value(written)),
+            AccessKind::Free => intent,
+        }
+    }
+
+    /// What an event does, as a predicate: `locks mutex m`. `woken` is whom a notify wakes.
+    #[must_use]
+    pub fn deed(&self, event: EventId, woken: &[ThreadId]) -> String {
+        let wakes = || match woken {
+            [] => String::new(),
+            woken => {
+                let woken: Vec<String> = woken.iter().map(|&thread| self.thread(thread)).collect();
+                format!(", wakes {}", woken.join(", "))
+            }
+        };
+        match self.trace.op(event) {
+            Op::Begin => "begins".to_owned(),
+            Op::End => "ends".to_owned(),
+            Op::Fork { child } => format!("creates {}", self.thread(child)),
+            Op::Join { child } => format!("joins {}", self.thread(child)),
+            Op::Access(_) => self
+                .trace
+                .access(event)
+                .map_or_else(String::new, |access| self.access(access)),
+            Op::Acquire { lock } => format!("locks {}", self.object(lock)),
+            Op::AcquireShared { lock } => format!("locks {} for reading", self.object(lock)),
+            Op::Release { lock } => format!("unlocks {}", self.object(lock)),
+            Op::AcquireFailed { lock, .. } => format!("finds {} held, and gives up", self.object(lock)),
+            Op::WaitBegin { condition, lock } => {
+                format!("waits on {}, unlocks {}", self.object(condition), self.object(lock))
+            }
+            Op::WaitEnd {
+                condition,
+                lock,
+                outcome,
+            } => {
+                let why = match outcome {
+                    WaitOutcome::Notified => "is woken on",
+                    WaitOutcome::TimedOut => "gives up waiting on",
+                };
+                format!("{why} {}, locks {}", self.object(condition), self.object(lock))
+            }
+            Op::Notify { condition } => format!("signals {}{}", self.object(condition), wakes()),
+            Op::NotifyAll { condition } => format!("signals all on {}{}", self.object(condition), wakes()),
+            Op::BarrierEnter { barrier, round } => format!("arrives at {}, round {round}", self.object(barrier)),
+            Op::BarrierExit { barrier, round } => format!("leaves {}, round {round}", self.object(barrier)),
+            Op::SemPost { semaphore } => format!("posts {}", self.object(semaphore)),
+            Op::SemWait { semaphore } => format!("takes {}", self.object(semaphore)),
+            Op::OnceBegin { once } => format!("starts to initialize {}", self.object(once)),
+            Op::OnceEnd { once } => format!("has initialized {}", self.object(once)),
+            Op::OnceWait { once } => format!("finds {} initialized", self.object(once)),
+            Op::Fence { order } => format!("passes a fence ({order:?})"),
+            Op::Alloc { incarnation } => {
+                let block = self.trace.incarnation(incarnation);
+                format!("allocates {} bytes at {:#x}", block.size, block.addr)
+            }
+            Op::Branch => "branches".to_owned(),
+            Op::Input { source, value: got } => format!("gets {} from {}", value(got), self.object(source)),
+            Op::Output { source } => format!("writes to {}", self.object(source)),
+        }
+    }
+}
+
+/// A value: small ones as people count, others as they look in memory.
+#[must_use]
+pub fn value(value: u64) -> String {
+    if value < 100_000 {
+        value.to_string()
+    } else {
+        format!("{value:#x}")
+    }
+}

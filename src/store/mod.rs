@@ -1,0 +1,180 @@
+//! Results beside the trace: `trace.bin.witnesses/` holds `results.json` and one schedule file for
+//! each witnessed pair, `1.sched`, `2.sched`, ….
+//!
+//! Every file is written under another name and renamed. `results.json` is removed first and
+//! written last, so where it is, its schedules are there too. It names the trace's identity and
+//! the version that wrote it; results of another trace or version are not used. Nothing that is
+//! read here is trusted: a schedule is checked again before it is shown.
+
+use crate::report::results::{SCHEMA, tool};
+use crate::report::{Exporter, Findings, Json, Results};
+use crate::schedule::{ParseScheduleError, Schedule};
+use crate::trace::TraceId;
+use crate::verdict::{Rejected, Verdict};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const RESULTS: &str = "results.json";
+
+/// Why results could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A file could not be written or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The results are no results object.
+    #[error("{}: {source}; `witness analyze` writes it anew", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// A schedule is malformed.
+    #[error("{}: {source}", path.display())]
+    Schedule {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ParseScheduleError,
+    },
+}
+
+/// The folder of a trace's results.
+#[must_use]
+pub fn folder_of(trace: &Path) -> PathBuf {
+    let mut name = OsString::from(trace);
+    name.push(".witnesses");
+    PathBuf::from(name)
+}
+
+/// The file of a witness in a folder; witnesses are numbered from 1.
+#[must_use]
+pub fn schedule_path(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("{number}.sched"))
+}
+
+/// Results that were read back.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The results object.
+    pub results: Results,
+    /// The schedules of the witnessed pairs, in their order.
+    pub schedules: Vec<Schedule>,
+}
+
+/// Writes findings and their schedules to a folder, in place of what was there.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
+    let findings = Findings {
+        folder: Some(folder),
+        ..*findings
+    };
+    at(folder, fs::create_dir_all(folder))?;
+    clear(folder)?;
+    for (number, pair) in findings.numbered() {
+        if let (Some(number), Verdict::Witnessed(schedule)) = (number, &pair.verdict) {
+            write(&schedule_path(folder, number), schedule.to_string().as_bytes())?;
+        }
+    }
+    let mut json = Vec::new();
+    let path = folder.join(RESULTS);
+    at(&path, Json.export(&findings, &mut json))?;
+    write(&path, &json)
+}
+
+/// Writes schedules that the checker rejected, for a report of the bug; returns their paths.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn save_rejected(rejected: &[Rejected], folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut paths = Vec::new();
+    for (number, rejected) in (1..).zip(rejected) {
+        at(folder, fs::create_dir_all(folder))?;
+        let path = folder.join(format!("rejected-{number}.sched"));
+        let reason = rejected.reason.replace('\n', " ");
+        write(&path, format!("# {reason}\n{}", rejected.schedule).as_bytes())?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// Reads results back; `None` if there are none, or only those of another trace or version.
+///
+/// # Errors
+/// [`StoreError`] if there are results of this trace and version, but they cannot be read.
+pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError> {
+    let path = folder.join(RESULTS);
+    let json = match fs::read(&path) {
+        Ok(json) => json,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(StoreError::Io { path, source }),
+    };
+    let results: Results = match serde_json::from_slice(&json) {
+        Ok(results) => results,
+        Err(source) => return Err(StoreError::Malformed { path, source }),
+    };
+    if results.schema != SCHEMA || results.tool != tool() || results.trace.id != trace.to_string() {
+        tracing::info!(path = %path.display(), "results of another trace or version");
+        return Ok(None);
+    }
+    let witnesses = results.pairs.iter().filter(|pair| pair.verdict == "witnessed").count();
+    let schedules = (1..=witnesses).map(|number| read_schedule(&schedule_path(folder, number)));
+    let schedules = schedules.collect::<Result<_, _>>()?;
+    Ok(Some(Stored { results, schedules }))
+}
+
+/// Reads a schedule file.
+///
+/// # Errors
+/// [`StoreError`] if it cannot be read or is malformed.
+pub fn read_schedule(path: &Path) -> Result<Schedule, StoreError> {
+    let text = at(path, fs::read_to_string(path))?;
+    text.parse().map_err(|source| StoreError::Schedule {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, StoreError> {
+    result.map_err(|source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Removes earlier results, and no file that has another name.
+fn clear(folder: &Path) -> Result<(), StoreError> {
+    let results = folder.join(RESULTS);
+    match fs::remove_file(&results) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => at(&results, Err(error))?,
+        _ => {}
+    }
+    for entry in at(folder, fs::read_dir(folder))? {
+        let path = at(folder, entry)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = name
+            .strip_suffix(".sched")
+            .map(|stem| stem.trim_start_matches("rejected-"));
+        if number.is_some_and(|number| number.parse::<usize>().is_ok()) {
+            at(&path, fs::remove_file(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let partial = path.with_extension("partial");
+    at(&partial, fs::write(&partial, bytes))?;
+    at(path, fs::rename(&partial, path))
+}

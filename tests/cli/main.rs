@@ -1,0 +1,7 @@
+//! The command line on traces written by hand: exit statuses, messages, reports.
+
+mod bad_input;
+mod command;
+mod reports;
+mod stored;
+mod traces;
