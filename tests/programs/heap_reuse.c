@@ -1,15 +1,15 @@
 /* Two blocks that occupy the same address one after the other are two objects.
  *
- * Blocks of this size are mapped and unmapped one by one, so the second thread is given the address
- * that the first gave back (the program says so on standard error if it was not). The threads
- * share nothing.
+ * With a single arena, the second thread is given the address that the first gave back (the program
+ * says so on standard error if it was not). The threads share nothing.
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIZE = 1 << 20 };
+enum { SIZE = 4096 };
 
 static void *first(void *unused)
 {
@@ -35,6 +35,7 @@ int main(void)
 {
     pthread_t t, u;
     void *one, *two;
+    mallopt(M_ARENA_MAX, 1);
     pthread_create(&t, NULL, first, NULL);
     pthread_create(&u, NULL, second, NULL);
     pthread_join(t, &one);
