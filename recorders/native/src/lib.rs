@@ -1,1 +1,39 @@
-//! Placeholder.
+//! The runtime inside a program that `witness record` runs.
+//!
+//! It stands in for libtsan: the compiler's calls (`__tsan_read4`, …) and the calls of libtsan's
+//! interceptors (`pthread_mutex_lock`, `malloc`, …) arrive here. One thread of the program runs at
+//! a time, the one that holds the [`baton`]; so what it reads and writes is exact, the order of
+//! the records in the [`ring`](recorder_ring) is the order of the run, and the next thread to run
+//! is this runtime's choice. The code that one access runs through is
+//! [`hooks::access`] → [`inside`] → [`pending`] → [`ring`](recorder_ring).
+//!
+//! Three rules hold everywhere. *No allocation, no blocking libc call* between the program and
+//! itself. *`busy` first*: a thread inside the runtime marks itself, and hooks that it reaches
+//! through libc or a signal handler do nothing. *A write's value is read late*: hooks run before
+//! the store, so each write waits as *pending* until its thread's next hook.
+
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "the exported functions have the contracts of the C functions that they stand in for"
+)]
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+compile_error!("the native recorder is for x86-64 Linux with glibc");
+
+mod baton;
+mod blocking;
+mod export;
+mod forward;
+mod hooks;
+mod inside;
+mod instruction;
+mod modules;
+mod pending;
+mod policy;
+mod process;
+mod pthread;
+mod real;
+mod start;
+mod sys;
+mod thread;
+mod watch;

@@ -1,0 +1,141 @@
+//! Plain memory accesses: `__tsan_read4` and its kin.
+//!
+//! gcc and clang call one of these before each access. The order inside matters: settle the
+//! pending write of before, give way if it is time, and only then look at the memory.
+
+use crate::export::export;
+use crate::inside::Inside;
+use crate::start::RING;
+use crate::thread::{UNRECORDED, slot};
+use crate::{instruction, pending};
+use core::ptr;
+
+/// A read of `size` bytes that the caller is about to do.
+#[inline(always)]
+fn read(addr: usize, size: usize, pc: usize) {
+    let Some(inside) = Inside::begin() else { return not_recorded() };
+    let announced = inside.pending.size.get();
+    if announced != 0 {
+        if announced == size && instruction::only_moves_registers(inside.pending.pc.get(), pc) {
+            // Both sides of a copy that is still to come: the write stays pending, and no other
+            // thread may come between.
+            pending::read_range_now(addr, size, pc);
+            return;
+        }
+        inside.settle();
+    }
+    inside.maybe_give_way();
+    if size <= 8 { pending::read_now(addr, size, pc) } else { pending::read_range_now(addr, size, pc) }
+}
+
+/// A write of `size` bytes that the caller is about to do.
+#[inline(always)]
+fn write(addr: usize, size: usize, pc: usize) {
+    let Some(inside) = Inside::enter() else { return not_recorded() };
+    pending::announce(&inside, addr, size, pc);
+}
+
+/// A read and a write of the same bytes, as one call.
+#[inline(always)]
+fn read_write(addr: usize, size: usize, pc: usize) {
+    let Some(inside) = Inside::enter() else { return not_recorded() };
+    pending::read_range_now(addr, size, pc);
+    pending::announce(&inside, addr, size, pc);
+}
+
+/// An access in a signal handler that interrupted the runtime, or of a thread that is not recorded.
+#[cold]
+#[inline(never)]
+pub fn not_recorded() {
+    let thread = slot();
+    if !thread.is_null() && !ptr::eq(thread, &raw const UNRECORDED) {
+        // SAFETY: a thread with a record of its own exists only once the ring is attached.
+        unsafe { RING.count_dropped() };
+    }
+}
+
+unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
+    read(addr, N, pc);
+}
+
+unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
+    write(addr, N, pc);
+}
+
+unsafe extern "C" fn read_write_sized<const N: usize>(addr: usize, pc: usize) {
+    read_write(addr, N, pc);
+}
+
+unsafe extern "C" fn read_range(addr: usize, size: usize, pc: usize) {
+    if size > 0 {
+        read(addr, size, pc);
+    }
+}
+
+unsafe extern "C" fn write_range(addr: usize, size: usize, pc: usize) {
+    if size > 0 {
+        write(addr, size, pc);
+    }
+}
+
+/// The C++ table pointer of an object under construction.
+unsafe extern "C" fn table_update(addr: usize, _value: usize, pc: usize) {
+    write(addr, 8, pc);
+}
+
+export! {
+    __tsan_read1 = read_sized::<1>, "rsi";
+    __tsan_read2 = read_sized::<2>, "rsi";
+    __tsan_read4 = read_sized::<4>, "rsi";
+    __tsan_read8 = read_sized::<8>, "rsi";
+    __tsan_read16 = read_sized::<16>, "rsi";
+    __tsan_write1 = write_sized::<1>, "rsi";
+    __tsan_write2 = write_sized::<2>, "rsi";
+    __tsan_write4 = write_sized::<4>, "rsi";
+    __tsan_write8 = write_sized::<8>, "rsi";
+    __tsan_write16 = write_sized::<16>, "rsi";
+
+    __tsan_unaligned_read2 = read_sized::<2>, "rsi";
+    __tsan_unaligned_read4 = read_sized::<4>, "rsi";
+    __tsan_unaligned_read8 = read_sized::<8>, "rsi";
+    __tsan_unaligned_read16 = read_sized::<16>, "rsi";
+    __tsan_unaligned_write2 = write_sized::<2>, "rsi";
+    __tsan_unaligned_write4 = write_sized::<4>, "rsi";
+    __tsan_unaligned_write8 = write_sized::<8>, "rsi";
+    __tsan_unaligned_write16 = write_sized::<16>, "rsi";
+
+    __tsan_volatile_read1 = read_sized::<1>, "rsi";
+    __tsan_volatile_read2 = read_sized::<2>, "rsi";
+    __tsan_volatile_read4 = read_sized::<4>, "rsi";
+    __tsan_volatile_read8 = read_sized::<8>, "rsi";
+    __tsan_volatile_read16 = read_sized::<16>, "rsi";
+    __tsan_volatile_write1 = write_sized::<1>, "rsi";
+    __tsan_volatile_write2 = write_sized::<2>, "rsi";
+    __tsan_volatile_write4 = write_sized::<4>, "rsi";
+    __tsan_volatile_write8 = write_sized::<8>, "rsi";
+    __tsan_volatile_write16 = write_sized::<16>, "rsi";
+
+    __tsan_unaligned_volatile_read2 = read_sized::<2>, "rsi";
+    __tsan_unaligned_volatile_read4 = read_sized::<4>, "rsi";
+    __tsan_unaligned_volatile_read8 = read_sized::<8>, "rsi";
+    __tsan_unaligned_volatile_read16 = read_sized::<16>, "rsi";
+    __tsan_unaligned_volatile_write2 = write_sized::<2>, "rsi";
+    __tsan_unaligned_volatile_write4 = write_sized::<4>, "rsi";
+    __tsan_unaligned_volatile_write8 = write_sized::<8>, "rsi";
+    __tsan_unaligned_volatile_write16 = write_sized::<16>, "rsi";
+
+    __tsan_read_write1 = read_write_sized::<1>, "rsi";
+    __tsan_read_write2 = read_write_sized::<2>, "rsi";
+    __tsan_read_write4 = read_write_sized::<4>, "rsi";
+    __tsan_read_write8 = read_write_sized::<8>, "rsi";
+    __tsan_read_write16 = read_write_sized::<16>, "rsi";
+    __tsan_unaligned_read_write2 = read_write_sized::<2>, "rsi";
+    __tsan_unaligned_read_write4 = read_write_sized::<4>, "rsi";
+    __tsan_unaligned_read_write8 = read_write_sized::<8>, "rsi";
+    __tsan_unaligned_read_write16 = read_write_sized::<16>, "rsi";
+
+    __tsan_read_range = read_range, "rdx";
+    __tsan_write_range = write_range, "rdx";
+    __tsan_vptr_read = read_sized::<8>, "rsi";
+    __tsan_vptr_update = table_update, "rdx";
+}

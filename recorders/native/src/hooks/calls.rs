@@ -1,0 +1,30 @@
+//! Function entries and exits, and the call that every instrumented object makes when it is loaded.
+
+use crate::export::export;
+use crate::inside::Inside;
+use crate::{modules, pending};
+use recorder_ring::Record;
+
+/// `call_site` is the return address of the function that is entered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
+    let Some(inside) = Inside::enter_and_stay() else { return };
+    pending::push(Record::Call { call_site: call_site as u64 });
+    drop(inside);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_func_exit() {
+    let Some(inside) = Inside::enter_and_stay() else { return };
+    pending::push(Record::Return);
+    drop(inside);
+}
+
+/// The module that calls this is instrumented.
+unsafe extern "C" fn init(pc: usize) {
+    modules::instrumented(pc);
+}
+
+export! {
+    __tsan_init = init, "rdi";
+}

@@ -1,0 +1,148 @@
+//! Entering the runtime: the few instructions at the start of every hook.
+
+use crate::baton::{self, HOLDER};
+use crate::thread::{Thread, UNRECORDED, set_slot, slot};
+use crate::{pending, pthread, start};
+use core::ops::Deref;
+use core::ptr;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::compiler_fence;
+
+/// The calling thread, inside the runtime and with the baton, until this is dropped.
+pub struct Inside(&'static Thread);
+
+impl Inside {
+    /// Enters; the pending write is settled and the thread may have given way to others. `None`
+    /// if nothing is to be recorded: the caller does what the C library would.
+    #[inline(always)]
+    pub fn enter() -> Option<Inside> {
+        let inside = Self::begin()?;
+        inside.settle();
+        inside.maybe_give_way();
+        Some(inside)
+    }
+
+    /// Enters without giving way: for calls that come from libraries, where a lock may be held
+    /// that the runtime does not know of, and for what is no event.
+    #[inline(always)]
+    pub fn enter_and_stay() -> Option<Inside> {
+        let inside = Self::begin()?;
+        inside.settle();
+        Some(inside)
+    }
+
+    /// The first step of entering: marks the thread busy and makes sure of the baton.
+    #[inline(always)]
+    pub fn begin() -> Option<Inside> {
+        let thread = slot();
+        if thread.is_null() {
+            return first_entry();
+        }
+        // SAFETY: a slot holds a thread, which lives for ever.
+        let thread: &'static Thread = unsafe { &*thread };
+        if thread.busy.load(Relaxed) != 0 {
+            return None;
+        }
+        thread.busy.store(1, Relaxed);
+        // The watcher's barrier does the rest; see `Scheduler::steal`.
+        compiler_fence(SeqCst);
+        if !ptr::eq(HOLDER.load(Relaxed), thread) {
+            baton::regain(thread);
+        }
+        thread.ticks.store(thread.ticks.load(Relaxed) + 1, Relaxed);
+        Some(Inside(thread))
+    }
+
+    /// Records the pending write.
+    #[inline(always)]
+    pub fn settle(&self) {
+        pending::settle(self.0);
+    }
+
+    /// Gives way to others if the quantum is over.
+    #[inline(always)]
+    pub fn maybe_give_way(&self) {
+        if self.0.ticks.load(Relaxed) >= self.0.switch_at.get() {
+            baton::give_way(self.0);
+        }
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &'static Thread {
+        self.0
+    }
+
+    /// Leaves the runtime and the baton for a call that may take long, and comes back.
+    pub fn outside<R>(&self, call: impl FnOnce() -> R) -> R {
+        baton::leave(self.0);
+        self.0.busy.store(0, Relaxed);
+        let result = call();
+        self.0.busy.store(1, Relaxed);
+        compiler_fence(SeqCst);
+        let errno = save_errno();
+        if !ptr::eq(HOLDER.load(Relaxed), self.0) {
+            baton::regain(self.0);
+        }
+        restore_errno(errno);
+        result
+    }
+
+    /// Leaves the runtime, with the baton, for a call back into the program.
+    pub fn in_program<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.0.busy.store(0, Relaxed);
+        let result = call();
+        self.0.busy.store(1, Relaxed);
+        compiler_fence(SeqCst);
+        if !ptr::eq(HOLDER.load(Relaxed), self.0) {
+            baton::regain(self.0);
+        }
+        self.settle();
+        result
+    }
+
+    /// Stays inside for ever.
+    pub fn forget(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Deref for Inside {
+    type Target = Thread;
+    fn deref(&self) -> &Thread {
+        self.0
+    }
+}
+
+impl Drop for Inside {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        self.0.busy.store(0, Relaxed);
+    }
+}
+
+/// A thread without a record: not recorded at all, or one that `pthread_create` did not make.
+#[cold]
+#[inline(never)]
+fn first_entry() -> Option<Inside> {
+    match start::phase() {
+        start::Phase::Before => None,
+        start::Phase::Off => {
+            set_slot(&UNRECORDED);
+            None
+        }
+        start::Phase::On => Some(Inside(pthread::thread::adopt())),
+    }
+}
+
+/// The program's `errno`, which calls made for it must not change.
+pub fn save_errno() -> i32 {
+    // SAFETY: always valid for the calling thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Puts `errno` back.
+pub fn restore_errno(errno: i32) {
+    // SAFETY: always valid for the calling thread.
+    unsafe { *libc::__errno_location() = errno };
+}

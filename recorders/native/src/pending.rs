@@ -1,0 +1,97 @@
+//! Values of accesses: reading them at the right moment, in pieces of at most 8 bytes.
+//!
+//! A hook runs before its access. A read's value is what is there now, since nobody else runs
+//! until the load. A write's value does not exist yet: the write stays *pending* until the
+//! thread's next hook, and is settled before the baton passes or the memory goes away.
+
+use crate::start::RING;
+use crate::thread::Thread;
+use core::ptr::{read_unaligned, read_volatile};
+use recorder_ring::Record;
+
+/// Announces a write of `size` bytes.
+#[inline(always)]
+pub fn announce(thread: &Thread, addr: usize, size: usize, pc: usize) {
+    thread.pending.addr.set(addr);
+    thread.pending.pc.set(pc);
+    thread.pending.size.set(size);
+}
+
+/// Records the thread's pending write, if there is one: its store is done.
+#[inline(always)]
+pub fn settle(thread: &Thread) {
+    let size = thread.pending.size.get();
+    if size != 0 {
+        thread.pending.size.set(0);
+        let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
+        if size <= 8 { write_now(addr, size, pc) } else { write_range_now(addr, size, pc) }
+    }
+}
+
+/// The `size` bytes at `addr` as a little-endian number.
+#[inline(always)]
+pub fn load(addr: usize, size: usize) -> u64 {
+    // SAFETY: the program accesses these bytes itself; only the holder of the baton gets here, so
+    // nobody changes them meanwhile.
+    unsafe {
+        match size {
+            1 => read_volatile(addr as *const u8).into(),
+            2 => read_unaligned(addr as *const u16).into(),
+            4 => read_unaligned(addr as *const u32).into(),
+            8 => read_unaligned(addr as *const u64),
+            _ => load_odd(addr, size),
+        }
+    }
+}
+
+#[cold]
+fn load_odd(addr: usize, size: usize) -> u64 {
+    let mut value = 0;
+    for i in (0..size).rev() {
+        // SAFETY: as in `load`.
+        value = value << 8 | u64::from(unsafe { read_volatile((addr + i) as *const u8) });
+    }
+    value
+}
+
+/// Records a read of at most 8 bytes.
+#[inline(always)]
+pub fn read_now(addr: usize, size: usize, pc: usize) {
+    let value = load(addr, size);
+    push(Record::Read { pc: pc as u64, addr: addr as u64, size: size as u8, value });
+}
+
+/// Records a write of at most 8 bytes that is done.
+#[inline(always)]
+pub fn write_now(addr: usize, size: usize, pc: usize) {
+    let value = load(addr, size);
+    push(Record::Write { pc: pc as u64, addr: addr as u64, size: size as u8, value });
+}
+
+/// Records a read of any length.
+pub fn read_range_now(addr: usize, size: usize, pc: usize) {
+    pieces(addr, size, |addr, size| read_now(addr, size, pc));
+}
+
+/// Records a write of any length that is done.
+pub fn write_range_now(addr: usize, size: usize, pc: usize) {
+    pieces(addr, size, |addr, size| write_now(addr, size, pc));
+}
+
+/// Cuts a range at multiples of 8, where the accesses of its single fields are cut as well.
+fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
+    let end = addr + size;
+    let mut at = addr;
+    while at < end {
+        let next = ((at | 7) + 1).min(end);
+        each(at, next - at);
+        at = next;
+    }
+}
+
+/// Appends a record of the thread that has the baton.
+#[inline(always)]
+pub fn push(record: Record) {
+    // SAFETY: the baton orders the callers, and the ring is attached before there is a baton.
+    unsafe { RING.push(record) };
+}

@@ -1,0 +1,60 @@
+//! Barriers. Who has arrived is who is blocked on the barrier, so no state of our own is needed.
+
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::NEVER;
+use crate::{baton, pending, real};
+use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
+use recorder_ring::{ObjectClass, Record};
+
+/// Where glibc keeps the number of threads that a barrier waits for.
+const COUNT: usize = 8;
+
+unsafe extern "C" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own barrier.
+        return unsafe { real::pthread_barrier_wait(barrier) };
+    };
+    // SAFETY: the offset lies inside the structure, aligned.
+    let count = unsafe { barrier.byte_add(COUNT).cast::<u32>().read_volatile() } as usize;
+    let (pc, key) = (pc as u64, barrier as usize);
+    let last = baton::count_blocked(key) + 1 >= count;
+    pending::push(Record::BarrierEnter { pc, barrier: key as u64, last });
+    if last {
+        baton::wake(key, usize::MAX);
+    } else {
+        baton::block(inside.thread(), key, NEVER);
+    }
+    pending::push(Record::BarrierExit { pc, barrier: key as u64 });
+    if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_barrier_init(
+    barrier: *mut pthread_barrier_t,
+    attr: *const pthread_barrierattr_t,
+    count: c_uint,
+) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own barrier.
+    let result = unsafe { real::pthread_barrier_init(barrier, attr, count) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Init { class: ObjectClass::Barrier, object: barrier as u64, count: 0 });
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own barrier.
+    let result = unsafe { real::pthread_barrier_destroy(barrier) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Destroy { object: barrier as u64 });
+    }
+    result
+}
+
+export! {
+    pthread_barrier_wait = wait, "rsi";
+}

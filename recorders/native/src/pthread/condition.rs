@@ -1,0 +1,134 @@
+//! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
+
+use super::{deadline, mutex};
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::{NEVER, Woken};
+use crate::{baton, pending, real};
+use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
+use recorder_ring::{ObjectClass, Record};
+
+/// Where glibc keeps which clock a condition variable was initialized for, and the bit that says
+/// the monotonic one.
+const FLAGS: usize = 36;
+const MONOTONIC: u32 = 2;
+
+fn clock(condition: *mut pthread_cond_t) -> clockid_t {
+    // SAFETY: the offset lies inside the structure, aligned.
+    let flags = unsafe { condition.byte_add(FLAGS).cast::<u32>().read_volatile() };
+    if flags & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+}
+
+/// The mutex is given back and the wait set joined in one step: nobody else runs in between.
+unsafe fn wait_until(
+    inside: &Inside,
+    condition: *mut pthread_cond_t,
+    lock: *mut pthread_mutex_t,
+    deadline: i64,
+    pc: usize,
+) -> c_int {
+    let class = mutex::class(lock);
+    let (pc, key, lock_addr) = (pc as u64, condition as u64, lock as u64);
+    // SAFETY: the program's own mutex.
+    let result = unsafe { mutex::give_back(lock) };
+    if result != 0 {
+        return result;
+    }
+    pending::push(Record::WaitBegin { pc, condition: key, class, lock: lock_addr });
+    let timed_out = baton::block(inside.thread(), condition as usize, deadline) == Woken::ByDeadline;
+    // SAFETY: the program's own mutex.
+    let result = unsafe { mutex::acquire(inside, lock, NEVER) };
+    pending::push(Record::WaitEnd { pc, condition: key, class, lock: lock_addr, timed_out });
+    if timed_out { libc::ETIMEDOUT } else { result }
+}
+
+unsafe extern "C" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {
+    // SAFETY: the program's own objects.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => wait_until(&inside, condition, lock, NEVER, pc),
+            None => real::pthread_cond_wait(condition, lock),
+        }
+    }
+}
+
+unsafe extern "C" fn timed_wait(
+    condition: *mut pthread_cond_t,
+    lock: *mut pthread_mutex_t,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own objects.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => wait_until(&inside, condition, lock, deadline(clock(condition), limit), pc),
+            None => real::pthread_cond_timedwait(condition, lock, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn clock_wait(
+    condition: *mut pthread_cond_t,
+    lock: *mut pthread_mutex_t,
+    clock: clockid_t,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own objects.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => wait_until(&inside, condition, lock, deadline(clock, limit), pc),
+            None => real::pthread_cond_clockwait(condition, lock, clock, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+    let Some(_inside) = Inside::enter() else {
+        // SAFETY: the program's own condition variable.
+        return unsafe { real::pthread_cond_signal(condition) };
+    };
+    pending::push(Record::Notify { pc: pc as u64, condition: condition as u64, all: false });
+    baton::wake(condition as usize, 1);
+    0
+}
+
+unsafe extern "C" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+    let Some(_inside) = Inside::enter() else {
+        // SAFETY: the program's own condition variable.
+        return unsafe { real::pthread_cond_broadcast(condition) };
+    };
+    pending::push(Record::Notify { pc: pc as u64, condition: condition as u64, all: true });
+    baton::wake(condition as usize, usize::MAX);
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cond_init(condition: *mut pthread_cond_t, attr: *const pthread_condattr_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own condition variable.
+    let result = unsafe { real::pthread_cond_init(condition, attr) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Init { class: ObjectClass::Condition, object: condition as u64, count: 0 });
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own condition variable.
+    let result = unsafe { real::pthread_cond_destroy(condition) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Destroy { object: condition as u64 });
+    }
+    result
+}
+
+export! {
+    pthread_cond_wait = wait, "rdx";
+    pthread_cond_timedwait = timed_wait, "rcx";
+    pthread_cond_clockwait = clock_wait, "r8";
+    pthread_cond_signal = signal, "rsi";
+    pthread_cond_broadcast = broadcast, "rsi";
+}

@@ -1,0 +1,31 @@
+//! POSIX threads and their synchronization, modelled on the baton.
+//!
+//! Mutexes, reader-writer locks, spin locks and semaphores keep their real state, which is tried
+//! without blocking; who has to wait does so in the scheduler. So code that is not recorded finds
+//! them as they should be. Waiting on condition variables and barriers happens in the scheduler
+//! alone. Every event is recorded at the moment it takes effect; with the baton, that is exact.
+
+mod barrier;
+mod condition;
+mod mutex;
+mod once;
+mod rwlock;
+mod semaphore;
+mod spin;
+pub mod thread;
+
+use crate::sys;
+use libc::{clockid_t, timespec};
+
+/// An absolute time on `clock` as one on the monotonic clock; the far past if it makes no sense.
+///
+/// # Safety
+/// `limit` points to a time.
+unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> i64 {
+    // SAFETY: promised by the caller.
+    let limit = sys::nanos(unsafe { &*limit });
+    if clock == libc::CLOCK_MONOTONIC {
+        return limit;
+    }
+    sys::now(libc::CLOCK_MONOTONIC).saturating_add(limit.saturating_sub(sys::now(clock)))
+}

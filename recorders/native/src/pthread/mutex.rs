@@ -1,0 +1,170 @@
+//! Mutexes: normal, recursive, error-checking, robust.
+
+use super::deadline;
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::{NEVER, Woken};
+use crate::{baton, pending, real};
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use recorder_ring::{ObjectClass, Record};
+
+/// Where glibc keeps a mutex's owner (a thread id of the kernel) and its kind.
+const OWNER: usize = 8;
+const KIND: usize = 16;
+
+fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
+    // SAFETY: both offsets lie inside the structure, aligned.
+    unsafe { mutex.byte_add(offset).cast::<i32>().read_volatile() }
+}
+
+/// What kind of mutex it is, as far as the trace tells them apart.
+pub fn class(mutex: *mut pthread_mutex_t) -> ObjectClass {
+    match field(mutex, KIND) & 3 {
+        libc::PTHREAD_MUTEX_RECURSIVE => ObjectClass::RecursiveMutex,
+        _ => ObjectClass::Mutex,
+    }
+}
+
+fn taken(result: c_int) -> bool {
+    result == 0 || result == libc::EOWNERDEAD
+}
+
+/// Takes the real mutex, waiting in the scheduler. Records nothing.
+///
+/// # Safety
+/// `mutex` is a mutex.
+pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64) -> c_int {
+    loop {
+        // SAFETY: promised by the caller.
+        let result = unsafe { real::pthread_mutex_trylock(mutex) };
+        if result != libc::EBUSY {
+            return result;
+        }
+        let own = field(mutex, OWNER) == inside.os_id.load(Relaxed);
+        if own && field(mutex, KIND) & 3 == libc::PTHREAD_MUTEX_ERRORCHECK {
+            return libc::EDEADLK;
+        }
+        if baton::block(inside.thread(), mutex as usize, deadline) == Woken::ByDeadline {
+            return libc::ETIMEDOUT;
+        }
+    }
+}
+
+/// Gives the real mutex back and lets one of those that wait for it try again. Records nothing.
+///
+/// # Safety
+/// `mutex` is a mutex.
+pub unsafe fn give_back(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: promised by the caller.
+    let result = unsafe { real::pthread_mutex_unlock(mutex) };
+    if result == 0 {
+        baton::wake(mutex as usize, 1);
+    }
+    result
+}
+
+unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
+    // SAFETY: the program's own mutex.
+    let result = unsafe { acquire(inside, mutex, deadline) };
+    let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
+    if taken(result) {
+        pending::push(Record::Acquire { pc, class, lock, shared: false });
+    } else if result == libc::ETIMEDOUT {
+        pending::push(Record::AcquireFailed { pc, class, lock, shared: false });
+    }
+    result
+}
+
+unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+    // SAFETY: the program's own mutex.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => lock_until(&inside, mutex, NEVER, pc),
+            None => real::pthread_mutex_lock(mutex),
+        }
+    }
+}
+
+unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
+    // SAFETY: the program's own mutex and time.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => lock_until(&inside, mutex, deadline(libc::CLOCK_REALTIME, limit), pc),
+            None => real::pthread_mutex_timedlock(mutex, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn clock_lock(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own mutex and time.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => lock_until(&inside, mutex, deadline(clock, limit), pc),
+            None => real::pthread_mutex_clocklock(mutex, clock, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own mutex.
+    let result = unsafe { real::pthread_mutex_trylock(mutex) };
+    if inside.is_some() {
+        let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
+        if taken(result) {
+            pending::push(Record::Acquire { pc, class, lock, shared: false });
+        } else if result == libc::EBUSY {
+            pending::push(Record::AcquireFailed { pc, class, lock, shared: false });
+        }
+    }
+    result
+}
+
+unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+    // SAFETY: the program's own mutex.
+    unsafe {
+        let Some(_inside) = Inside::enter() else { return real::pthread_mutex_unlock(mutex) };
+        let class = class(mutex);
+        let result = give_back(mutex);
+        if result == 0 {
+            pending::push(Record::Release { pc: pc as u64, class, lock: mutex as u64 });
+        }
+        result
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own mutex.
+    let result = unsafe { real::pthread_mutex_init(mutex, attr) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Init { class: class(mutex), object: mutex as u64, count: 0 });
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own mutex.
+    let result = unsafe { real::pthread_mutex_destroy(mutex) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Destroy { object: mutex as u64 });
+    }
+    result
+}
+
+export! {
+    pthread_mutex_lock = lock, "rsi";
+    pthread_mutex_trylock = try_lock, "rsi";
+    pthread_mutex_timedlock = timed_lock, "rdx";
+    pthread_mutex_clocklock = clock_lock, "rcx";
+    pthread_mutex_unlock = unlock, "rsi";
+}

@@ -1,0 +1,51 @@
+//! `pthread_once`, with glibc's own states of the control variable.
+
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::NEVER;
+use crate::{baton, pending, real};
+use core::sync::atomic::AtomicI32;
+use core::sync::atomic::Ordering::{Acquire, Release};
+use libc::c_int;
+use recorder_ring::Record;
+use recorder_ring::record::OnceStep;
+
+const NOT_STARTED: i32 = 0;
+const STARTED: i32 = 1;
+const DONE: i32 = 2;
+
+unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern "C-unwind" fn(), pc: usize) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own arguments.
+        return unsafe { real::pthread_once(control, routine) };
+    };
+    // SAFETY: the program's own control variable, an aligned int.
+    let state = unsafe { AtomicI32::from_ptr(control) };
+    let key = control as usize;
+    let record = |step| pending::push(Record::Once { pc: pc as u64, once: key as u64, step });
+    loop {
+        match state.load(Acquire) {
+            DONE => {
+                record(OnceStep::Wait);
+                return 0;
+            }
+            NOT_STARTED => {
+                state.store(STARTED, Release);
+                record(OnceStep::Begin);
+                // SAFETY: the program's own routine.
+                inside.in_program(|| unsafe { routine() });
+                state.store(DONE, Release);
+                record(OnceStep::End);
+                baton::wake(key, usize::MAX);
+                return 0;
+            }
+            _ => {
+                baton::block(inside.thread(), key, NEVER);
+            }
+        }
+    }
+}
+
+export! {
+    pthread_once = once, "rdx";
+}

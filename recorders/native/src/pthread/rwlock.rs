@@ -1,0 +1,160 @@
+//! Reader-writer locks.
+
+use super::deadline;
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::{NEVER, Woken};
+use crate::{baton, pending, real};
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
+use recorder_ring::{ObjectClass, Record};
+
+/// Where glibc keeps the thread that holds the lock as a writer.
+const WRITER: usize = 24;
+
+const CLASS: ObjectClass = ObjectClass::RwLock;
+
+unsafe fn try_real(lock: *mut pthread_rwlock_t, shared: bool) -> c_int {
+    // SAFETY: the program's own lock.
+    unsafe { if shared { real::pthread_rwlock_tryrdlock(lock) } else { real::pthread_rwlock_trywrlock(lock) } }
+}
+
+unsafe fn lock_until(
+    inside: &Inside,
+    lock: *mut pthread_rwlock_t,
+    shared: bool,
+    deadline: i64,
+    pc: usize,
+) -> c_int {
+    let (pc, addr) = (pc as u64, lock as u64);
+    loop {
+        // SAFETY: the program's own lock; the offset lies inside it, aligned.
+        let (result, writer) = unsafe { (try_real(lock, shared), lock.byte_add(WRITER).cast::<i32>().read_volatile()) };
+        if result == 0 {
+            pending::push(Record::Acquire { pc, class: CLASS, lock: addr, shared });
+        }
+        if result != libc::EBUSY {
+            return result;
+        }
+        if writer == inside.os_id.load(Relaxed) {
+            return libc::EDEADLK;
+        }
+        if baton::block(inside.thread(), lock as usize, deadline) == Woken::ByDeadline {
+            pending::push(Record::AcquireFailed { pc, class: CLASS, lock: addr, shared });
+            return libc::ETIMEDOUT;
+        }
+    }
+}
+
+unsafe fn try_once(lock: *mut pthread_rwlock_t, shared: bool, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { try_real(lock, shared) };
+    if inside.is_some() {
+        let (pc, addr) = (pc as u64, lock as u64);
+        if result == 0 {
+            pending::push(Record::Acquire { pc, class: CLASS, lock: addr, shared });
+        } else if result == libc::EBUSY {
+            pending::push(Record::AcquireFailed { pc, class: CLASS, lock: addr, shared });
+        }
+    }
+    result
+}
+
+/// The two ways to take the lock, each plain, tried, and with a time limit.
+macro_rules! side {
+    ($module:ident, $shared:literal, $plain:ident, $timed:ident, $clocked:ident) => {
+        mod $module {
+            use super::*;
+
+            pub unsafe extern "C" fn plain(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+                // SAFETY: the program's own lock.
+                unsafe {
+                    match Inside::enter() {
+                        Some(inside) => lock_until(&inside, lock, $shared, NEVER, pc),
+                        None => real::$plain(lock),
+                    }
+                }
+            }
+
+            pub unsafe extern "C" fn tried(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+                // SAFETY: the program's own lock.
+                unsafe { try_once(lock, $shared, pc) }
+            }
+
+            pub unsafe extern "C" fn timed(lock: *mut pthread_rwlock_t, limit: *const timespec, pc: usize) -> c_int {
+                // SAFETY: the program's own lock and time.
+                unsafe {
+                    match Inside::enter() {
+                        Some(inside) => lock_until(&inside, lock, $shared, deadline(libc::CLOCK_REALTIME, limit), pc),
+                        None => real::$timed(lock, limit),
+                    }
+                }
+            }
+
+            pub unsafe extern "C" fn clocked(
+                lock: *mut pthread_rwlock_t,
+                clock: clockid_t,
+                limit: *const timespec,
+                pc: usize,
+            ) -> c_int {
+                // SAFETY: the program's own lock and time.
+                unsafe {
+                    match Inside::enter() {
+                        Some(inside) => lock_until(&inside, lock, $shared, deadline(clock, limit), pc),
+                        None => real::$clocked(lock, clock, limit),
+                    }
+                }
+            }
+        }
+    };
+}
+
+side!(reader, true, pthread_rwlock_rdlock, pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock);
+side!(writer, false, pthread_rwlock_wrlock, pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock);
+
+unsafe extern "C" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_rwlock_unlock(lock) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Release { pc: pc as u64, class: CLASS, lock: lock as u64 });
+        // All may try: several readers can enter at once.
+        baton::wake(lock as usize, usize::MAX);
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_init(lock: *mut pthread_rwlock_t, attr: *const pthread_rwlockattr_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_rwlock_init(lock, attr) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Init { class: CLASS, object: lock as u64, count: 0 });
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_rwlock_destroy(lock) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Destroy { object: lock as u64 });
+    }
+    result
+}
+
+export! {
+    pthread_rwlock_rdlock = reader::plain, "rsi";
+    pthread_rwlock_tryrdlock = reader::tried, "rsi";
+    pthread_rwlock_timedrdlock = reader::timed, "rdx";
+    pthread_rwlock_clockrdlock = reader::clocked, "rcx";
+    pthread_rwlock_wrlock = writer::plain, "rsi";
+    pthread_rwlock_trywrlock = writer::tried, "rsi";
+    pthread_rwlock_timedwrlock = writer::timed, "rdx";
+    pthread_rwlock_clockwrlock = writer::clocked, "rcx";
+    pthread_rwlock_unlock = unlock, "rsi";
+}

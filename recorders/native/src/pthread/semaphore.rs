@@ -1,0 +1,139 @@
+//! Semaphores. Each event carries the count before it, so that one which was never initialized in
+//! sight of the recorder (static, named) has a known count all the same.
+
+use super::deadline;
+use crate::export::export;
+use crate::inside::{Inside, restore_errno, save_errno};
+use crate::thread::{NEVER, Woken};
+use crate::{baton, pending, real};
+use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
+use recorder_ring::{ObjectClass, Record};
+
+fn count(semaphore: *mut sem_t) -> u32 {
+    let mut value = 0;
+    // SAFETY: the program's own semaphore.
+    unsafe { real::sem_getvalue(semaphore, &mut value) };
+    value.max(0) as u32
+}
+
+/// Takes one if there is one.
+unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
+    let count = count(semaphore);
+    // SAFETY: the program's own semaphore.
+    let result = unsafe { real::sem_trywait(semaphore) };
+    if result == 0 {
+        pending::push(Record::SemWait { pc: pc as u64, semaphore: semaphore as u64, count });
+    }
+    result
+}
+
+unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: usize) -> c_int {
+    let errno = save_errno();
+    loop {
+        // SAFETY: the program's own semaphore.
+        let result = unsafe { take(semaphore, pc) };
+        if result == 0 {
+            restore_errno(errno);
+            return 0;
+        }
+        if save_errno() != libc::EAGAIN {
+            return result;
+        }
+        inside.interruptible.set(true);
+        let woken = baton::block(inside.thread(), semaphore as usize, deadline);
+        inside.interruptible.set(false);
+        match woken {
+            Woken::ByThread => {}
+            Woken::ByDeadline => {
+                restore_errno(libc::ETIMEDOUT);
+                return -1;
+            }
+            Woken::BySignal => {
+                restore_errno(libc::EINTR);
+                return -1;
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
+    // SAFETY: the program's own semaphore.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => wait_until(&inside, semaphore, NEVER, pc),
+            None => real::sem_wait(semaphore),
+        }
+    }
+}
+
+unsafe extern "C" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, pc: usize) -> c_int {
+    // SAFETY: the program's own semaphore and time.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => wait_until(&inside, semaphore, deadline(libc::CLOCK_REALTIME, limit), pc),
+            None => real::sem_timedwait(semaphore, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn clock_wait(semaphore: *mut sem_t, clock: clockid_t, limit: *const timespec, pc: usize) -> c_int {
+    // SAFETY: the program's own semaphore and time.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => wait_until(&inside, semaphore, deadline(clock, limit), pc),
+            None => real::sem_clockwait(semaphore, clock, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int {
+    // SAFETY: the program's own semaphore.
+    unsafe {
+        match Inside::enter() {
+            Some(_inside) => take(semaphore, pc),
+            None => real::sem_trywait(semaphore),
+        }
+    }
+}
+
+unsafe extern "C" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    let before = if inside.is_some() { count(semaphore) } else { 0 };
+    // SAFETY: the program's own semaphore.
+    let result = unsafe { real::sem_post(semaphore) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::SemPost { pc: pc as u64, semaphore: semaphore as u64, count: before });
+        baton::wake(semaphore as usize, 1);
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own semaphore.
+    let result = unsafe { real::sem_init(semaphore, shared, value) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Init { class: ObjectClass::Semaphore, object: semaphore as u64, count: value });
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_destroy(semaphore: *mut sem_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own semaphore.
+    let result = unsafe { real::sem_destroy(semaphore) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Destroy { object: semaphore as u64 });
+    }
+    result
+}
+
+export! {
+    sem_wait = wait, "rsi";
+    sem_trywait = try_wait, "rsi";
+    sem_timedwait = timed_wait, "rdx";
+    sem_clockwait = clock_wait, "rcx";
+    sem_post = post, "rsi";
+}

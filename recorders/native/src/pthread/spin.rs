@@ -1,0 +1,82 @@
+//! Spin locks. Nobody spins: who finds the lock taken waits like for any other.
+
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::NEVER;
+use crate::{baton, pending, real};
+use libc::{c_int, pthread_spinlock_t};
+use recorder_ring::{ObjectClass, Record};
+
+const CLASS: ObjectClass = ObjectClass::SpinLock;
+
+unsafe extern "C" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own lock.
+        return unsafe { real::pthread_spin_lock(lock) };
+    };
+    loop {
+        // SAFETY: the program's own lock.
+        let result = unsafe { real::pthread_spin_trylock(lock) };
+        if result == 0 {
+            pending::push(Record::Acquire { pc: pc as u64, class: CLASS, lock: lock as u64, shared: false });
+        }
+        if result != libc::EBUSY {
+            return result;
+        }
+        baton::block(inside.thread(), lock as usize, NEVER);
+    }
+}
+
+unsafe extern "C" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_spin_trylock(lock) };
+    if inside.is_some() {
+        let (pc, lock) = (pc as u64, lock as u64);
+        if result == 0 {
+            pending::push(Record::Acquire { pc, class: CLASS, lock, shared: false });
+        } else if result == libc::EBUSY {
+            pending::push(Record::AcquireFailed { pc, class: CLASS, lock, shared: false });
+        }
+    }
+    result
+}
+
+unsafe extern "C" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_spin_unlock(lock) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Release { pc: pc as u64, class: CLASS, lock: lock as u64 });
+        baton::wake(lock as usize, 1);
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_spin_init(lock: *mut pthread_spinlock_t, shared: c_int) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_spin_init(lock, shared) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Init { class: CLASS, object: lock as u64, count: 0 });
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own lock.
+    let result = unsafe { real::pthread_spin_destroy(lock) };
+    if inside.is_some() && result == 0 {
+        pending::push(Record::Destroy { object: lock as u64 });
+    }
+    result
+}
+
+export! {
+    pthread_spin_lock = lock, "rsi";
+    pthread_spin_trylock = try_lock, "rsi";
+    pthread_spin_unlock = unlock, "rsi";
+}

@@ -1,0 +1,381 @@
+//! Threads: their beginning, their end, and waiting for it.
+
+use super::deadline;
+use crate::export::export;
+use crate::inside::Inside;
+use crate::modules::text;
+use crate::thread::{NEVER, Routine, Thread, UNRECORDED, Woken, set_slot, state};
+use crate::{baton, pending, real, sys};
+use core::cell::Cell;
+use core::ffi::{CStr, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{c_char, c_int, c_ulong, clockid_t, pthread_attr_t, pthread_t, timespec};
+use recorder_ring::{Note, Record};
+
+/// Rounds of destructors that glibc runs at a thread's end; ours ends the thread in the last, so
+/// that the destructors of the program's own keys are recorded.
+const DESTRUCTOR_ROUNDS: u32 = 4;
+
+static REGISTER: Register = Register {
+    known: Cell::new(ptr::null()),
+    unused: Cell::new(ptr::null()),
+    alive: Cell::new(0),
+    key: Cell::new(0),
+};
+
+static NEXT_INDEX: AtomicU32 = AtomicU32::new(0);
+
+/// The threads that somebody may still join, and records to use again. Used with the baton.
+struct Register {
+    known: Cell<*const Thread>,
+    unused: Cell<*const Thread>,
+    alive: Cell<usize>,
+    key: Cell<libc::pthread_key_t>,
+}
+
+// SAFETY: only the thread with the baton looks or stores, but for `key`, set once at the start.
+unsafe impl Sync for Register {}
+
+impl Register {
+    fn iter(&self) -> impl Iterator<Item = &'static Thread> {
+        // SAFETY: the list holds threads, which live for ever.
+        core::iter::successors(unsafe { self.known.get().as_ref() }, |thread| unsafe { thread.next.get().as_ref() })
+    }
+
+    fn find(&self, handle: pthread_t) -> Option<&'static Thread> {
+        self.iter().find(|thread| thread.handle.get() == handle && !thread.detached.get())
+    }
+
+    fn new_thread(&self) -> &'static Thread {
+        // SAFETY: as in `iter`.
+        match unsafe { self.unused.get().as_ref() } {
+            Some(thread) => {
+                self.unused.set(thread.next.get());
+                thread.reset();
+                thread
+            }
+            None => Thread::allocate(),
+        }
+    }
+
+    fn add(&self, thread: &'static Thread) {
+        thread.next.set(self.known.get());
+        self.known.set(thread);
+    }
+
+    /// Forgets a thread that is over and joined or detached.
+    fn forget(&self, thread: &'static Thread) {
+        match self.iter().find(|before| ptr::eq(before.next.get(), thread)) {
+            Some(before) => before.next.set(thread.next.get()),
+            None if ptr::eq(self.known.get(), thread) => self.known.set(thread.next.get()),
+            None => return,
+        }
+        self.recycle(thread);
+    }
+
+    fn recycle(&self, thread: &'static Thread) {
+        thread.next.set(self.unused.get());
+        self.unused.set(thread);
+    }
+}
+
+/// The first thread; called once, before there is a baton.
+pub fn first() -> &'static Thread {
+    let mut key = 0;
+    // SAFETY: `finish` is a destructor for threads' records, which are what the key's values are.
+    unsafe { libc::pthread_key_create(&mut key, Some(finish)) };
+    REGISTER.key.set(key);
+    let thread = Thread::allocate();
+    take_identity(thread, NEXT_INDEX.fetch_add(1, Relaxed));
+    // SAFETY: no arguments.
+    thread.handle.set(unsafe { libc::pthread_self() });
+    REGISTER.add(thread);
+    REGISTER.alive.set(1);
+    thread
+}
+
+fn take_identity(thread: &'static Thread, index: u32) {
+    thread.index.set(index);
+    thread.busy.store(1, Relaxed);
+    thread.os_id.store(sys::thread_id(), Relaxed);
+    set_slot(thread);
+    // SAFETY: the key exists, and the value is what its destructor expects.
+    unsafe { libc::pthread_setspecific(REGISTER.key.get(), ptr::from_ref(thread).cast()) };
+}
+
+/// A thread appeared that `pthread_create` did not make. It is inside the runtime afterwards.
+pub fn adopt() -> &'static Thread {
+    let thread = Thread::allocate();
+    take_identity(thread, NEXT_INDEX.fetch_add(1, Relaxed));
+    thread.detached.set(true);
+    baton::regain(thread);
+    REGISTER.alive.set(REGISTER.alive.get() + 1);
+    pending::push(Record::Note { note: Note::ForeignThread });
+    pending::push(Record::Begin { os_id: thread.os_id.load(Relaxed) as u32 });
+    thread
+}
+
+unsafe extern "C" fn create(
+    handle: *mut pthread_t,
+    attr: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+    pc: usize,
+) -> c_int {
+    let Some(_inside) = Inside::enter() else {
+        // SAFETY: the program's own arguments.
+        return unsafe { real::pthread_create(handle, attr, routine, argument) };
+    };
+    if REGISTER.alive.get() + 1 >= baton::MAX_THREADS {
+        pending::push(Record::Note { note: Note::TooManyThreads });
+        return libc::EAGAIN;
+    }
+    let child = REGISTER.new_thread();
+    let index = NEXT_INDEX.fetch_add(1, Relaxed);
+    child.index.set(index);
+    child.busy.store(1, Relaxed);
+    child.routine.set(Some(routine));
+    child.argument.set(argument);
+    child.detached.set(is_detached(attr));
+    // The child waits for the baton before it does anything of its own.
+    // SAFETY: the program's own arguments, but for the routine and its argument, which are ours.
+    let result = unsafe { real::pthread_create(handle, attr, run, ptr::from_ref(child).cast_mut().cast()) };
+    if result != 0 {
+        // Give the number back, unless another thread took the next one meanwhile.
+        let _ = NEXT_INDEX.compare_exchange(index + 1, index, Relaxed, Relaxed);
+        REGISTER.recycle(child);
+        return result;
+    }
+    // SAFETY: set by the call that succeeded.
+    child.handle.set(unsafe { *handle });
+    REGISTER.add(child);
+    REGISTER.alive.set(REGISTER.alive.get() + 1);
+    pending::push(Record::Fork { pc: pc as u64, child: index });
+    baton::admit(child);
+    0
+}
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(attr: *const pthread_attr_t, state: *mut c_int) -> c_int;
+}
+
+fn is_detached(attr: *const pthread_attr_t) -> bool {
+    let mut detached = libc::PTHREAD_CREATE_JOINABLE;
+    // SAFETY: the program's own attributes.
+    !attr.is_null()
+        && unsafe { pthread_attr_getdetachstate(attr, &mut detached) } == 0
+        && detached == libc::PTHREAD_CREATE_DETACHED
+}
+
+/// The start of every thread that the program creates.
+unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
+    // SAFETY: `create` passes a thread's record.
+    let thread: &'static Thread = unsafe { &*thread.cast_const().cast() };
+    take_identity(thread, thread.index.get());
+    baton::await_first_turn(thread);
+    pending::push(Record::Begin { os_id: thread.os_id.load(Relaxed) as u32 });
+    if let Some((addr, size)) = own_stack() {
+        thread.stack.set(addr);
+        pending::push(Record::Alloc { pc: 0, addr: addr as u64, size: size as u64 });
+    }
+    let (routine, argument) = (thread.routine.get(), thread.argument.get());
+    thread.busy.store(0, Relaxed);
+    match routine {
+        // SAFETY: the program's own routine and argument.
+        Some(routine) => unsafe { routine(argument) },
+        None => ptr::null_mut(),
+    }
+}
+
+/// The calling thread's stack, with the thread-local variables that glibc keeps on top of it.
+/// glibc uses the memory again for later threads.
+fn own_stack() -> Option<(usize, usize)> {
+    let mut attr = MaybeUninit::<pthread_attr_t>::uninit();
+    let (mut addr, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: `attr` is initialized if the first call succeeds, and destroyed then.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let result = libc::pthread_attr_getstack(attr.as_ptr(), &mut addr, &mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        (result == 0).then_some((addr as usize, size))
+    }
+}
+
+/// The destructor of a thread's record: the thread's end.
+unsafe extern "C" fn finish(value: *mut c_void) {
+    // SAFETY: `take_identity` stores a thread's record.
+    let thread: &'static Thread = unsafe { &*value.cast_const().cast() };
+    let round = thread.destructor_rounds.get() + 1;
+    thread.destructor_rounds.set(round);
+    if round < DESTRUCTOR_ROUNDS {
+        // SAFETY: as in `take_identity`.
+        unsafe { libc::pthread_setspecific(REGISTER.key.get(), value) };
+        return;
+    }
+    let Some(inside) = Inside::enter() else { return };
+    inside.forget();
+    end(thread);
+    REGISTER.alive.set(REGISTER.alive.get() - 1);
+    if thread.detached.get() {
+        thread.handle.set(0);
+        REGISTER.forget(thread);
+    }
+    baton::retire(thread);
+}
+
+/// Records the calling thread's end; from here on nothing of it is recorded.
+pub fn end(thread: &'static Thread) {
+    if thread.stack.get() != 0 {
+        pending::push(Record::Free { pc: 0, addr: thread.stack.get() as u64 });
+    }
+    pending::push(Record::End { pc: 0 });
+    set_slot(&UNRECORDED);
+}
+
+/// Joins once the thread is over. `None`: it did not end in time.
+unsafe fn join_until(
+    inside: &Inside,
+    handle: pthread_t,
+    value: *mut *mut c_void,
+    deadline: i64,
+    pc: usize,
+) -> Option<c_int> {
+    let found = REGISTER.find(handle).filter(|child| !ptr::eq(*child, inside.thread()));
+    let Some(child) = found else {
+        // Unknown, detached or the caller itself: libc has the right answer.
+        // SAFETY: the program's own arguments.
+        return Some(inside.outside(|| unsafe { real::pthread_join(handle, value) }));
+    };
+    while child.state.load(Relaxed) != state::ENDED {
+        let key = ptr::from_ref(child) as usize;
+        if baton::block(inside.thread(), key, deadline) == Woken::ByDeadline {
+            return None;
+        }
+    }
+    // The child is past its last hook: this waits only for glibc and the kernel.
+    // SAFETY: the program's own arguments.
+    let result = unsafe { real::pthread_join(handle, value) };
+    if result == 0 {
+        pending::push(Record::Join { pc: pc as u64, child: child.index.get() });
+        REGISTER.forget(child);
+    }
+    Some(result)
+}
+
+unsafe extern "C" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => join_until(&inside, handle, value, NEVER, pc).unwrap_or(libc::ETIMEDOUT),
+            None => real::pthread_join(handle, value),
+        }
+    }
+}
+
+unsafe extern "C" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => join_until(&inside, handle, value, 0, pc).unwrap_or(libc::EBUSY),
+            None => real::pthread_tryjoin_np(handle, value),
+        }
+    }
+}
+
+unsafe extern "C" fn timed_join(
+    handle: pthread_t,
+    value: *mut *mut c_void,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => {
+                let deadline = deadline(libc::CLOCK_REALTIME, limit);
+                join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
+            }
+            None => real::pthread_timedjoin_np(handle, value, limit),
+        }
+    }
+}
+
+unsafe extern "C" fn clock_join(
+    handle: pthread_t,
+    value: *mut *mut c_void,
+    clock: clockid_t,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => {
+                join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT)
+            }
+            None => real::pthread_clockjoin_np(handle, value, clock, limit),
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
+    let inside = Inside::enter();
+    if let Some(thread) = inside.as_ref().and_then(|_| REGISTER.find(handle)) {
+        thread.detached.set(true);
+        if thread.state.load(Relaxed) == state::ENDED {
+            REGISTER.forget(thread);
+        }
+    }
+    // SAFETY: the program's own thread.
+    unsafe { real::pthread_detach(handle) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int {
+    // SAFETY: the program's own thread and name.
+    let result = unsafe { real::pthread_setname_np(handle, name) };
+    if result == 0
+        && let Some(_inside) = Inside::enter_and_stay()
+        && let Some(thread) = REGISTER.iter().find(|thread| thread.handle.get() == handle)
+    {
+        // SAFETY: a C string, as the call that succeeded has found.
+        name_thread(thread, unsafe { CStr::from_ptr(name) });
+    }
+    result
+}
+
+/// The kernel's way to name the calling thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
+    // SAFETY: the program's own arguments.
+    let result = unsafe { real::prctl(option, a, b, c, d) };
+    if option == libc::PR_SET_NAME
+        && result == 0
+        && let Some(inside) = Inside::enter_and_stay()
+    {
+        // SAFETY: a C string, as the call that succeeded has found.
+        name_thread(&inside, unsafe { CStr::from_ptr(a as *const c_char) });
+    }
+    result
+}
+
+fn name_thread(thread: &Thread, name: &CStr) {
+    let name = name.to_bytes();
+    // The kernel keeps as much.
+    text(&name[..name.len().min(15)]);
+    pending::push(Record::ThreadName { thread: thread.index.get() });
+}
+
+export! {
+    pthread_create = create, "r8";
+    pthread_join = join, "rdx";
+    pthread_tryjoin_np = try_join, "rdx";
+    pthread_timedjoin_np = timed_join, "rcx";
+    pthread_clockjoin_np = clock_join, "r8";
+}

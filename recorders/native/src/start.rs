@@ -1,0 +1,146 @@
+//! The start: finding the ring, and leaving no traces in the program's environment.
+
+use crate::thread::{UNRECORDED, set_slot};
+use crate::{baton, modules, pending, process, pthread, sys};
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicU8};
+use recorder_ring::layout::RING_VARIABLE;
+use recorder_ring::{Producer, Record};
+
+/// The program's end of the ring.
+pub static RING: Producer = Producer::detached();
+
+static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// What the runtime does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Nothing yet: the process is being loaded.
+    Before = 0,
+    /// It records.
+    On = 1,
+    /// Nothing, for good: no ring, or a forked child.
+    Off = 2,
+}
+
+pub fn phase() -> Phase {
+    match PHASE.load(Acquire) {
+        0 => Phase::Before,
+        1 => Phase::On,
+        _ => Phase::Off,
+    }
+}
+
+pub fn set_phase(phase: Phase) {
+    PHASE.store(phase as u8, Release);
+}
+
+/// The process that is recorded.
+pub fn process() -> i32 {
+    PROCESS.load(Relaxed)
+}
+
+/// Runs when the library is loaded, before the constructors of what depends on it.
+unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, environment: *mut *mut c_char) {
+    // SAFETY: the loader passes the process's environment, a list that ends with a null.
+    let ring = unsafe { take_out(environment, RING_VARIABLE.as_bytes()) };
+    let settings = ring.and_then(|path| {
+        // SAFETY: as above. No other thread can exist while the first library is initialized.
+        unsafe {
+            strip_library_path(environment);
+            RING.attach(path)
+        }
+    });
+    let Some(settings) = settings else {
+        set_phase(Phase::Off);
+        set_slot(&UNRECORDED);
+        return;
+    };
+    sys::prepare_barrier();
+    PROCESS.store(sys::process_id(), Relaxed);
+    let first = pthread::thread::first();
+    baton::start(settings, first);
+    pending::push(Record::Begin { os_id: first.os_id.load(Relaxed) as u32 });
+    modules::tell_new();
+    process::prepare();
+    set_phase(Phase::On);
+    first.busy.store(0, Release);
+}
+
+unsafe extern "C" fn stop() {
+    process::finish();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: unsafe extern "C" fn(c_int, *const *const c_char, *mut *mut c_char) = start;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static STOP: unsafe extern "C" fn() = stop;
+
+/// The value of an entry `name=value`.
+fn value_of<'a>(entry: &'a CStr, name: &[u8]) -> Option<&'a CStr> {
+    let bytes = entry.to_bytes_with_nul();
+    let value = bytes.strip_prefix(name)?.strip_prefix(b"=")?;
+    CStr::from_bytes_with_nul(value).ok()
+}
+
+/// Removes a variable from the environment; its value.
+///
+/// # Safety
+/// `environment` is a list of C strings that ends with a null, and nobody else uses it.
+unsafe fn take_out(environment: *mut *mut c_char, name: &[u8]) -> Option<&'static CStr> {
+    // SAFETY: stays within the list.
+    unsafe {
+        let (at, value) = position(environment, name)?;
+        let mut at = at;
+        while !(*at).is_null() {
+            *at = *at.add(1);
+            at = at.add(1);
+        }
+        Some(value)
+    }
+}
+
+/// # Safety
+/// As `take_out`.
+unsafe fn position(environment: *mut *mut c_char, name: &[u8]) -> Option<(*mut *mut c_char, &'static CStr)> {
+    let mut at = environment;
+    // SAFETY: stays within the list.
+    unsafe {
+        while !(*at).is_null() {
+            if let Some(value) = value_of(CStr::from_ptr(*at), name) {
+                return Some((at, value));
+            }
+            at = at.add(1);
+        }
+    }
+    None
+}
+
+/// Takes our folder, the first one, out of `LD_LIBRARY_PATH`: the program's children are none of
+/// our business.
+///
+/// # Safety
+/// As `take_out`.
+unsafe fn strip_library_path(environment: *mut *mut c_char) {
+    const NAME: &[u8] = b"LD_LIBRARY_PATH";
+    // SAFETY: stays within the list and the strings, which the process owns and may write to.
+    unsafe {
+        let Some((at, value)) = position(environment, NAME) else { return };
+        match value.to_bytes().iter().position(|&byte| byte == b':') {
+            None => {
+                take_out(environment, NAME);
+            }
+            Some(colon) => {
+                let to = (*at).add(NAME.len() + 1);
+                let rest = value.to_bytes_with_nul()[colon + 1..].len();
+                core::ptr::copy(to.add(colon + 1), to, rest);
+            }
+        }
+    }
+}

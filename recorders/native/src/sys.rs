@@ -1,0 +1,122 @@
+//! System calls without libc: they leave the program's `errno` alone and are never intercepted.
+
+use core::arch::asm;
+
+/// A system call with up to four arguments; the kernel's answer, negative on error.
+///
+/// # Safety
+/// The arguments must be valid for the call.
+#[inline]
+pub unsafe fn call(number: libc::c_long, a: usize, b: usize, c: usize, d: usize) -> isize {
+    let answer: isize;
+    // SAFETY: the kernel clobbers rcx and r11 only; the caller vouches for the arguments.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => answer,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            out("rcx") _,
+            out("r11") _,
+            options(nostack),
+        );
+    }
+    answer
+}
+
+/// Nanoseconds on one of the kernel's clocks.
+pub fn now(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is written by the kernel.
+    unsafe { call(libc::SYS_clock_gettime, clock as usize, &raw mut time as usize, 0, 0) };
+    nanos(&time)
+}
+
+/// A `timespec` as nanoseconds, saturating.
+pub fn nanos(time: &libc::timespec) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+/// The kernel's number of the calling thread.
+pub fn thread_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_gettid, 0, 0, 0, 0) as i32 }
+}
+
+/// The kernel's number of the process.
+pub fn process_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getpid, 0, 0, 0, 0) as i32 }
+}
+
+/// Fresh zeroed memory, for ever; aborts the program if there is none.
+pub fn pages(bytes: usize) -> *mut u8 {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let answer: isize;
+    // SAFETY: an anonymous mapping at a place that the kernel chooses.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_mmap as isize => answer,
+            in("rdi") 0,
+            in("rsi") bytes,
+            in("rdx") protection as isize,
+            in("r10") flags as isize,
+            in("r8") -1_isize,
+            in("r9") 0,
+            out("rcx") _,
+            out("r11") _,
+            options(nostack),
+        );
+    }
+    if answer < 0 {
+        die("witness: no memory for another thread\n");
+    }
+    answer as *mut u8
+}
+
+const MEMBARRIER_PRIVATE_EXPEDITED: usize = 1 << 3;
+const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
+
+/// Lets this process use [`barrier_everywhere`].
+pub fn prepare_barrier() {
+    // SAFETY: no memory is involved.
+    unsafe { call(libc::SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0) };
+}
+
+/// A full memory barrier on every thread of the process; false if the kernel has none.
+pub fn barrier_everywhere() -> bool {
+    // SAFETY: no memory is involved.
+    unsafe { call(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0, 0) == 0 }
+}
+
+/// Reads the beginning of a file; how much of it, 0 if that does not work.
+pub fn read_file(path: &core::ffi::CStr, into: &mut [u8]) -> usize {
+    // SAFETY: `path` is a C string, `into` is writable memory of that length.
+    unsafe {
+        let file = call(libc::SYS_open, path.as_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0);
+        if file < 0 {
+            return 0;
+        }
+        let read = call(libc::SYS_read, file as usize, into.as_mut_ptr() as usize, into.len(), 0);
+        call(libc::SYS_close, file as usize, 0, 0, 0);
+        read.max(0) as usize
+    }
+}
+
+/// Writes to standard error.
+pub fn say(text: &[u8]) {
+    // SAFETY: `text` is readable memory of that length.
+    unsafe { call(libc::SYS_write, 2, text.as_ptr() as usize, text.len(), 0) };
+}
+
+/// Says why, and ends the process at once.
+pub fn die(why: &str) -> ! {
+    say(why.as_bytes());
+    loop {
+        // SAFETY: kills the own process.
+        unsafe { call(libc::SYS_kill, process_id() as usize, libc::SIGKILL as usize, 0, 0) };
+    }
+}

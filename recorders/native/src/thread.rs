@@ -1,0 +1,196 @@
+//! What the runtime knows of a thread, and how a thread finds it.
+//!
+//! A hook runs at every memory access, so the way to a thread's own data must be one load: an
+//! initial-exec TLS slot. Stable Rust has no `#[thread_local]` and `thread_local!` compiles to a
+//! call in a shared object, hence the slot is laid out and read in assembly.
+
+use crate::sys;
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+
+global_asm!(
+    ".section .tbss.witness,\"awT\",@nobits",
+    ".p2align 3",
+    ".type witness_thread,@object",
+    ".size witness_thread,8",
+    "witness_thread:",
+    ".zero 8",
+    ".text",
+);
+
+/// A routine that `pthread_create` starts.
+pub type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// A thread of the program.
+///
+/// `Cell`s are used by the thread itself and, while it does not run, by the holder of the
+/// scheduler's lock; the atomics also by others at any time.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Thread {
+    /// Not 0 while the thread is inside the runtime: hooks that it reaches then do nothing.
+    pub busy: AtomicU32,
+    /// Its number in the trace.
+    pub index: Cell<u32>,
+    /// Hooks passed; tells others whether it moved.
+    pub ticks: AtomicU64,
+    /// The tick at which it gives way.
+    pub switch_at: Cell<u64>,
+    /// A write whose value is not known yet: the hook runs before the store.
+    pub pending: PendingWrite,
+    /// The last atomic load: a hash of place and value, and how often it came in a row.
+    pub last_load: Cell<u64>,
+    pub same_loads: Cell<u32>,
+    /// See [`state`].
+    pub state: AtomicU8,
+    /// What it is blocked on.
+    pub key: Cell<usize>,
+    /// Until when, on the monotonic clock; [`NEVER`] if it has no limit.
+    pub deadline: Cell<i64>,
+    /// Why its last wait ended.
+    pub woken_by: Cell<Woken>,
+    /// Whether a signal handler ends its wait.
+    pub interruptible: Cell<bool>,
+    /// 1 if it should look around; it sleeps on this word.
+    pub word: AtomicU32,
+    /// The kernel's number of it; 0 until it runs.
+    pub os_id: AtomicI32,
+    /// `pthread_self()`; 0 when joined.
+    pub handle: Cell<libc::pthread_t>,
+    pub detached: Cell<bool>,
+    pub routine: Cell<Option<Routine>>,
+    pub argument: Cell<*mut c_void>,
+    /// Its stack, if the trace knows it.
+    pub stack: Cell<usize>,
+    /// How often the destructor that ends it was put off.
+    pub destructor_rounds: Cell<u32>,
+    /// The next one in the list of threads that are not joined yet, or of unused records.
+    pub next: Cell<*const Thread>,
+}
+
+// SAFETY: see the struct's own rule about its `Cell`s.
+unsafe impl Sync for Thread {}
+
+/// A write that a hook announced.
+#[derive(Debug)]
+pub struct PendingWrite {
+    pub addr: Cell<usize>,
+    pub pc: Cell<usize>,
+    /// 0 if there is none.
+    pub size: Cell<usize>,
+}
+
+/// No deadline.
+pub const NEVER: i64 = i64::MAX;
+
+/// Where a thread stands with the scheduler.
+pub mod state {
+    /// Not started yet.
+    pub const NEW: u8 = 0;
+    /// Could run.
+    pub const READY: u8 = 1;
+    /// Has the baton.
+    pub const RUNNING: u8 = 2;
+    /// Waits for another thread or for its deadline.
+    pub const BLOCKED: u8 = 3;
+    /// In a call that the runtime does not model, without the baton.
+    pub const OUTSIDE: u8 = 4;
+    /// Over.
+    pub const ENDED: u8 = 5;
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// Another thread woke it.
+    ByThread,
+    /// Its deadline passed.
+    ByDeadline,
+    /// A signal handler ran.
+    BySignal,
+}
+
+impl Thread {
+    const fn new(busy: u32) -> Self {
+        Self {
+            busy: AtomicU32::new(busy),
+            index: Cell::new(0),
+            ticks: AtomicU64::new(0),
+            switch_at: Cell::new(0),
+            pending: PendingWrite {
+                addr: Cell::new(0),
+                pc: Cell::new(0),
+                size: Cell::new(0),
+            },
+            last_load: Cell::new(0),
+            same_loads: Cell::new(0),
+            state: AtomicU8::new(state::NEW),
+            key: Cell::new(0),
+            deadline: Cell::new(NEVER),
+            woken_by: Cell::new(Woken::ByThread),
+            interruptible: Cell::new(false),
+            word: AtomicU32::new(0),
+            os_id: AtomicI32::new(0),
+            handle: Cell::new(0),
+            detached: Cell::new(false),
+            routine: Cell::new(None),
+            argument: Cell::new(ptr::null_mut()),
+            stack: Cell::new(0),
+            destructor_rounds: Cell::new(0),
+            next: Cell::new(ptr::null()),
+        }
+    }
+
+    /// A place for a thread, in memory of its own that is never given back.
+    pub fn allocate() -> &'static Thread {
+        let place = sys::pages(size_of::<Thread>().next_multiple_of(4096)).cast::<Thread>();
+        // SAFETY: fresh, page aligned and large enough.
+        unsafe {
+            place.write(Thread::new(0));
+            &*place
+        }
+    }
+
+    /// Makes an old record as good as new.
+    pub fn reset(&self) {
+        // SAFETY: the caller found it among the unused ones, so nobody else has it; all of it are
+        // cells and atomics.
+        unsafe { ptr::from_ref(self).cast_mut().write(Thread::new(0)) };
+    }
+}
+
+/// Stands for every thread that is not recorded: always busy, never changed.
+pub static UNRECORDED: Thread = Thread::new(1);
+
+/// The calling thread's record; null if it has none yet.
+#[inline(always)]
+pub fn slot() -> *const Thread {
+    let thread: *const Thread;
+    // SAFETY: reads this thread's own slot, at an offset that the dynamic linker fixed at start.
+    unsafe {
+        asm!(
+            "mov {t}, qword ptr [rip + witness_thread@GOTTPOFF]",
+            "mov {t}, qword ptr fs:[{t}]",
+            t = out(reg) thread,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    thread
+}
+
+/// Sets the calling thread's record.
+pub fn set_slot(thread: &'static Thread) {
+    // SAFETY: as in `slot`.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + witness_thread@GOTTPOFF]",
+            "mov qword ptr fs:[{offset}], {thread}",
+            offset = out(reg) _,
+            thread = in(reg) thread,
+            options(nostack, preserves_flags),
+        );
+    }
+}

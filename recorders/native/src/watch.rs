@@ -1,0 +1,139 @@
+//! What a waiting thread looks for on behalf of all: deadlines, sleeping holders, deadlock.
+//!
+//! *Deadlines.* Recording slows a program down, so a timed wait that would have been woken in time
+//! must not time out just because everything takes longer. Its deadline takes effect when nobody
+//! can run, or after a grace period. So timeouts do not depend on the machine's speed unless
+//! a program runs longer than the grace period while something waits.
+//!
+//! *Sleeping holders.* The thread with the baton may sleep in a call that the runtime does not
+//! model (a lock inside libc, a device). If it passed no hook since the last look and the kernel
+//! says that it sleeps, the baton is taken from it.
+//!
+//! *Deadlock.* Nobody can run, nobody is outside, no deadline is left: only a signal handler could
+//! change that. Without any, the program is ended and the parent is told.
+
+use crate::baton::{HOLDER, Scheduler};
+use crate::start::RING;
+use crate::sys;
+use crate::thread::{NEVER, Thread};
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use recorder_ring::Flag;
+
+/// How long a deadline waits for threads that can run.
+const GRACE_NANOS: i64 = 50_000_000;
+/// Time between two looks, at first and at most.
+const SHORTEST_NANOS: u64 = 1_000_000;
+const LONGEST_NANOS: u64 = 16_000_000;
+
+/// What the watcher saw last.
+pub struct Watch {
+    holder: *const Thread,
+    ticks: u64,
+    pause: u64,
+}
+
+impl Watch {
+    pub fn new() -> Self {
+        Self {
+            holder: ptr::null(),
+            ticks: 0,
+            pause: SHORTEST_NANOS,
+        }
+    }
+
+    /// Looks; how long to sleep until the next look, or `None` to see whether the baton came.
+    pub fn look(&mut self, scheduler: &Scheduler, me: &'static Thread) -> Option<u64> {
+        let now = sys::now(libc::CLOCK_MONOTONIC);
+        let holder = HOLDER.load(SeqCst).cast_const();
+        if holder.is_null() {
+            let next = scheduler.expire(now);
+            scheduler.dispatch();
+            if !HOLDER.load(Relaxed).is_null() {
+                return None;
+            }
+            if next == NEVER && scheduler.outside.get() == 0 && !handles_signals() {
+                end_of_deadlock(scheduler);
+            }
+            self.holder = ptr::null();
+            return Some(self.longer().min(next.saturating_sub(now) as u64));
+        }
+        scheduler.expire(now - GRACE_NANOS);
+        // SAFETY: a holder is a thread, which lives for ever.
+        let holder: &'static Thread = unsafe { &*holder };
+        let ticks = holder.ticks.load(SeqCst);
+        if !ptr::eq(self.holder, holder) || self.ticks != ticks {
+            (self.holder, self.ticks) = (holder, ticks);
+            self.pause = SHORTEST_NANOS;
+            return Some(SHORTEST_NANOS);
+        }
+        let idle = holder.busy.load(SeqCst) == 0 && !scheduler.ready.as_slice().is_empty();
+        if idle && sleeps(holder) && scheduler.steal(holder, ticks, me) {
+            self.holder = ptr::null();
+            return None;
+        }
+        Some(self.longer())
+    }
+
+    fn longer(&mut self) -> u64 {
+        let pause = self.pause;
+        self.pause = (pause * 2).min(LONGEST_NANOS);
+        pause
+    }
+}
+
+/// Whether the kernel says that a thread sleeps, or is gone.
+fn sleeps(thread: &Thread) -> bool {
+    let number = thread.os_id.load(Relaxed);
+    if number == 0 {
+        return false;
+    }
+    let mut path = [0_u8; 48];
+    write_path(&mut path, number);
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return false };
+    let mut stat = [0_u8; 128];
+    let len = sys::read_file(path, &mut stat);
+    // `number (name) S …`: the name may hold anything, also parentheses.
+    let state = stat[..len].iter().rposition(|&byte| byte == b')').and_then(|at| stat.get(at + 2));
+    state.is_none_or(|&state| state == b'S' || state == b'Z' || state == b'X' || state == 0)
+}
+
+fn write_path(path: &mut [u8; 48], number: i32) {
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        path[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    put(b"/proc/self/task/");
+    let mut digits = [0_u8; 10];
+    let mut first = digits.len();
+    let mut rest = number.unsigned_abs();
+    while rest > 0 {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    put(&digits[first..]);
+    put(b"/stat");
+}
+
+/// Whether the program catches any signal.
+fn handles_signals() -> bool {
+    let mut status = [0_u8; 2048];
+    let len = sys::read_file(c"/proc/self/status", &mut status);
+    let status = &status[..len];
+    let Some(at) = status.windows(7).position(|window| window == b"SigCgt:") else { return true };
+    let digits = status[at + 7..].iter().skip_while(|&&byte| byte == b'\t').take_while(|&&byte| byte != b'\n');
+    let caught = digits.fold(0_u64, |mask, &digit| mask << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0)));
+    // glibc itself handles 32 (cancellation) and 33 (setuid) once they are needed.
+    caught & !(0b11 << 31) != 0
+}
+
+/// Ends a program of which every thread waits for another.
+fn end_of_deadlock(scheduler: &Scheduler) -> ! {
+    // SAFETY: the ring is attached while there are threads to schedule.
+    unsafe { RING.flag(Flag::Deadlock) };
+    let _ = scheduler;
+    sys::die("witness: deadlock: every thread of the program waits for another one; ending it\n")
+}
