@@ -9,6 +9,7 @@ pub mod check;
 pub mod encode;
 pub mod generate;
 pub mod prune;
+pub mod record;
 pub mod replay;
 pub mod report;
 pub mod schedule;

@@ -10,6 +10,7 @@ mod event;
 mod exit_code;
 mod info;
 mod output;
+mod record;
 mod replay;
 
 use clap::{Parser, Subcommand};
@@ -46,6 +47,7 @@ enum Command {
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
     Info(info::InfoArgs),
+    Record(record::RecordArgs),
 }
 
 /// Runs the program and returns its exit status.
@@ -54,18 +56,17 @@ pub fn main() -> std::process::ExitCode {
     let filter = EnvFilter::try_from_env("WITNESS_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter);
     logs.with_writer(std::io::stderr).without_time().init();
-    let code = match panic::catch_unwind(|| run(&cli)) {
+    match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
             eprintln!("witness: {}", message(&error));
-            ExitCode::BadInput
+            ExitCode::BadInput.into()
         }
         Err(_) => {
             eprintln!("witness: internal error, see above; please report it, if possible with the trace");
-            ExitCode::Internal
+            ExitCode::Internal.into()
         }
-    };
-    code.into()
+    }
 }
 
 /// An error with its causes, as far as its own message does not say them already.
@@ -80,13 +81,14 @@ fn message(error: &anyhow::Error) -> String {
     })
 }
 
-fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
     match &cli.command {
-        Command::Analyze(args) => analyze::run(args, cli.color),
-        Command::Replay(args) => replay::run(args, cli.color),
-        Command::Check(args) => check::run(args),
-        Command::Dump(args) => dump::run(args),
-        Command::Info(args) => info::run(args),
+        Command::Analyze(args) => analyze::run(args, cli.color).map(Into::into),
+        Command::Replay(args) => replay::run(args, cli.color).map(Into::into),
+        Command::Check(args) => check::run(args).map(Into::into),
+        Command::Dump(args) => dump::run(args).map(Into::into),
+        Command::Info(args) => info::run(args).map(Into::into),
+        Command::Record(args) => record::run(args),
     }
 }
 

@@ -115,7 +115,11 @@ impl Drop for Locked {
 /// Locks the scheduler. Its holder never blocks, but may lose the processor.
 pub fn lock() -> Locked {
     let mut tries = 0_u32;
-    while SCHEDULER.locked.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
+    while SCHEDULER
+        .locked
+        .compare_exchange_weak(false, true, Acquire, Relaxed)
+        .is_err()
+    {
         tries += 1;
         if tries.is_multiple_of(64) {
             // SAFETY: no arguments.
@@ -188,9 +192,11 @@ impl Scheduler {
     /// Wakes all whose deadline is not after `now`; the earliest deadline of the others.
     pub fn expire(&self, now: i64) -> i64 {
         loop {
-            let earliest = (0..).zip(self.blocked.as_slice()).min_by_key(|(_, thread)| thread.deadline.get());
+            let earliest = (0..)
+                .zip(self.blocked.as_slice())
+                .min_by_key(|(_, thread)| thread.deadline.get());
             match earliest {
-                Some((at, thread)) if thread.deadline.get() <= now => self.unblock(at, Woken::ByDeadline),
+                Some((at, thread)) if thread.deadline.get() <= now => self.unblock(at, Woken::Deadline),
                 Some((_, thread)) => return thread.deadline.get(),
                 None => return NEVER,
             }
@@ -278,8 +284,13 @@ fn wait(me: &'static Thread) {
         me.word.store(0, Release);
         if interrupted && me.interruptible.get() {
             let scheduler = lock();
-            if let Some(at) = scheduler.blocked.as_slice().iter().position(|thread| ptr::eq(*thread, me)) {
-                scheduler.unblock(at, Woken::BySignal);
+            if let Some(at) = scheduler
+                .blocked
+                .as_slice()
+                .iter()
+                .position(|thread| ptr::eq(*thread, me))
+            {
+                scheduler.unblock(at, Woken::Signal);
                 scheduler.dispatch();
             }
         }
@@ -298,7 +309,7 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
         // A deadline in the past takes effect at once, else its moment would depend on the watcher.
         let now = sys::now(libc::CLOCK_MONOTONIC);
         if deadline <= now {
-            scheduler.unblock(scheduler.blocked.as_slice().len() - 1, Woken::ByDeadline);
+            scheduler.unblock(scheduler.blocked.as_slice().len() - 1, Woken::Deadline);
         }
     }
     scheduler.pass(Some(me));
@@ -314,19 +325,30 @@ pub fn wake(key: usize, count: usize) {
     }
     let scheduler = lock();
     for _ in 0..count {
-        let waiting = || (0..).zip(scheduler.blocked.as_slice()).filter(|(_, thread)| thread.key.get() == key);
+        let waiting = || {
+            (0..)
+                .zip(scheduler.blocked.as_slice())
+                .filter(|(_, thread)| thread.key.get() == key)
+        };
         let candidates = waiting().count();
         if candidates == 0 {
             break;
         }
-        let Some((at, _)) = waiting().nth(scheduler.choices.pick(candidates)) else { break };
-        scheduler.unblock(at, Woken::ByThread);
+        let Some((at, _)) = waiting().nth(scheduler.choices.pick(candidates)) else {
+            break;
+        };
+        scheduler.unblock(at, Woken::Thread);
     }
 }
 
 /// How many threads are blocked on `key`. The caller has the baton.
 pub fn count_blocked(key: usize) -> usize {
-    lock().blocked.as_slice().iter().filter(|thread| thread.key.get() == key).count()
+    lock()
+        .blocked
+        .as_slice()
+        .iter()
+        .filter(|thread| thread.key.get() == key)
+        .count()
 }
 
 /// Gives others a chance; a thread that is alone goes on. The caller has the baton.

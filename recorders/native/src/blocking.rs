@@ -19,8 +19,8 @@ fn sleep_until(inside: &Inside, deadline: i64) -> Result<(), i64> {
     let woken = baton::block(inside.thread(), 0, deadline);
     inside.interruptible.set(false);
     match woken {
-        Woken::BySignal => Err((deadline - sys::now(libc::CLOCK_MONOTONIC)).max(1)),
-        Woken::ByThread | Woken::ByDeadline => Ok(()),
+        Woken::Signal => Err((deadline - sys::now(libc::CLOCK_MONOTONIC)).max(1)),
+        Woken::Thread | Woken::Deadline => Ok(()),
     }
 }
 
@@ -37,7 +37,12 @@ fn after(nanos: i64) -> i64 {
 unsafe fn report(left: i64, into: *mut timespec) -> c_int {
     if !into.is_null() {
         // SAFETY: the program's own variable.
-        unsafe { into.write(timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 }) };
+        unsafe {
+            into.write(timespec {
+                tv_sec: left / 1_000_000_000,
+                tv_nsec: left % 1_000_000_000,
+            })
+        };
     }
     libc::EINTR
 }
@@ -47,7 +52,9 @@ pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -
     // SAFETY: the program's own arguments.
     unsafe {
         let inside = Inside::enter().filter(|_| is_time(time));
-        let Some(inside) = inside else { return real::nanosleep(time, left) };
+        let Some(inside) = inside else {
+            return real::nanosleep(time, left);
+        };
         match sleep_until(&inside, after(sys::nanos(&*time))) {
             Ok(()) => 0,
             Err(nanos) => {
@@ -69,7 +76,9 @@ pub unsafe extern "C" fn clock_nanosleep(
     unsafe {
         let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC) && is_time(time);
         let inside = Inside::enter().filter(|_| known);
-        let Some(inside) = inside else { return real::clock_nanosleep(clock, flags, time, left) };
+        let Some(inside) = inside else {
+            return real::clock_nanosleep(clock, flags, time, left);
+        };
         let absolute = flags & libc::TIMER_ABSTIME != 0;
         let nanos = sys::nanos(&*time) - if absolute { sys::now(clock) } else { 0 };
         match sleep_until(&inside, after(nanos)) {
@@ -82,7 +91,9 @@ pub unsafe extern "C" fn clock_nanosleep(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn usleep(micros: c_uint) -> c_int {
     // SAFETY: no memory is involved.
-    let Some(inside) = Inside::enter() else { return unsafe { real::usleep(micros) } };
+    let Some(inside) = Inside::enter() else {
+        return unsafe { real::usleep(micros) };
+    };
     match sleep_until(&inside, after(i64::from(micros) * 1000)) {
         Ok(()) => 0,
         Err(_) => {
@@ -95,7 +106,9 @@ pub unsafe extern "C" fn usleep(micros: c_uint) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     // SAFETY: no memory is involved.
-    let Some(inside) = Inside::enter() else { return unsafe { real::sleep(seconds) } };
+    let Some(inside) = Inside::enter() else {
+        return unsafe { real::sleep(seconds) };
+    };
     match sleep_until(&inside, after(i64::from(seconds) * 1_000_000_000)) {
         Ok(()) => 0,
         Err(left) => (left + 999_999_999).div_euclid(1_000_000_000) as c_uint,
@@ -118,7 +131,9 @@ pub unsafe extern "C" fn sched_yield() -> c_int {
 pub unsafe extern "C" fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = Inside::enter() else { return real::poll(files, count, limit) };
+        let Some(inside) = Inside::enter() else {
+            return real::poll(files, count, limit);
+        };
         match real::poll(files, count, 0) {
             0 if limit != 0 => inside.outside(|| real::poll(files, count, limit)),
             result => result,
@@ -128,9 +143,17 @@ pub unsafe extern "C" fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -
 
 /// Makes a call that may wait for `file` to become readable; with the baton if it is already.
 unsafe fn when_readable<R>(inside: &Inside, file: c_int, call: impl FnOnce() -> R) -> R {
-    let mut state = pollfd { fd: file, events: libc::POLLIN, revents: 0 };
+    let mut state = pollfd {
+        fd: file,
+        events: libc::POLLIN,
+        revents: 0,
+    };
     // SAFETY: one valid entry.
-    if unsafe { real::poll(&mut state, 1, 0) } == 0 { inside.outside(call) } else { call() }
+    if unsafe { real::poll(&mut state, 1, 0) } == 0 {
+        inside.outside(call)
+    } else {
+        call()
+    }
 }
 
 /// What arrived is a write by the thread that asked for it.
@@ -143,7 +166,9 @@ fn arrived(to: *mut c_void, len: ssize_t, pc: usize) {
 unsafe extern "C" fn read_file(file: c_int, to: *mut c_void, len: usize, pc: usize) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = Inside::enter() else { return real::read(file, to, len) };
+        let Some(inside) = Inside::enter() else {
+            return real::read(file, to, len);
+        };
         let result = when_readable(&inside, file, || real::read(file, to, len));
         arrived(to, result, pc);
         result
@@ -153,7 +178,9 @@ unsafe extern "C" fn read_file(file: c_int, to: *mut c_void, len: usize, pc: usi
 unsafe extern "C" fn receive(file: c_int, to: *mut c_void, len: usize, flags: c_int, pc: usize) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = Inside::enter() else { return real::recv(file, to, len, flags) };
+        let Some(inside) = Inside::enter() else {
+            return real::recv(file, to, len, flags);
+        };
         let result = when_readable(&inside, file, || real::recv(file, to, len, flags));
         arrived(to, result, pc);
         result

@@ -12,11 +12,6 @@
 //! through libc or a signal handler do nothing. *A write's value is read late*: hooks run before
 //! the store, so each write waits as *pending* until its thread's next hook.
 
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "the exported functions have the contracts of the C functions that they stand in for"
-)]
-
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 compile_error!("the native recorder is for x86-64 Linux with glibc");
 

@@ -6,8 +6,8 @@ use crate::pending;
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_void};
 use core::slice;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use recorder_ring::Record;
 
 const MAX_INSTRUMENTED: usize = 64;
@@ -43,7 +43,9 @@ pub fn is_instrumented(pc: usize) -> bool {
 
 /// The module that holds `pc` is instrumented; there may be other new ones.
 pub fn instrumented(pc: usize) {
-    let Some(_inside) = Inside::enter_and_stay() else { return };
+    let Some(_inside) = Inside::enter_and_stay() else {
+        return;
+    };
     tell_new();
     if is_instrumented(pc) {
         return;
@@ -119,7 +121,10 @@ pub fn text(text: &[u8]) {
         let mut bytes = [0_u8; 16];
         bytes[..part.len()].copy_from_slice(part);
         let word = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]));
-        pending::push(Record::Bytes { len: part.len() as u8, words: [word(0), word(8)] });
+        pending::push(Record::Bytes {
+            len: part.len() as u8,
+            words: [word(0), word(8)],
+        });
     }
 }
 
@@ -130,7 +135,9 @@ fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
 
 /// The range that the module's executable segments cover; empty if it has none.
 fn code_range(info: &libc::dl_phdr_info) -> (usize, usize) {
-    let code = headers(info).iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+    let code = headers(info)
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
     let (start, end) = code.fold((u64::MAX, 0), |(start, end), header| {
         let at = info.dlpi_addr + header.p_vaddr;
         (start.min(at), end.max(at + header.p_memsz))
@@ -143,13 +150,14 @@ fn build_id(info: &libc::dl_phdr_info) -> &'static [u8] {
     const NT_GNU_BUILD_ID: u32 = 3;
     for header in headers(info).iter().filter(|header| header.p_type == libc::PT_NOTE) {
         // SAFETY: a mapped segment of that length, for as long as the module is loaded.
-        let mut notes: &'static [u8] = unsafe {
-            slice::from_raw_parts((info.dlpi_addr + header.p_vaddr) as *const u8, header.p_memsz as usize)
-        };
+        let mut notes: &'static [u8] =
+            unsafe { slice::from_raw_parts((info.dlpi_addr + header.p_vaddr) as *const u8, header.p_memsz as usize) };
         while let Some((head, rest)) = notes.split_at_checked(12) {
             let field = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
             let (name_len, len, kind) = (field(0), field(4), field(8) as u32);
-            let Some((name, rest)) = rest.split_at_checked(name_len.next_multiple_of(4)) else { break };
+            let Some((name, rest)) = rest.split_at_checked(name_len.next_multiple_of(4)) else {
+                break;
+            };
             let Some(content) = rest.get(..len) else { break };
             if kind == NT_GNU_BUILD_ID && name.starts_with(b"GNU\0") && len <= 64 {
                 return content;

@@ -24,7 +24,11 @@ pub fn settle(thread: &Thread) {
     if size != 0 {
         thread.pending.size.set(0);
         let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
-        if size <= 8 { write_now(addr, size, pc) } else { write_range_now(addr, size, pc) }
+        if size <= 8 {
+            write_now(addr, size, pc)
+        } else {
+            write_range_now(addr, size, pc)
+        }
     }
 }
 
@@ -58,14 +62,24 @@ fn load_odd(addr: usize, size: usize) -> u64 {
 #[inline(always)]
 pub fn read_now(addr: usize, size: usize, pc: usize) {
     let value = load(addr, size);
-    push(Record::Read { pc: pc as u64, addr: addr as u64, size: size as u8, value });
+    push(Record::Read {
+        pc: pc as u64,
+        addr: addr as u64,
+        size: size as u8,
+        value,
+    });
 }
 
 /// Records a write of at most 8 bytes that is done.
 #[inline(always)]
 pub fn write_now(addr: usize, size: usize, pc: usize) {
     let value = load(addr, size);
-    push(Record::Write { pc: pc as u64, addr: addr as u64, size: size as u8, value });
+    push(Record::Write {
+        pc: pc as u64,
+        addr: addr as u64,
+        size: size as u8,
+        value,
+    });
 }
 
 /// Records a read of any length.

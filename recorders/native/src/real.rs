@@ -17,7 +17,11 @@ pub fn find(name: &CStr) -> *mut c_void {
 #[inline]
 pub fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let known = slot.load(Relaxed);
-    if known.is_null() { resolve_first(slot, name) } else { known }
+    if known.is_null() {
+        resolve_first(slot, name)
+    } else {
+        known
+    }
 }
 
 #[cold]

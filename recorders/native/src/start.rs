@@ -63,7 +63,9 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
     PROCESS.store(sys::process_id(), Relaxed);
     let first = pthread::thread::first();
     baton::start(settings, first);
-    pending::push(Record::Begin { os_id: first.os_id.load(Relaxed) as u32 });
+    pending::push(Record::Begin {
+        os_id: first.os_id.load(Relaxed) as u32,
+    });
     modules::tell_new();
     process::prepare();
     set_phase(Phase::On);
@@ -131,7 +133,9 @@ unsafe fn strip_library_path(environment: *mut *mut c_char) {
     const NAME: &[u8] = b"LD_LIBRARY_PATH";
     // SAFETY: stays within the list and the strings, which the process owns and may write to.
     unsafe {
-        let Some((at, value)) = position(environment, NAME) else { return };
+        let Some((at, value)) = position(environment, NAME) else {
+            return;
+        };
         match value.to_bytes().iter().position(|&byte| byte == b':') {
             None => {
                 take_out(environment, NAME);

@@ -53,7 +53,10 @@ pub fn process_id() -> i32 {
 
 /// Fresh zeroed memory, for ever; aborts the program if there is none.
 pub fn pages(bytes: usize) -> *mut u8 {
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let (protection, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
     let answer: isize;
     // SAFETY: an anonymous mapping at a place that the kernel chooses.
     unsafe {

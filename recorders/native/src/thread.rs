@@ -102,15 +102,15 @@ pub mod state {
     pub const ENDED: u8 = 5;
 }
 
-/// Why a wait ended.
+/// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// Another thread woke it.
-    ByThread,
-    /// Its deadline passed.
-    ByDeadline,
-    /// A signal handler ran.
-    BySignal,
+    /// Another thread that woke it.
+    Thread,
+    /// Its deadline.
+    Deadline,
+    /// A signal handler that ran.
+    Signal,
 }
 
 impl Thread {
@@ -130,7 +130,7 @@ impl Thread {
             state: AtomicU8::new(state::NEW),
             key: Cell::new(0),
             deadline: Cell::new(NEVER),
-            woken_by: Cell::new(Woken::ByThread),
+            woken_by: Cell::new(Woken::Thread),
             interruptible: Cell::new(false),
             word: AtomicU32::new(0),
             os_id: AtomicI32::new(0),

@@ -91,11 +91,16 @@ fn sleeps(thread: &Thread) -> bool {
     }
     let mut path = [0_u8; 48];
     write_path(&mut path, number);
-    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return false };
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else {
+        return false;
+    };
     let mut stat = [0_u8; 128];
     let len = sys::read_file(path, &mut stat);
     // `number (name) S …`: the name may hold anything, also parentheses.
-    let state = stat[..len].iter().rposition(|&byte| byte == b')').and_then(|at| stat.get(at + 2));
+    let state = stat[..len]
+        .iter()
+        .rposition(|&byte| byte == b')')
+        .and_then(|at| stat.get(at + 2));
     state.is_none_or(|&state| state == b'S' || state == b'Z' || state == b'X' || state == 0)
 }
 
@@ -123,9 +128,16 @@ fn handles_signals() -> bool {
     let mut status = [0_u8; 2048];
     let len = sys::read_file(c"/proc/self/status", &mut status);
     let status = &status[..len];
-    let Some(at) = status.windows(7).position(|window| window == b"SigCgt:") else { return true };
-    let digits = status[at + 7..].iter().skip_while(|&&byte| byte == b'\t').take_while(|&&byte| byte != b'\n');
-    let caught = digits.fold(0_u64, |mask, &digit| mask << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0)));
+    let Some(at) = status.windows(7).position(|window| window == b"SigCgt:") else {
+        return true;
+    };
+    let digits = status[at + 7..]
+        .iter()
+        .skip_while(|&&byte| byte == b'\t')
+        .take_while(|&&byte| byte != b'\n');
+    let caught = digits.fold(0_u64, |mask, &digit| {
+        mask << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0))
+    });
     // glibc itself handles 32 (cancellation) and 33 (setuid) once they are needed.
     caught & !(0b11 << 31) != 0
 }

@@ -13,7 +13,9 @@ use core::ptr;
 /// A read of `size` bytes that the caller is about to do.
 #[inline(always)]
 fn read(addr: usize, size: usize, pc: usize) {
-    let Some(inside) = Inside::begin() else { return not_recorded() };
+    let Some(inside) = Inside::begin() else {
+        return not_recorded();
+    };
     let announced = inside.pending.size.get();
     if announced != 0 {
         if announced == size && instruction::only_moves_registers(inside.pending.pc.get(), pc) {
@@ -25,20 +27,28 @@ fn read(addr: usize, size: usize, pc: usize) {
         inside.settle();
     }
     inside.maybe_give_way();
-    if size <= 8 { pending::read_now(addr, size, pc) } else { pending::read_range_now(addr, size, pc) }
+    if size <= 8 {
+        pending::read_now(addr, size, pc)
+    } else {
+        pending::read_range_now(addr, size, pc)
+    }
 }
 
 /// A write of `size` bytes that the caller is about to do.
 #[inline(always)]
 fn write(addr: usize, size: usize, pc: usize) {
-    let Some(inside) = Inside::enter() else { return not_recorded() };
+    let Some(inside) = Inside::enter() else {
+        return not_recorded();
+    };
     pending::announce(&inside, addr, size, pc);
 }
 
 /// A read and a write of the same bytes, as one call.
 #[inline(always)]
 fn read_write(addr: usize, size: usize, pc: usize) {
-    let Some(inside) = Inside::enter() else { return not_recorded() };
+    let Some(inside) = Inside::enter() else {
+        return not_recorded();
+    };
     pending::read_range_now(addr, size, pc);
     pending::announce(&inside, addr, size, pc);
 }

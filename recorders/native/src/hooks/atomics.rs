@@ -53,7 +53,13 @@ macro_rules! width {
                         let value = u64::from(value);
                         let order = order_code(order);
                         let (addr64, pc64) = (addr as u64, pc as u64);
-                        pending::push(Record::AtomicLoad { pc: pc64, addr: addr64, size: $size, order, value });
+                        pending::push(Record::AtomicLoad {
+                            pc: pc64,
+                            addr: addr64,
+                            size: $size,
+                            order,
+                            value,
+                        });
                         maybe_spinning(inside, addr, pc, value);
                     }
                     None => not_recorded(),
@@ -68,7 +74,13 @@ macro_rules! width {
                     return not_recorded();
                 }
                 let (pc, addr, value) = (pc as u64, addr as u64, u64::from(value));
-                pending::push(Record::AtomicStore { pc, addr, size: $size, order: order_code(order), value });
+                pending::push(Record::AtomicStore {
+                    pc,
+                    addr,
+                    size: $size,
+                    order: order_code(order),
+                    value,
+                });
             }
 
             #[inline(always)]
@@ -80,7 +92,14 @@ macro_rules! width {
                         let (read, written) = (u64::from(old), u64::from(new));
                         let order = order_code(order);
                         let (pc64, addr64) = (pc as u64, addr as u64);
-                        pending::push(Record::AtomicRmw { pc: pc64, addr: addr64, size: $size, order, read, written });
+                        pending::push(Record::AtomicRmw {
+                            pc: pc64,
+                            addr: addr64,
+                            size: $size,
+                            order,
+                            read,
+                            written,
+                        });
                         if old == new {
                             // A test-and-set that found it set: a spin lock's loop.
                             maybe_spinning(inside, addr, pc, read);
@@ -151,11 +170,24 @@ macro_rules! width {
                     Ok(old) => {
                         let (read, written) = (u64::from(old), u64::from(new));
                         let order = order_code(orders.0);
-                        pending::push(Record::AtomicRmw { pc: pc64, addr: addr64, size: $size, order, read, written });
+                        pending::push(Record::AtomicRmw {
+                            pc: pc64,
+                            addr: addr64,
+                            size: $size,
+                            order,
+                            read,
+                            written,
+                        });
                     }
                     Err(old) => {
                         let (value, order) = (u64::from(old), order_code(orders.1));
-                        pending::push(Record::AtomicLoad { pc: pc64, addr: addr64, size: $size, order, value });
+                        pending::push(Record::AtomicLoad {
+                            pc: pc64,
+                            addr: addr64,
+                            size: $size,
+                            order,
+                            value,
+                        });
                         maybe_spinning(inside, addr, pc, value);
                     }
                 }
@@ -205,7 +237,10 @@ unsafe extern "C" fn thread_fence(order: i32, pc: usize) {
     let inside = Inside::enter();
     fence(SeqCst);
     if inside.is_some() {
-        pending::push(Record::Fence { pc: pc as u64, order: order_code(order) });
+        pending::push(Record::Fence {
+            pc: pc as u64,
+            order: order_code(order),
+        });
     }
 }
 

@@ -9,7 +9,9 @@ use recorder_ring::Record;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
     let Some(inside) = Inside::enter_and_stay() else { return };
-    pending::push(Record::Call { call_site: call_site as u64 });
+    pending::push(Record::Call {
+        call_site: call_site as u64,
+    });
     drop(inside);
 }
 

@@ -23,14 +23,22 @@ unsafe extern "C" {
 
 /// Calls from libraries never give way: libc calls malloc with its own locks held.
 fn enter(pc: usize) -> Option<Inside> {
-    if modules::is_instrumented(pc) { Inside::enter() } else { Inside::enter_and_stay() }
+    if modules::is_instrumented(pc) {
+        Inside::enter()
+    } else {
+        Inside::enter_and_stay()
+    }
 }
 
 fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
     if !block.is_null() {
         let errno = save_errno();
         if let Some(_inside) = enter(pc) {
-            pending::push(Record::Alloc { pc: pc as u64, addr: block as u64, size: size as u64 });
+            pending::push(Record::Alloc {
+                pc: pc as u64,
+                addr: block as u64,
+                size: size as u64,
+            });
         }
         restore_errno(errno);
     }
@@ -52,12 +60,7 @@ unsafe extern "C" fn allocate_aligned(alignment: usize, size: usize, pc: usize) 
     begins(unsafe { __libc_memalign(alignment, size) }, size, pc)
 }
 
-unsafe extern "C" fn allocate_aligned_into(
-    into: *mut *mut c_void,
-    alignment: usize,
-    size: usize,
-    pc: usize,
-) -> c_int {
+unsafe extern "C" fn allocate_aligned_into(into: *mut *mut c_void, alignment: usize, size: usize, pc: usize) -> c_int {
     if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
@@ -80,7 +83,10 @@ unsafe extern "C" fn release(block: *mut c_void, pc: usize) {
     let errno = save_errno();
     let inside = enter(pc);
     if inside.is_some() {
-        pending::push(Record::Free { pc: pc as u64, addr: block as u64 });
+        pending::push(Record::Free {
+            pc: pc as u64,
+            addr: block as u64,
+        });
     }
     // Still inside, with the baton: nobody gets the block before its end is on record.
     // SAFETY: the caller's own block.
@@ -100,7 +106,10 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
         return unsafe { __libc_realloc(block, size) };
     };
     if size == 0 {
-        pending::push(Record::Free { pc: pc as u64, addr: block as u64 });
+        pending::push(Record::Free {
+            pc: pc as u64,
+            addr: block as u64,
+        });
         // SAFETY: the caller's own block; with size 0, glibc frees it.
         return unsafe { __libc_realloc(block, 0) };
     }
@@ -112,10 +121,17 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
         }
         let kept = malloc_usable_size(block).min(size);
         pending::read_range_now(block as usize, kept, pc);
-        pending::push(Record::Alloc { pc: pc as u64, addr: new as u64, size: size as u64 });
+        pending::push(Record::Alloc {
+            pc: pc as u64,
+            addr: new as u64,
+            size: size as u64,
+        });
         real::memmove(new.cast(), block.cast(), kept);
         pending::write_range_now(new as usize, kept, pc);
-        pending::push(Record::Free { pc: pc as u64, addr: block as u64 });
+        pending::push(Record::Free {
+            pc: pc as u64,
+            addr: block as u64,
+        });
         __libc_free(block);
         drop(inside);
         new
@@ -143,14 +159,21 @@ pub unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     // SAFETY: the caller's own arguments.
     let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
-    if mapping == libc::MAP_FAILED { mapping } else { begins(mapping, len, 0) }
+    if mapping == libc::MAP_FAILED {
+        mapping
+    } else {
+        begins(mapping, len, 0)
+    }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(addr: *mut c_void, len: usize) -> c_int {
     let inside = Inside::enter_and_stay();
     if inside.is_some() {
-        pending::push(Record::Free { pc: 0, addr: addr as u64 });
+        pending::push(Record::Free {
+            pc: 0,
+            addr: addr as u64,
+        });
     }
     // SAFETY: the caller's own mapping.
     unsafe { real::munmap(addr, len) }

@@ -19,13 +19,20 @@ unsafe extern "C" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
     let count = unsafe { barrier.byte_add(COUNT).cast::<u32>().read_volatile() } as usize;
     let (pc, key) = (pc as u64, barrier as usize);
     let last = baton::count_blocked(key) + 1 >= count;
-    pending::push(Record::BarrierEnter { pc, barrier: key as u64, last });
+    pending::push(Record::BarrierEnter {
+        pc,
+        barrier: key as u64,
+        last,
+    });
     if last {
         baton::wake(key, usize::MAX);
     } else {
         baton::block(inside.thread(), key, NEVER);
     }
-    pending::push(Record::BarrierExit { pc, barrier: key as u64 });
+    pending::push(Record::BarrierExit {
+        pc,
+        barrier: key as u64,
+    });
     if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
 }
 
@@ -39,7 +46,11 @@ pub unsafe extern "C" fn pthread_barrier_init(
     // SAFETY: the program's own barrier.
     let result = unsafe { real::pthread_barrier_init(barrier, attr, count) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Init { class: ObjectClass::Barrier, object: barrier as u64, count: 0 });
+        pending::push(Record::Init {
+            class: ObjectClass::Barrier,
+            object: barrier as u64,
+            count: 0,
+        });
     }
     result
 }

@@ -16,7 +16,11 @@ const MONOTONIC: u32 = 2;
 fn clock(condition: *mut pthread_cond_t) -> clockid_t {
     // SAFETY: the offset lies inside the structure, aligned.
     let flags = unsafe { condition.byte_add(FLAGS).cast::<u32>().read_volatile() };
-    if flags & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+    if flags & MONOTONIC != 0 {
+        libc::CLOCK_MONOTONIC
+    } else {
+        libc::CLOCK_REALTIME
+    }
 }
 
 /// The mutex is given back and the wait set joined in one step: nobody else runs in between.
@@ -34,11 +38,22 @@ unsafe fn wait_until(
     if result != 0 {
         return result;
     }
-    pending::push(Record::WaitBegin { pc, condition: key, class, lock: lock_addr });
-    let timed_out = baton::block(inside.thread(), condition as usize, deadline) == Woken::ByDeadline;
+    pending::push(Record::WaitBegin {
+        pc,
+        condition: key,
+        class,
+        lock: lock_addr,
+    });
+    let timed_out = baton::block(inside.thread(), condition as usize, deadline) == Woken::Deadline;
     // SAFETY: the program's own mutex.
     let result = unsafe { mutex::acquire(inside, lock, NEVER) };
-    pending::push(Record::WaitEnd { pc, condition: key, class, lock: lock_addr, timed_out });
+    pending::push(Record::WaitEnd {
+        pc,
+        condition: key,
+        class,
+        lock: lock_addr,
+        timed_out,
+    });
     if timed_out { libc::ETIMEDOUT } else { result }
 }
 
@@ -88,7 +103,11 @@ unsafe extern "C" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int 
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_signal(condition) };
     };
-    pending::push(Record::Notify { pc: pc as u64, condition: condition as u64, all: false });
+    pending::push(Record::Notify {
+        pc: pc as u64,
+        condition: condition as u64,
+        all: false,
+    });
     baton::wake(condition as usize, 1);
     0
 }
@@ -98,7 +117,11 @@ unsafe extern "C" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_i
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_broadcast(condition) };
     };
-    pending::push(Record::Notify { pc: pc as u64, condition: condition as u64, all: true });
+    pending::push(Record::Notify {
+        pc: pc as u64,
+        condition: condition as u64,
+        all: true,
+    });
     baton::wake(condition as usize, usize::MAX);
     0
 }
@@ -109,7 +132,11 @@ pub unsafe extern "C" fn pthread_cond_init(condition: *mut pthread_cond_t, attr:
     // SAFETY: the program's own condition variable.
     let result = unsafe { real::pthread_cond_init(condition, attr) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Init { class: ObjectClass::Condition, object: condition as u64, count: 0 });
+        pending::push(Record::Init {
+            class: ObjectClass::Condition,
+            object: condition as u64,
+            count: 0,
+        });
     }
     result
 }
@@ -120,7 +147,9 @@ pub unsafe extern "C" fn pthread_cond_destroy(condition: *mut pthread_cond_t) ->
     // SAFETY: the program's own condition variable.
     let result = unsafe { real::pthread_cond_destroy(condition) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy { object: condition as u64 });
+        pending::push(Record::Destroy {
+            object: condition as u64,
+        });
     }
     result
 }

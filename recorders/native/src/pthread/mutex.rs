@@ -45,7 +45,7 @@ pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i6
         if own && field(mutex, KIND) & 3 == libc::PTHREAD_MUTEX_ERRORCHECK {
             return libc::EDEADLK;
         }
-        if baton::block(inside.thread(), mutex as usize, deadline) == Woken::ByDeadline {
+        if baton::block(inside.thread(), mutex as usize, deadline) == Woken::Deadline {
             return libc::ETIMEDOUT;
         }
     }
@@ -69,9 +69,19 @@ unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64
     let result = unsafe { acquire(inside, mutex, deadline) };
     let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
     if taken(result) {
-        pending::push(Record::Acquire { pc, class, lock, shared: false });
+        pending::push(Record::Acquire {
+            pc,
+            class,
+            lock,
+            shared: false,
+        });
     } else if result == libc::ETIMEDOUT {
-        pending::push(Record::AcquireFailed { pc, class, lock, shared: false });
+        pending::push(Record::AcquireFailed {
+            pc,
+            class,
+            lock,
+            shared: false,
+        });
     }
     result
 }
@@ -118,9 +128,19 @@ unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     if inside.is_some() {
         let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
         if taken(result) {
-            pending::push(Record::Acquire { pc, class, lock, shared: false });
+            pending::push(Record::Acquire {
+                pc,
+                class,
+                lock,
+                shared: false,
+            });
         } else if result == libc::EBUSY {
-            pending::push(Record::AcquireFailed { pc, class, lock, shared: false });
+            pending::push(Record::AcquireFailed {
+                pc,
+                class,
+                lock,
+                shared: false,
+            });
         }
     }
     result
@@ -129,11 +149,17 @@ unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
 unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
-        let Some(_inside) = Inside::enter() else { return real::pthread_mutex_unlock(mutex) };
+        let Some(_inside) = Inside::enter() else {
+            return real::pthread_mutex_unlock(mutex);
+        };
         let class = class(mutex);
         let result = give_back(mutex);
         if result == 0 {
-            pending::push(Record::Release { pc: pc as u64, class, lock: mutex as u64 });
+            pending::push(Record::Release {
+                pc: pc as u64,
+                class,
+                lock: mutex as u64,
+            });
         }
         result
     }
@@ -145,7 +171,11 @@ pub unsafe extern "C" fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_init(mutex, attr) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Init { class: class(mutex), object: mutex as u64, count: 0 });
+        pending::push(Record::Init {
+            class: class(mutex),
+            object: mutex as u64,
+            count: 0,
+        });
     }
     result
 }

@@ -22,7 +22,13 @@ unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern "C-
     // SAFETY: the program's own control variable, an aligned int.
     let state = unsafe { AtomicI32::from_ptr(control) };
     let key = control as usize;
-    let record = |step| pending::push(Record::Once { pc: pc as u64, once: key as u64, step });
+    let record = |step| {
+        pending::push(Record::Once {
+            pc: pc as u64,
+            once: key as u64,
+            step,
+        })
+    };
     loop {
         match state.load(Acquire) {
             DONE => {

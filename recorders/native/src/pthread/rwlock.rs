@@ -16,22 +16,32 @@ const CLASS: ObjectClass = ObjectClass::RwLock;
 
 unsafe fn try_real(lock: *mut pthread_rwlock_t, shared: bool) -> c_int {
     // SAFETY: the program's own lock.
-    unsafe { if shared { real::pthread_rwlock_tryrdlock(lock) } else { real::pthread_rwlock_trywrlock(lock) } }
+    unsafe {
+        if shared {
+            real::pthread_rwlock_tryrdlock(lock)
+        } else {
+            real::pthread_rwlock_trywrlock(lock)
+        }
+    }
 }
 
-unsafe fn lock_until(
-    inside: &Inside,
-    lock: *mut pthread_rwlock_t,
-    shared: bool,
-    deadline: i64,
-    pc: usize,
-) -> c_int {
+unsafe fn lock_until(inside: &Inside, lock: *mut pthread_rwlock_t, shared: bool, deadline: i64, pc: usize) -> c_int {
     let (pc, addr) = (pc as u64, lock as u64);
     loop {
         // SAFETY: the program's own lock; the offset lies inside it, aligned.
-        let (result, writer) = unsafe { (try_real(lock, shared), lock.byte_add(WRITER).cast::<i32>().read_volatile()) };
+        let (result, writer) = unsafe {
+            (
+                try_real(lock, shared),
+                lock.byte_add(WRITER).cast::<i32>().read_volatile(),
+            )
+        };
         if result == 0 {
-            pending::push(Record::Acquire { pc, class: CLASS, lock: addr, shared });
+            pending::push(Record::Acquire {
+                pc,
+                class: CLASS,
+                lock: addr,
+                shared,
+            });
         }
         if result != libc::EBUSY {
             return result;
@@ -39,8 +49,13 @@ unsafe fn lock_until(
         if writer == inside.os_id.load(Relaxed) {
             return libc::EDEADLK;
         }
-        if baton::block(inside.thread(), lock as usize, deadline) == Woken::ByDeadline {
-            pending::push(Record::AcquireFailed { pc, class: CLASS, lock: addr, shared });
+        if baton::block(inside.thread(), lock as usize, deadline) == Woken::Deadline {
+            pending::push(Record::AcquireFailed {
+                pc,
+                class: CLASS,
+                lock: addr,
+                shared,
+            });
             return libc::ETIMEDOUT;
         }
     }
@@ -53,9 +68,19 @@ unsafe fn try_once(lock: *mut pthread_rwlock_t, shared: bool, pc: usize) -> c_in
     if inside.is_some() {
         let (pc, addr) = (pc as u64, lock as u64);
         if result == 0 {
-            pending::push(Record::Acquire { pc, class: CLASS, lock: addr, shared });
+            pending::push(Record::Acquire {
+                pc,
+                class: CLASS,
+                lock: addr,
+                shared,
+            });
         } else if result == libc::EBUSY {
-            pending::push(Record::AcquireFailed { pc, class: CLASS, lock: addr, shared });
+            pending::push(Record::AcquireFailed {
+                pc,
+                class: CLASS,
+                lock: addr,
+                shared,
+            });
         }
     }
     result
@@ -110,15 +135,31 @@ macro_rules! side {
     };
 }
 
-side!(reader, true, pthread_rwlock_rdlock, pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock);
-side!(writer, false, pthread_rwlock_wrlock, pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock);
+side!(
+    reader,
+    true,
+    pthread_rwlock_rdlock,
+    pthread_rwlock_timedrdlock,
+    pthread_rwlock_clockrdlock
+);
+side!(
+    writer,
+    false,
+    pthread_rwlock_wrlock,
+    pthread_rwlock_timedwrlock,
+    pthread_rwlock_clockwrlock
+);
 
 unsafe extern "C" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_unlock(lock) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Release { pc: pc as u64, class: CLASS, lock: lock as u64 });
+        pending::push(Record::Release {
+            pc: pc as u64,
+            class: CLASS,
+            lock: lock as u64,
+        });
         // All may try: several readers can enter at once.
         baton::wake(lock as usize, usize::MAX);
     }
@@ -131,7 +172,11 @@ pub unsafe extern "C" fn pthread_rwlock_init(lock: *mut pthread_rwlock_t, attr: 
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_init(lock, attr) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Init { class: CLASS, object: lock as u64, count: 0 });
+        pending::push(Record::Init {
+            class: CLASS,
+            object: lock as u64,
+            count: 0,
+        });
     }
     result
 }

@@ -22,7 +22,11 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_trywait(semaphore) };
     if result == 0 {
-        pending::push(Record::SemWait { pc: pc as u64, semaphore: semaphore as u64, count });
+        pending::push(Record::SemWait {
+            pc: pc as u64,
+            semaphore: semaphore as u64,
+            count,
+        });
     }
     result
 }
@@ -43,12 +47,12 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
         let woken = baton::block(inside.thread(), semaphore as usize, deadline);
         inside.interruptible.set(false);
         match woken {
-            Woken::ByThread => {}
-            Woken::ByDeadline => {
+            Woken::Thread => {}
+            Woken::Deadline => {
                 restore_errno(libc::ETIMEDOUT);
                 return -1;
             }
-            Woken::BySignal => {
+            Woken::Signal => {
                 restore_errno(libc::EINTR);
                 return -1;
             }
@@ -102,7 +106,11 @@ unsafe extern "C" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_post(semaphore) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::SemPost { pc: pc as u64, semaphore: semaphore as u64, count: before });
+        pending::push(Record::SemPost {
+            pc: pc as u64,
+            semaphore: semaphore as u64,
+            count: before,
+        });
         baton::wake(semaphore as usize, 1);
     }
     result
@@ -114,7 +122,11 @@ pub unsafe extern "C" fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_init(semaphore, shared, value) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Init { class: ObjectClass::Semaphore, object: semaphore as u64, count: value });
+        pending::push(Record::Init {
+            class: ObjectClass::Semaphore,
+            object: semaphore as u64,
+            count: value,
+        });
     }
     result
 }
@@ -125,7 +137,9 @@ pub unsafe extern "C" fn sem_destroy(semaphore: *mut sem_t) -> c_int {
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_destroy(semaphore) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy { object: semaphore as u64 });
+        pending::push(Record::Destroy {
+            object: semaphore as u64,
+        });
     }
     result
 }

@@ -18,7 +18,12 @@ unsafe extern "C" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
         // SAFETY: the program's own lock.
         let result = unsafe { real::pthread_spin_trylock(lock) };
         if result == 0 {
-            pending::push(Record::Acquire { pc: pc as u64, class: CLASS, lock: lock as u64, shared: false });
+            pending::push(Record::Acquire {
+                pc: pc as u64,
+                class: CLASS,
+                lock: lock as u64,
+                shared: false,
+            });
         }
         if result != libc::EBUSY {
             return result;
@@ -34,9 +39,19 @@ unsafe extern "C" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int
     if inside.is_some() {
         let (pc, lock) = (pc as u64, lock as u64);
         if result == 0 {
-            pending::push(Record::Acquire { pc, class: CLASS, lock, shared: false });
+            pending::push(Record::Acquire {
+                pc,
+                class: CLASS,
+                lock,
+                shared: false,
+            });
         } else if result == libc::EBUSY {
-            pending::push(Record::AcquireFailed { pc, class: CLASS, lock, shared: false });
+            pending::push(Record::AcquireFailed {
+                pc,
+                class: CLASS,
+                lock,
+                shared: false,
+            });
         }
     }
     result
@@ -47,7 +62,11 @@ unsafe extern "C" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_unlock(lock) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Release { pc: pc as u64, class: CLASS, lock: lock as u64 });
+        pending::push(Record::Release {
+            pc: pc as u64,
+            class: CLASS,
+            lock: lock as u64,
+        });
         baton::wake(lock as usize, 1);
     }
     result
@@ -59,7 +78,11 @@ pub unsafe extern "C" fn pthread_spin_init(lock: *mut pthread_spinlock_t, shared
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_init(lock, shared) };
     if inside.is_some() && result == 0 {
-        pending::push(Record::Init { class: CLASS, object: lock as u64, count: 0 });
+        pending::push(Record::Init {
+            class: CLASS,
+            object: lock as u64,
+            count: 0,
+        });
     }
     result
 }

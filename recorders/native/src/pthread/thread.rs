@@ -42,11 +42,14 @@ unsafe impl Sync for Register {}
 impl Register {
     fn iter(&self) -> impl Iterator<Item = &'static Thread> {
         // SAFETY: the list holds threads, which live for ever.
-        core::iter::successors(unsafe { self.known.get().as_ref() }, |thread| unsafe { thread.next.get().as_ref() })
+        core::iter::successors(unsafe { self.known.get().as_ref() }, |thread| unsafe {
+            thread.next.get().as_ref()
+        })
     }
 
     fn find(&self, handle: pthread_t) -> Option<&'static Thread> {
-        self.iter().find(|thread| thread.handle.get() == handle && !thread.detached.get())
+        self.iter()
+            .find(|thread| thread.handle.get() == handle && !thread.detached.get())
     }
 
     fn new_thread(&self) -> &'static Thread {
@@ -113,8 +116,12 @@ pub fn adopt() -> &'static Thread {
     thread.detached.set(true);
     baton::regain(thread);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
-    pending::push(Record::Note { note: Note::ForeignThread });
-    pending::push(Record::Begin { os_id: thread.os_id.load(Relaxed) as u32 });
+    pending::push(Record::Note {
+        note: Note::ForeignThread,
+    });
+    pending::push(Record::Begin {
+        os_id: thread.os_id.load(Relaxed) as u32,
+    });
     thread
 }
 
@@ -130,7 +137,9 @@ unsafe extern "C" fn create(
         return unsafe { real::pthread_create(handle, attr, routine, argument) };
     };
     if REGISTER.alive.get() + 1 >= baton::MAX_THREADS {
-        pending::push(Record::Note { note: Note::TooManyThreads });
+        pending::push(Record::Note {
+            note: Note::TooManyThreads,
+        });
         return libc::EAGAIN;
     }
     let child = REGISTER.new_thread();
@@ -153,7 +162,10 @@ unsafe extern "C" fn create(
     child.handle.set(unsafe { *handle });
     REGISTER.add(child);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
-    pending::push(Record::Fork { pc: pc as u64, child: index });
+    pending::push(Record::Fork {
+        pc: pc as u64,
+        child: index,
+    });
     baton::admit(child);
     0
 }
@@ -176,10 +188,16 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     let thread: &'static Thread = unsafe { &*thread.cast_const().cast() };
     take_identity(thread, thread.index.get());
     baton::await_first_turn(thread);
-    pending::push(Record::Begin { os_id: thread.os_id.load(Relaxed) as u32 });
+    pending::push(Record::Begin {
+        os_id: thread.os_id.load(Relaxed) as u32,
+    });
     if let Some((addr, size)) = own_stack() {
         thread.stack.set(addr);
-        pending::push(Record::Alloc { pc: 0, addr: addr as u64, size: size as u64 });
+        pending::push(Record::Alloc {
+            pc: 0,
+            addr: addr as u64,
+            size: size as u64,
+        });
     }
     let (routine, argument) = (thread.routine.get(), thread.argument.get());
     thread.busy.store(0, Relaxed);
@@ -231,7 +249,10 @@ unsafe extern "C" fn finish(value: *mut c_void) {
 /// Records the calling thread's end; from here on nothing of it is recorded.
 pub fn end(thread: &'static Thread) {
     if thread.stack.get() != 0 {
-        pending::push(Record::Free { pc: 0, addr: thread.stack.get() as u64 });
+        pending::push(Record::Free {
+            pc: 0,
+            addr: thread.stack.get() as u64,
+        });
     }
     pending::push(Record::End { pc: 0 });
     set_slot(&UNRECORDED);
@@ -253,7 +274,7 @@ unsafe fn join_until(
     };
     while child.state.load(Relaxed) != state::ENDED {
         let key = ptr::from_ref(child) as usize;
-        if baton::block(inside.thread(), key, deadline) == Woken::ByDeadline {
+        if baton::block(inside.thread(), key, deadline) == Woken::Deadline {
             return None;
         }
     }
@@ -261,7 +282,10 @@ unsafe fn join_until(
     // SAFETY: the program's own arguments.
     let result = unsafe { real::pthread_join(handle, value) };
     if result == 0 {
-        pending::push(Record::Join { pc: pc as u64, child: child.index.get() });
+        pending::push(Record::Join {
+            pc: pc as u64,
+            child: child.index.get(),
+        });
         REGISTER.forget(child);
     }
     Some(result)
@@ -315,9 +339,7 @@ unsafe extern "C" fn clock_join(
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
-            Some(inside) => {
-                join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT)
-            }
+            Some(inside) => join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT),
             None => real::pthread_clockjoin_np(handle, value, clock, limit),
         }
     }
@@ -369,7 +391,9 @@ fn name_thread(thread: &Thread, name: &CStr) {
     let name = name.to_bytes();
     // The kernel keeps as much.
     text(&name[..name.len().min(15)]);
-    pending::push(Record::ThreadName { thread: thread.index.get() });
+    pending::push(Record::ThreadName {
+        thread: thread.index.get(),
+    });
 }
 
 export! {

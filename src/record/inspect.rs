@@ -1,0 +1,122 @@
+//! Whether a program can be recorded, found out before it runs.
+//!
+//! The recorder replaces the *shared* runtime of ThreadSanitizer. A program without any
+//! instrumentation, or with the runtime linked into it, would run as if nobody watched.
+
+use object::elf::{DT_NEEDED, EM_X86_64};
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, Object, ObjectSymbol};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Why a program cannot be recorded, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotRecordable {
+    /// No such program.
+    #[error("{program}: not found")]
+    NotFound {
+        /// As it was asked for.
+        program: String,
+    },
+    /// No permission to run it.
+    #[error("{}: not executable", path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It cannot be read.
+    #[error("{}: cannot be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A script, or for another machine.
+    #[error("{}: not an x86-64 ELF program; only compiled programs can be recorded", path.display())]
+    NotElf {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Compiled without instrumentation.
+    #[error(
+        "{path}: not instrumented, its memory accesses cannot be seen.\nBuild it with: gcc -g -fsanitize=thread app.c -o app -pthread",
+        path = path.display()
+    )]
+    NotInstrumented {
+        /// The file.
+        path: PathBuf,
+    },
+    /// ThreadSanitizer's runtime is part of the program.
+    #[error(
+        "{path}: ThreadSanitizer's runtime is linked into it, so the recorder cannot take its place.\nBuild it with gcc's shared one (the default: gcc -g -fsanitize=thread app.c -o app -pthread),\nor with clang: clang -g -fsanitize=thread -shared-libsan app.c -o app -pthread",
+        path = path.display()
+    )]
+    StaticRuntime {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The file that running `program` would start.
+pub(super) fn find(program: &OsStr) -> Result<PathBuf, NotRecordable> {
+    let not_found = || NotRecordable::NotFound {
+        program: program.to_string_lossy().into_owned(),
+    };
+    let path = if program.as_encoded_bytes().contains(&b'/') {
+        Some(PathBuf::from(program)).filter(|path| path.exists())
+    } else {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders)
+            .map(|folder| folder.join(program))
+            .find(|path| is_executable(path))
+    };
+    let path = path.ok_or_else(not_found)?;
+    if is_executable(&path) {
+        Ok(path)
+    } else {
+        Err(NotRecordable::NotExecutable { path })
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// Checks that the runtime can take libtsan's place in the program.
+pub(super) fn check(path: &Path) -> Result<(), NotRecordable> {
+    let path = path.to_owned();
+    let data = match std::fs::read(&path) {
+        Ok(data) => data,
+        Err(source) => return Err(NotRecordable::Unreadable { path, source }),
+    };
+    let Ok(file) = ElfFile64::<Endianness>::parse(&*data) else {
+        return Err(NotRecordable::NotElf { path });
+    };
+    if file.elf_header().e_machine(file.endian()) != EM_X86_64 {
+        return Err(NotRecordable::NotElf { path });
+    }
+    if needs_shared_runtime(&file) {
+        return Ok(());
+    }
+    let mut symbols = file.symbols().chain(file.dynamic_symbols());
+    if symbols.any(|symbol| symbol.is_definition() && symbol.name_bytes() == Ok(b"__tsan_init")) {
+        return Err(NotRecordable::StaticRuntime { path });
+    }
+    Err(NotRecordable::NotInstrumented { path })
+}
+
+/// Whether the program asks the dynamic linker for gcc's or clang's shared runtime.
+fn needs_shared_runtime(file: &ElfFile64<'_, Endianness>) -> bool {
+    let Ok(table) = file.elf_dynamic_table() else {
+        return false;
+    };
+    table.iter().filter(|entry| entry.tag == DT_NEEDED).any(|entry| {
+        let name = table.string(entry).unwrap_or_default();
+        name.starts_with(b"libtsan.so") || name.starts_with(b"libclang_rt.tsan")
+    })
+}

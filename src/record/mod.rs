@@ -1,0 +1,214 @@
+//! Recording one run of a program into a trace file.
+//!
+//! The program runs with the recorder's runtime in place of libtsan and sends what it does through
+//! shared memory; here its records become a trace. The two ends are `recorders/native` and
+//! `recorders/ring`; nothing of the runtime is linked into the tool.
+//!
+//! Whatever happens to the program, the trace is finished with what it had sent until then.
+
+mod held;
+mod inspect;
+mod memory;
+mod objects;
+mod runtime;
+mod signals;
+mod translate;
+
+pub use inspect::NotRecordable;
+pub use recorder_ring::Policy;
+
+use recorder_ring::{Corrupt, Flag, Ring, Settings};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use trace_format::{Meta, ProgramEnd, Summary, TraceWriter, WriteError, WriterOptions};
+use translate::Translator;
+
+/// Words in the ring: 64 MiB.
+const RING_WORDS: u64 = 8 << 20;
+/// How long to wait when the ring is empty.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program; looked up in `PATH` if it is a bare name.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The trace file.
+    pub output: PathBuf,
+    /// How the thread that runs next is chosen.
+    pub policy: Policy,
+    /// Seed of the policy.
+    pub seed: u64,
+}
+
+/// A recorded run.
+#[derive(Debug)]
+pub struct Recorded {
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// What was written.
+    pub summary: Summary,
+    /// How long the run took.
+    pub elapsed: Duration,
+    /// The runtime ended the program because each of its threads waited for another.
+    pub deadlock: bool,
+    /// Why the trace may lack something; empty if it lacks nothing that is known.
+    pub degraded: Vec<String>,
+}
+
+/// Why there is no trace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The program cannot be recorded.
+    #[error(transparent)]
+    NotRecordable(#[from] NotRecordable),
+    /// The runtime cannot be unpacked.
+    #[error("cannot unpack the recorder's runtime to {folder}")]
+    Unpack {
+        /// Where to.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// This build of `witness` holds no runtime.
+    #[error("this build of witness cannot record: the recorder is for x86-64 Linux with glibc")]
+    NoRuntime,
+    /// No shared memory.
+    #[error("cannot make the memory that is shared with the program")]
+    Ring(#[source] io::Error),
+    /// Signals cannot be passed on.
+    #[error("cannot watch for signals")]
+    Signals(#[source] io::Error),
+    /// The program does not start.
+    #[error("cannot start {}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program's end is not known.
+    #[error("cannot wait for the program")]
+    Wait(#[source] io::Error),
+    /// The program wrote over the shared memory.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// The trace file cannot be written.
+    #[error("cannot write the trace")]
+    Write(#[from] WriteError),
+    /// The program ran without the runtime.
+    #[error(
+        "the program ran, but did not load the recorder's runtime (a set-user-id program? a library path built into it?)"
+    )]
+    NotAttached,
+}
+
+/// Runs a program and records it.
+///
+/// # Errors
+/// If it cannot be recorded, or the trace cannot be written. A program that fails is no error.
+pub fn record(options: &Options) -> Result<Recorded, RecordError> {
+    let program = inspect::find(&options.program)?;
+    inspect::check(&program)?;
+    let folder = runtime::unpack()?;
+    let settings = Settings {
+        policy: options.policy,
+        seed: options.seed,
+    };
+    let ring = Ring::create(RING_WORDS, settings).map_err(RecordError::Ring)?;
+    let writer = TraceWriter::create(&options.output, &WriterOptions::default())?;
+    let meta = describe(options);
+
+    let mut command = Command::new(&program);
+    command.args(&options.arguments);
+    runtime::put_in_place(&mut command, &folder, &ring);
+    let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
+    let started = Instant::now();
+    let child = command
+        .spawn()
+        .map_err(|source| RecordError::Start { program, source })?;
+    let signals = signals.forward_to(&child);
+    let run = follow(child, ring, Translator::new(writer, meta));
+    let elapsed = started.elapsed();
+    drop(signals);
+    let (status, ring, translator) = run?;
+
+    if !ring.has(Flag::Attached) {
+        return Err(RecordError::NotAttached);
+    }
+    let (summary, degraded) = translator.finish(ended(status), ring.dropped())?;
+    Ok(Recorded {
+        status,
+        summary,
+        elapsed,
+        deadlock: ring.has(Flag::Deadlock),
+        degraded,
+    })
+}
+
+/// Waits for the program while a thread empties the ring; then empties the rest of it.
+fn follow(mut child: Child, ring: Ring, translator: Translator) -> Result<(ExitStatus, Ring, Translator), RecordError> {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let drainer = scope.spawn(|| drain(ring, translator, &ended));
+        let status = child.wait();
+        ended.store(true, Ordering::Release);
+        let drained = drainer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (ring, translator) = drained?;
+        Ok((status.map_err(RecordError::Wait)?, ring, translator))
+    })
+}
+
+/// Empties the ring until the program has ended. An error lets the program go on by itself.
+fn drain(mut ring: Ring, mut translator: Translator, ended: &AtomicBool) -> Result<(Ring, Translator), RecordError> {
+    loop {
+        let last = ended.load(Ordering::Acquire);
+        // On an error the ring is dropped, which tells the program not to wait for it.
+        let taken = ring.drain(|record| translator.apply(record).map_err(RecordError::Write))?;
+        if taken == 0 {
+            if last {
+                return Ok((ring, translator));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn describe(options: &Options) -> Meta {
+    let text = |text: &OsString| text.to_string_lossy().into_owned();
+    Meta {
+        producer: concat!("witness ", env!("CARGO_PKG_VERSION")).to_owned(),
+        command: std::iter::once(&options.program)
+            .chain(&options.arguments)
+            .map(text)
+            .collect(),
+        directory: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
+        environment: std::env::vars_os()
+            .map(|(name, value)| format!("{}={}", text(&name), text(&value)))
+            .collect(),
+        policy: match options.policy {
+            Policy::Fifo => "fifo",
+            Policy::Random => "random",
+        }
+        .to_owned(),
+        seed: options.seed,
+        ..Meta::default()
+    }
+}
+
+fn ended(status: ExitStatus) -> ProgramEnd {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => ProgramEnd::Exited(code),
+        (None, Some(signal)) => ProgramEnd::Signaled(signal),
+        (None, None) => ProgramEnd::Unknown,
+    }
+}
