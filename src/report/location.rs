@@ -14,6 +14,14 @@ pub(super) fn location(words: &Words<'_>, access: &Access) -> (String, Option<Ev
             block.size, block.addr
         );
         return match block.alloc {
+            // No code of the program asked for it: it came with the thread.
+            Some(alloc) if trace.pc(alloc) == 0 => {
+                let thread = words.thread(trace.thread(alloc));
+                (
+                    format!("stack of {thread}, which is {} bytes at {:#x}", block.size, block.addr),
+                    None,
+                )
+            }
             Some(alloc) => {
                 let thread = words.thread(trace.thread(alloc));
                 (format!("{place}, allocated by {thread}:"), Some(alloc))

@@ -43,6 +43,9 @@ impl Exporter for Text {
                 cut.offset, cut.cause
             )?;
         }
+        for reason in &findings.trace.tables().meta.degraded {
+            writeln!(out, "witness: the recording may lack events or order: {reason}")?;
+        }
         let mut same_lines: BTreeMap<Lines, usize> = BTreeMap::new();
         for (_, pair) in findings.numbered().filter(|(number, _)| number.is_some()) {
             *same_lines.entry(lines(findings, pair)).or_default() += 1;
@@ -245,7 +248,12 @@ impl Race<'_> {
     fn stack(&self, event: EventId, out: &mut dyn Write) -> io::Result<()> {
         let trace = self.findings.trace;
         let frames = self.findings.symbols.stack(trace.pc(event), trace.stack(event));
-        for (number, frame) in frames.iter().enumerate() {
+        // What called the thread's first function, in the C library or the recorder, helps nobody.
+        let named = frames
+            .iter()
+            .rposition(|frame| frame.file.is_some() || frame.function.is_some());
+        let shown = named.map_or(frames.len(), |last| last + 1);
+        for (number, frame) in frames[..shown].iter().enumerate() {
             writeln!(out, "    #{number} {frame}")?;
         }
         Ok(())

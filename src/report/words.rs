@@ -19,6 +19,7 @@ impl Words<'_> {
     pub fn thread(&self, thread: ThreadId) -> String {
         match self.thread_name(thread) {
             Some(name) => format!("thread {} '{name}'", thread.0),
+            None if thread.0 == 0 => "thread 0 (main)".to_owned(),
             None => format!("thread {}", thread.0),
         }
     }

@@ -211,8 +211,10 @@ mod tests {
 
     #[test]
     fn the_sources_table_comes_first() {
-        let mut tables = Tables::default();
-        tables.sources = vec![source(10, 3), source(11, 0)];
+        let tables = Tables {
+            sources: vec![source(10, 3), source(11, 0)],
+            ..Tables::default()
+        };
         let symbols = Symbols::new(&tables);
         assert_eq!(symbols.frame(10).to_string(), "f10 a.c:3");
         assert_eq!(symbols.place(11), "a.c");
@@ -222,13 +224,15 @@ mod tests {
 
     #[test]
     fn stacks_are_innermost_first() {
-        let mut tables = Tables::default();
-        tables.sources = vec![source(1, 1), source(2, 2), source(3, 3)];
         let node = |parent, call_site| StackNode {
             parent: StackId(parent),
             call_site,
         };
-        tables.stacks = vec![node(0, 1), node(1, 2)];
+        let tables = Tables {
+            sources: vec![source(1, 1), source(2, 2), source(3, 3)],
+            stacks: vec![node(0, 1), node(1, 2)],
+            ..Tables::default()
+        };
         let symbols = Symbols::new(&tables);
         let lines: Vec<_> = symbols.stack(3, StackId(2)).iter().map(|frame| frame.line).collect();
         assert_eq!(lines, [Some(3), Some(2), Some(1)]);

@@ -147,7 +147,12 @@ fn read_variables(bytes: &[u8]) -> Vec<Entry> {
 }
 
 fn demangled(name: &str) -> String {
-    addr2line::demangle_auto(name.into(), None).into_owned()
+    // Plain names may look like mangled types: a variable `x` of C would become `long long`.
+    if name.starts_with("_Z") || name.starts_with("_R") {
+        addr2line::demangle_auto(name.into(), None).into_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -163,5 +168,16 @@ impl std::fmt::Debug for Module {
             Module::Open { path, .. } => write!(f, "Module({})", file_name(&path.display().to_string())),
             Module::Closed(problem) => write!(f, "Module({problem})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangled;
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        assert_eq!(demangled("x"), "x");
+        assert_eq!(demangled("_ZN4core3fmtE"), "core::fmt");
     }
 }
