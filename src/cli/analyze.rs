@@ -46,7 +46,7 @@ pub struct AnalysisArgs {
     #[arg(long, env = "WITNESS_BUDGET", value_name = "UNITS", default_value_t = Options::default().budget)]
     budget: u32,
     /// Where the results are stored and looked for [default: TRACE.witnesses].
-    #[arg(short = 'o', long, env = "WITNESS_STORE", value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, env = "WITNESS_STORE", value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     store: Option<String>,
 }
 
@@ -170,12 +170,17 @@ pub fn verdict_code(summary: Summary) -> ExitCode {
 }
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(&args.trace)?;
-    let (_, code) = args.analysis.run(&args.trace, &trace, |findings| {
+    report(&args.trace, &args.analysis, args.json, color)
+}
+
+/// Analyses a trace file and prints the report.
+pub fn report(path: &Path, analysis: &AnalysisArgs, json: bool, color: Color) -> anyhow::Result<ExitCode> {
+    let trace = Trace::open(path)?;
+    let (_, code) = analysis.run(path, &trace, |findings| {
         let text = Text {
             paint: Paint { on: color.for_stdout() },
         };
-        let exporter: &dyn Exporter = if args.json { &Json } else { &text };
+        let exporter: &dyn Exporter = if json { &Json } else { &text };
         print(|out| Ok(exporter.export(findings, out)?))
     })?;
     Ok(code)

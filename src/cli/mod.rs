@@ -12,6 +12,7 @@ mod info;
 mod output;
 mod record;
 mod replay;
+mod run;
 
 use clap::{Parser, Subcommand};
 use exit_code::ExitCode;
@@ -48,6 +49,7 @@ enum Command {
     Dump(dump::DumpArgs),
     Info(info::InfoArgs),
     Record(record::RecordArgs),
+    Run(run::RunArgs),
 }
 
 /// Runs the program and returns its exit status.
@@ -89,6 +91,7 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Dump(args) => dump::run(args).map(Into::into),
         Command::Info(args) => info::run(args).map(Into::into),
         Command::Record(args) => record::run(args),
+        Command::Run(args) => run::run(args, cli.color).map(Into::into),
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use witness::record::{self, Options, Policy, Recorded};
 
@@ -44,6 +44,13 @@ enum PolicyName {
     Fifo,
     /// Switches between threads at random events.
     Random,
+}
+
+impl RecordArgs {
+    /// Where the trace goes.
+    pub fn output(&self) -> &Path {
+        &self.output
+    }
 }
 
 /// Records; ends with the program's exit status, 128 + n if signal n killed it.

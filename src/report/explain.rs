@@ -208,3 +208,164 @@ impl Words<'_> {
         words.join(", ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::Symbols;
+    use crate::trace::{StackId, Tables, ThreadId, Trace};
+    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, SourceInfo};
+
+    /// Eight accesses to one variable by threads 0 and 1 in turn, event `n` at `a.c:n`.
+    fn trace() -> Trace {
+        let mut tables = Tables::default();
+        tables.sources.extend((1..=8).map(|line| SourceInfo {
+            pc: line,
+            function: None,
+            file: "a.c".to_owned(),
+            line: line as u32,
+        }));
+        tables.objects.extend(["l", "k"].map(|name| ObjectInfo {
+            kind: ObjectKind::Mutex,
+            addr: 0,
+            name: Some(name.to_owned()),
+            initial: 0,
+        }));
+        let mem = MemRange { addr: 0x10, size: 4 };
+        let event = |line: u32| Event {
+            thread: ThreadId(line % 2),
+            pc: u64::from(line),
+            stack: StackId::EMPTY,
+            op: if line < 5 {
+                Op::Write { mem, value: 7 }
+            } else {
+                Op::Read { mem, value: 7 }
+            },
+        };
+        let lines: Vec<Event> = std::iter::once(8).chain(1..8).map(event).collect();
+        Trace::from_events(tables, &lines)
+    }
+
+    fn explained(verdict: Verdict) -> Vec<String> {
+        let trace = trace();
+        let symbols = Symbols::new(trace.tables());
+        let words = Words {
+            trace: &trace,
+            symbols: &symbols,
+        };
+        let example = (EventId(1), EventId(6));
+        let instances = Instances {
+            total: 9,
+            ordered: 1,
+            locked: 2,
+            tried: 2,
+        };
+        words.explanation(&Pair {
+            positions: (1, 6),
+            example,
+            verdict,
+            instances,
+        })
+    }
+
+    fn fact(fact: Fact) -> String {
+        explained(Verdict::Refuted(Refutation::Core(vec![fact]))).concat()
+    }
+
+    #[test]
+    fn refutations_in_words() {
+        let chain = Refutation::MustHappenBefore(vec![EventId(1), EventId(3), EventId(6)]);
+        assert_eq!(
+            explained(Verdict::Refuted(chain)),
+            [
+                "a.c:1 in thread 1 must happen before a.c:6 in thread 0 (main)",
+                "thread 1 writes 4 bytes at 0x10 = 7 at a.c:3"
+            ]
+        );
+        let (l, k) = (ObjectId(0), ObjectId(1));
+        let common = Refutation::CommonLock {
+            lock: l,
+            acquired: (None, Some(EventId(2))),
+        };
+        assert_eq!(
+            explained(Verdict::Refuted(common)),
+            [
+                "thread 1 holds mutex l at a.c:1, from before the trace began; thread 0 (main) holds mutex l at a.c:6, locked at a.c:2"
+            ]
+        );
+        let history = Refutation::LockHistory {
+            first: (l, EventId(4)),
+            second: (k, EventId(3)),
+        };
+        assert_eq!(
+            explained(Verdict::Refuted(history)),
+            [
+                "thread 1 holds mutex l at a.c:1, and since it took that it has locked mutex k at a.c:3",
+                "thread 0 (main) holds mutex k at a.c:6, and since it took that it has locked mutex l at a.c:4",
+                "so whichever takes its lock first keeps the other from coming there"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_read_names_who_can_have_written_its_value() {
+        let cell = CellId(0);
+        let read = |writers: &[u32], initial| {
+            fact(Fact::Read {
+                read: EventId(6),
+                cell,
+                writers: writers.iter().copied().map(EventId).collect(),
+                initial,
+            })
+        };
+        let head = "thread 0 (main) can only reach a.c:6 after it read 0x10 = 7 at a.c:6, which only ";
+        assert_eq!(
+            read(&[3], false),
+            format!("{head}the write of thread 1 at a.c:3 can have left")
+        );
+        assert_eq!(read(&[], true), format!("{head}the initial value explains"));
+        assert_eq!(
+            read(&[1, 2, 3, 4], true),
+            format!(
+                "{head}the writes at a.c:1 of thread 1, a.c:2 of thread 0 (main), a.c:3 of thread 1, 1 more, or the initial value can have left"
+            )
+        );
+    }
+
+    #[test]
+    fn other_facts_in_words() {
+        let lock = Fact::Lock {
+            lock: ObjectId(0),
+            first: (Some(EventId(1)), Some(EventId(3))),
+            second: (Some(EventId(2)), None),
+        };
+        assert_eq!(
+            fact(lock),
+            "mutex l is held by one thread at a time: thread 1 holds it from a.c:1 to a.c:3; thread 0 (main) holds it from a.c:2 to the end"
+        );
+        let wait = Fact::Wait {
+            end: EventId(6),
+            notifies: Vec::new(),
+        };
+        assert_eq!(
+            fact(wait),
+            "the wait of thread 0 (main) returns at a.c:6 only after a notify wakes it: there is none"
+        );
+        let pinned = Fact::Pinned {
+            read: EventId(5),
+            cell: CellId(0),
+        };
+        assert!(fact(pinned).contains("unrecorded code changes 0x10"));
+    }
+
+    #[test]
+    fn unknown_says_what_would_help() {
+        let said = |unknown| explained(Verdict::Unknown(unknown)).concat();
+        assert!(said(Unknown::Budget).contains("--budget"));
+        assert_eq!(
+            said(Unknown::Instances),
+            "2 instances were tried and 4 were not; --instances raises the limit"
+        );
+        assert!(said(Unknown::Cut(CutRefutation::Core)).contains("where the trace is cut"));
+    }
+}

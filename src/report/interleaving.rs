@@ -44,6 +44,17 @@ enum Line {
     Condensed { events: usize, of: EventId },
 }
 
+impl Line {
+    /// The first event that the line is about.
+    fn event(&self, replay: &Replay) -> EventId {
+        match *self {
+            Line::Switch { first, .. } => first,
+            Line::Event { index } => replay.executed[index].event,
+            Line::Condensed { of, .. } => of,
+        }
+    }
+}
+
 impl Interleaving<'_> {
     /// Writes all steps of a replay and the race at its end, each line after `indent`.
     ///
@@ -58,13 +69,18 @@ impl Interleaving<'_> {
         if kept.len() < lines.len() {
             let more = format!("… {} earlier lines; the replay shows them", lines.len() - kept.len());
             writeln!(out, "{indent}{}", self.paint.faint(more))?;
+            let first = kept
+                .first()
+                .map(|line| line.event(replay))
+                .filter(|_| !matches!(kept[0], Line::Switch { .. }));
+            if let Some(first) = first {
+                self.head("in", first, indent, out)?;
+            }
         }
         for line in kept {
             match *line {
                 Line::Switch { slice, first } => {
-                    let thread = self.words.thread(self.words.trace.thread(first));
-                    let arrow = if slice == 1 { "start" } else { "switch" };
-                    writeln!(out, "{indent}{}", self.paint.switch(format!("── {arrow}: {thread}")))?;
+                    self.head(if slice == 1 { "start" } else { "switch" }, first, indent, out)?;
                 }
                 Line::Event { index } => {
                     let step = &replay.executed[index];
@@ -73,8 +89,7 @@ impl Interleaving<'_> {
                 }
                 Line::Condensed { events, of } => {
                     let thread = self.words.trace.thread(of).0;
-                    let plural = if events == 1 { "event" } else { "events" };
-                    let more = format!("          … {events} more {plural} of thread {thread}");
+                    let more = format!("          … {events} more events of thread {thread}");
                     writeln!(out, "{indent}{}", self.paint.faint(more))?;
                 }
             }
@@ -85,6 +100,12 @@ impl Interleaving<'_> {
             self.pending(pending, indent, out)?;
         }
         Ok(())
+    }
+
+    /// The line before the events of one thread.
+    fn head(&self, how: &str, first: EventId, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+        let thread = self.words.thread(self.words.trace.thread(first));
+        writeln!(out, "{indent}{}", self.paint.switch(format!("── {how}: {thread}")))
     }
 
     fn pending(&self, pending: &PendingAccess, indent: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -183,5 +204,110 @@ impl Interleaving<'_> {
             }
         }
         shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Checker;
+    use crate::schedule::{RaceKind, Schedule, Slice};
+    use crate::symbols::Symbols;
+    use crate::trace::{ObjectId, StackId, Tables, ThreadId, Trace, TraceId};
+    use trace_format::{Event, MemRange, Op as FileOp};
+
+    /// Thread 1 reads `quiet` bytes of its own, locks, reads two more, and then races with thread 0.
+    fn written(quiet: u64, detail: Detail) -> String {
+        let event = |thread, op| Event {
+            thread: ThreadId(thread),
+            pc: 0,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let read = |addr| FileOp::Read {
+            mem: MemRange { addr, size: 1 },
+            value: 0,
+        };
+        let lock = ObjectId(0);
+        let mut events: Vec<Event> = (0..quiet).map(|at| event(1, read(0x100 + at))).collect();
+        events.extend(
+            [
+                FileOp::Acquire { lock },
+                read(0x80),
+                read(0x10),
+                read(0x81),
+                read(0x82),
+                read(0x83),
+            ]
+            .map(|op| event(1, op)),
+        );
+        let mem = MemRange { addr: 0x10, size: 1 };
+        events.extend([
+            event(1, FileOp::Write { mem, value: 1 }),
+            event(0, FileOp::Write { mem, value: 2 }),
+        ]);
+        let race = (EventId(events.len() as u32 - 2), EventId(events.len() as u32 - 1));
+        let trace = Trace::from_events(Tables::default(), &events);
+        let schedule = Schedule {
+            trace: TraceId([0; 16]),
+            kind: RaceKind::CoEnabled,
+            race,
+            slices: vec![Slice {
+                thread: ThreadId(1),
+                events: events.len() as u32 - 2,
+            }],
+            wakes: Vec::new(),
+        };
+        let replay = Replay::of(&Checker::new(&trace), &schedule).expect("a witness");
+        let symbols = Symbols::new(trace.tables());
+        let interleaving = Interleaving {
+            words: Words {
+                trace: &trace,
+                symbols: &symbols,
+            },
+            sources: &SourceText::default(),
+            paint: Paint::default(),
+            detail,
+        };
+        let mut out = Vec::new();
+        interleaving.write(&replay, "", &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        // Runs of blanks only align the columns.
+        text.lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n")
+            .collect()
+    }
+
+    const RACE: &str = "── race: both are next, nothing orders them\n\
+                        1006 thread 1 writes 1 byte at 0x10 = 1\n1007 thread 0 (main) writes 1 byte at 0x10 = 2\n";
+
+    #[test]
+    fn condenses_all_but_synchronization_racing_cells_and_the_end() {
+        let text = written(1000, Detail::Essential);
+        let expected = "── start: thread 1\n\
+                        … 1000 more events of thread 1\n\
+                        1000 locks object 0\n\
+                        1001 reads 1 byte at 0x80 = 0\n\
+                        1002 reads 1 byte at 0x10 = 0\n\
+                        1003 reads 1 byte at 0x81 = 0\n\
+                        1004 reads 1 byte at 0x82 = 0\n\
+                        1005 reads 1 byte at 0x83 = 0\n";
+        assert_eq!(text, format!("{expected}{}", RACE.replace(" (main)", "")));
+    }
+
+    #[test]
+    fn the_last_lines_say_whose_they_are() {
+        let text = written(1000, Detail::Last(2));
+        let expected = "… 6 earlier lines; the replay shows them\n\
+                        ── in: thread 1\n\
+                        1004 reads 1 byte at 0x82 = 0\n\
+                        1005 reads 1 byte at 0x83 = 0\n";
+        assert_eq!(text, format!("{expected}{}", RACE.replace(" (main)", "")));
+    }
+
+    #[test]
+    fn full_shows_every_event() {
+        let text = written(1000, Detail::Full);
+        assert_eq!(text.lines().count(), 1 + 1006 + 3);
     }
 }

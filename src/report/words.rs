@@ -69,8 +69,8 @@ impl Words<'_> {
         let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
         match variable.flatten() {
             Some(variable) if variable.addr == access.addr && variable.size == access.size => variable.name,
-            Some(_) => format!("{} bytes at {}", access.size, self.address(access.addr)),
-            None => format!("{} bytes at {:#x}", access.size, access.addr),
+            Some(_) => format!("{} at {}", bytes(access.size), self.address(access.addr)),
+            None => format!("{} at {:#x}", bytes(access.size), access.addr),
         }
     }
 
@@ -196,12 +196,20 @@ impl Words<'_> {
             Op::Fence { order } => format!("passes a fence ({order:?})"),
             Op::Alloc { incarnation } => {
                 let block = self.trace.incarnation(incarnation);
-                format!("allocates {} bytes at {:#x}", block.size, block.addr)
+                format!("allocates {} at {:#x}", bytes(block.size), block.addr)
             }
             Op::Branch => "branches".to_owned(),
             Op::Input { source, value: got } => format!("gets {} from {}", value(got), self.object(source)),
             Op::Output { source } => format!("writes to {}", self.object(source)),
         }
+    }
+}
+
+fn bytes(count: u64) -> String {
+    if count == 1 {
+        "1 byte".to_owned()
+    } else {
+        format!("{count} bytes")
     }
 }
 

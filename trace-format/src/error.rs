@@ -20,7 +20,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{file}: not a witness trace (it does not begin with the mark of one); make one with `witness record`")]
+    #[error("{file}: not a witness trace (bytes 0 to 8 are not the mark of one); make one with `witness record`")]
     NotATrace {
         /// The file.
         file: String,
