@@ -74,7 +74,7 @@ impl Condition {
 
     pub(super) fn notify_all(&mut self) -> Vec<ThreadId> {
         let woken = self.waiting().map(|waiter| waiter.thread).collect();
-        for wait in self.waits.iter_mut().filter(|wait| !wait.timed_out) {
+        for wait in &mut self.waits {
             wait.woken = true;
         }
         woken

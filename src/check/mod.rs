@@ -9,6 +9,38 @@
 //! reject, never accept wrongly. For that reason it reads the trace and the schedule and nothing
 //! else: no critical sections, no pruner, no encoder. Where the table leaves a choice open, the
 //! checker takes the stricter reading and the file that does so says which.
+//!
+//! ```
+//! use trace_format::{Event, MemRange, Op, StackId, Tables, ThreadId};
+//! use witness::check::check;
+//! use witness::schedule::{RaceKind, Schedule, Slice};
+//! use witness::trace::{EventId, Trace};
+//!
+//! let mem = MemRange { addr: 0x10, size: 4 };
+//! let event = |thread, op| Event { thread: ThreadId(thread), pc: 0, stack: StackId::EMPTY, op };
+//! let trace = Trace::from_events(Tables::default(), &[
+//!     event(0, Op::Fork { child: ThreadId(1) }),
+//!     event(0, Op::Write { mem, value: 1 }),
+//!     event(1, Op::Begin),
+//!     event(1, Op::Read { mem, value: 1 }),
+//! ]);
+//! let slice = |thread, events| Slice { thread: ThreadId(thread), events };
+//! let mut schedule = Schedule {
+//!     trace: trace.id(),
+//!     kind: RaceKind::CoEnabled,
+//!     race: (EventId(1), EventId(3)),
+//!     slices: vec![slice(0, 1), slice(1, 1)],
+//!     wakes: Vec::new(),
+//! };
+//! assert!(check(&trace, &schedule).is_ok());
+//!
+//! schedule.slices.reverse();
+//! let rejected = check(&trace, &schedule).unwrap_err();
+//! assert_eq!(
+//!     rejected.to_string(),
+//!     "slice 1: event 2 of thread 1 is not enabled: its thread is not created before event 0"
+//! );
+//! ```
 
 mod accept;
 mod conditions;

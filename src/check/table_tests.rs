@@ -279,6 +279,14 @@ fn a_lock_given_back_before_anyone_took_it_was_held_from_the_start() {
 }
 
 #[test]
+fn a_reader_from_the_start_shares_with_readers() {
+    let trace = trace(&[(0, SHARED), (1, RELEASE), (0, RELEASE), (2, ACQUIRE)]);
+    enabled(&trace, &[0, 2, 1, 3]);
+    let (lock, by) = (L, ThreadId(1));
+    assert_eq!(disabled(&trace, &[0, 2, 3]), Disabled::HeldShared { lock, by });
+}
+
+#[test]
 fn a_failed_attempt_needs_another_holder() {
     let failed = |shared| Op::AcquireFailed { lock: L, shared };
     let exclusive = trace(&[(0, ACQUIRE), (1, failed(false)), (2, failed(true)), (0, RELEASE)]);
@@ -600,7 +608,14 @@ fn incarnations_of_one_address_do_not_share_values() {
 #[test]
 fn pinned_reads_keep_the_writes_around_them() {
     // No recorded write explains the 9.
-    let trace = trace(&[(0, write(1)), (1, write(2)), (2, read(9)), (0, write(3)), (2, read(3))]);
+    let trace = trace(&[
+        (0, write(1)),
+        (1, write(2)),
+        (2, read(9)),
+        (0, write(3)),
+        (2, read(3)),
+        (3, write(4)),
+    ]);
     let addr = X.addr;
     enabled(&trace, &[0, 1, 2]);
     let unpinned = |last: Option<u32>| {
@@ -626,6 +641,16 @@ fn pinned_reads_keep_the_writes_around_them() {
         disabled(&trace, &[0, 3, 2]),
         unpinned(Some(3)),
         "as many writes, but others"
+    );
+    assert_eq!(
+        disabled(&trace, &[1, 2]),
+        unpinned(Some(1)),
+        "an earlier write before it is missing"
+    );
+    assert_eq!(
+        disabled(&trace, &[5, 1, 2]),
+        unpinned(Some(1)),
+        "as many writes and the same last one, but another among them"
     );
     enabled(&trace, &[0, 1, 2, 3, 4]);
 }

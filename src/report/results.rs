@@ -237,7 +237,7 @@ pub(super) fn refutation_name(refutation: &Refutation) -> &'static str {
     }
 }
 
-fn unknown_name(unknown: &Unknown) -> &'static str {
+pub(super) fn unknown_name(unknown: &Unknown) -> &'static str {
     match unknown {
         Unknown::Budget => "budget",
         Unknown::Instances => "instances",

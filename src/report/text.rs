@@ -3,7 +3,7 @@
 use super::interleaving::{Detail, Interleaving};
 use super::location::location;
 use super::paint::Paint;
-use super::results::{Summary, refutation_name};
+use super::results::{Summary, refutation_name, unknown_name};
 use super::source_text::SourceText;
 use super::{Exporter, Findings};
 use crate::check::{Checker, HeldLock};
@@ -11,6 +11,7 @@ use crate::replay::{PendingAccess, Replay};
 use crate::schedule::Schedule;
 use crate::trace::EventId;
 use crate::verdict::{Pair, Verdict};
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -88,18 +89,17 @@ impl Text {
     fn others(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         let words = findings.words();
         for title in ["refuted", "unknown"] {
-            let mut seen: Vec<(Lines, String, usize, &Pair)> = Vec::new();
+            let mut seen: Vec<(Lines, &str, usize, &Pair)> = Vec::new();
+            let mut rows: HashMap<(Lines, &str), usize> = HashMap::new();
             for pair in &findings.analysis.pairs {
                 let reason = match &pair.verdict {
-                    Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation).to_owned(),
-                    Verdict::Unknown(_) if title == "unknown" => String::new(),
+                    Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation),
+                    Verdict::Unknown(unknown) if title == "unknown" => unknown_name(unknown),
                     _ => continue,
                 };
                 let lines = lines(findings, pair);
-                match seen
-                    .iter_mut()
-                    .find(|(other, why, ..)| *other == lines && *why == reason)
-                {
+                let row = *rows.entry((lines.clone(), reason)).or_insert(seen.len());
+                match seen.get_mut(row) {
                     Some((_, _, count, _)) => *count += 1,
                     None => seen.push((lines, reason, 1, pair)),
                 }
@@ -115,17 +115,12 @@ impl Text {
             writeln!(out, "{}{note}:", self.paint.access(capitalized(title)))?;
             let more = seen.len().saturating_sub(LISTED_PAIRS);
             for ((first, second), reason, count, pair) in seen.into_iter().take(LISTED_PAIRS) {
-                let reason = if reason.is_empty() {
-                    String::new()
-                } else {
-                    format!(": {reason}")
-                };
                 let count = if count > 1 {
                     format!(" ({count} pairs of instructions)")
                 } else {
                     String::new()
                 };
-                writeln!(out, "  {first} and {second}{reason}{count}")?;
+                writeln!(out, "  {first} and {second}: {reason}{count}")?;
                 for sentence in words.explanation(pair) {
                     writeln!(out, "    {sentence}")?;
                 }

@@ -24,6 +24,22 @@
 //! | `end` | nothing was lost: a file without it is cut, not shorter |
 //!
 //! Numbers are decimal and fit 32 bits.
+//!
+//! ```
+//! use witness::schedule::Schedule;
+//!
+//! let text = "witness-schedule 1\n\
+//!             trace 5f0c6a1e0b8d4f3a9c2e7d6b1a0f4e3d\n\
+//!             kind co-enabled\n\
+//!             race 5 17\n\
+//!             t0 x12\n\
+//!             end\n";
+//! let schedule: Schedule = text.parse().unwrap();
+//! assert_eq!(schedule.to_string(), text);
+//!
+//! let cut = text.replace("end\n", "").parse::<Schedule>().unwrap_err();
+//! assert!(cut.to_string().starts_with("line 5: the schedule is cut"));
+//! ```
 
 use super::{RaceKind, Schedule, Slice};
 use crate::trace::{EventId, ThreadId, TraceId};

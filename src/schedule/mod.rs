@@ -4,7 +4,7 @@
 //! events", and for every notify that finds somebody waiting, whom it wakes. That is all a
 //! checker or a replayer needs: the events themselves follow from program order.
 
-mod file;
+pub mod file;
 mod shorten;
 
 pub use file::{Malformed, ParseScheduleError, VERSION};
