@@ -122,7 +122,7 @@ impl Interleaving<'_> {
     }
 
     fn line(&self, event: EventId, deed: &str, indent: &str, out: &mut dyn Write) -> io::Result<()> {
-        let frame = self.words.symbols.frame(self.words.trace.pc(event));
+        let frame = self.words.frame(event);
         let (place, text) = match (&frame.file, frame.line) {
             (Some(file), Some(line)) => {
                 let name = Path::new(file)

@@ -11,11 +11,14 @@ pub struct SourceText {
     files: RefCell<HashMap<String, Vec<String>>>,
 }
 
+/// Letters of a line that are shown.
+const LONGEST: usize = 60;
+
 /// Longer files are generated; their lines help nobody.
 const LARGEST: u64 = 8 << 20;
 
 impl SourceText {
-    /// A line of a file, without the blanks around it; lines count from 1.
+    /// A line of a file, shortened; lines count from 1.
     #[must_use]
     pub fn line(&self, file: &str, line: u32) -> Option<String> {
         let mut files = self.files.borrow_mut();
@@ -25,9 +28,42 @@ impl SourceText {
     }
 }
 
+/// A line without the blanks around it, cut where it gets too long to stand beside anything.
+fn shortened(line: &str) -> String {
+    let line = line.trim();
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
 fn read(file: &str) -> Option<Vec<String>> {
     let small = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     let bytes = small.then(|| fs::read(file).ok())??;
     let text = String::from_utf8_lossy(&bytes);
-    Some(text.lines().map(|line| line.trim().to_owned()).collect())
+    Some(text.lines().map(shortened).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_trimmed_and_cut() {
+        assert_eq!(shortened("\tx = 1;  "), "x = 1;");
+        let long = "ä".repeat(LONGEST + 1);
+        assert_eq!(shortened(&long), format!("{}…", "ä".repeat(LONGEST)));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_has_no_lines() {
+        let sources = SourceText::default();
+        assert_eq!(sources.line("/no/such/file.c", 1), None);
+        assert_eq!(sources.line(file!(), 0), None);
+        let first = sources.line(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!()), 1);
+        assert_eq!(
+            first.as_deref(),
+            Some("//! Source lines, where the sources are at hand.")
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Threads, objects, memory and events in words, for every report that people read.
 
-use crate::symbols::Symbols;
+use crate::symbols::{Frame, Symbols};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use trace_format::ObjectKind;
 
@@ -96,10 +96,20 @@ impl Words<'_> {
         })
     }
 
+    /// Where an event is, for those who know the program: the innermost activation outside of the
+    /// headers and libraries of the system, else the innermost one.
+    #[must_use]
+    pub fn frame(&self, event: EventId) -> Frame {
+        let stack = self.symbols.stack(self.trace.pc(event), self.trace.stack(event));
+        let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| !is_of_the_system(file));
+        let innermost = || self.symbols.frame(self.trace.pc(event));
+        stack.iter().find(own).cloned().unwrap_or_else(innermost)
+    }
+
     /// `file:line` of an event.
     #[must_use]
     pub fn place(&self, event: EventId) -> String {
-        self.symbols.place(self.trace.pc(event))
+        self.frame(event).place()
     }
 
     /// `thread 1 'worker' locks mutex m at a.c:12`.
@@ -205,6 +215,13 @@ impl Words<'_> {
     }
 }
 
+/// Whether a source file came with the compiler or the system.
+fn is_of_the_system(file: &str) -> bool {
+    ["/usr/include/", "/usr/lib/", "/rustc/"]
+        .iter()
+        .any(|folder| file.starts_with(folder))
+}
+
 fn bytes(count: u64) -> String {
     if count == 1 {
         "1 byte".to_owned()
@@ -220,5 +237,48 @@ pub fn value(value: u64) -> String {
         value.to_string()
     } else {
         format!("{value:#x}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{StackId, Tables};
+    use trace_format::{Event, Op as FileOp, SourceInfo, StackNode};
+
+    #[test]
+    fn an_event_in_a_system_header_is_placed_where_the_program_called_it() {
+        let source = |pc, file: &str| SourceInfo {
+            pc,
+            function: None,
+            file: file.to_owned(),
+            line: pc as u32,
+        };
+        let tables = Tables {
+            sources: vec![
+                source(1, "main.cc"),
+                source(2, "/usr/include/c++/12/mutex"),
+                source(3, "own.h"),
+            ],
+            stacks: vec![StackNode {
+                parent: StackId::EMPTY,
+                call_site: 1,
+            }],
+            ..Tables::default()
+        };
+        let event = |pc, stack| Event {
+            thread: ThreadId(0),
+            pc,
+            stack: StackId(stack),
+            op: FileOp::Branch,
+        };
+        let trace = Trace::from_events(tables, &[event(2, 1), event(3, 1), event(2, 0)]);
+        let symbols = Symbols::new(trace.tables());
+        let words = Words {
+            trace: &trace,
+            symbols: &symbols,
+        };
+        let places: Vec<String> = trace.events().map(|event| words.place(event)).collect();
+        assert_eq!(places, ["main.cc:1", "own.h:3", "/usr/include/c++/12/mutex:2"]);
     }
 }
