@@ -69,7 +69,6 @@ fn cargo(folder: &Path, offline: bool) -> Result<bool, Box<dyn Error>> {
     for (setting, value) in [
         ("LTO", "fat"),
         ("CODEGEN_UNITS", "1"),
-        ("PANIC", "abort"),
         ("DEBUG", "false"),
         ("STRIP", "symbols"),
     ] {

@@ -17,7 +17,7 @@ mod translate;
 pub use inspect::NotRecordable;
 pub use recorder_ring::Policy;
 
-use recorder_ring::{Corrupt, Flag, Ring, Settings};
+use recorder_ring::{Corrupt, Flag, Ring, Settings, addresses};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -130,6 +130,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let mut command = Command::new(&program);
     command.args(&options.arguments);
     runtime::put_in_place(&mut command, &folder, &ring);
+    addresses::keep_in_place();
     let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
     let started = Instant::now();
     let child = command

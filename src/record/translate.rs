@@ -27,6 +27,8 @@ pub(super) struct Translator {
     entered: HashMap<ThreadId, (ObjectId, u32)>,
     /// Bytes for the next record that wants some.
     text: Vec<u8>,
+    /// The program said that it ends.
+    finished: bool,
 }
 
 impl Translator {
@@ -43,6 +45,7 @@ impl Translator {
             rounds: HashMap::new(),
             entered: HashMap::new(),
             text: Vec::new(),
+            finished: false,
         }
     }
 
@@ -52,6 +55,9 @@ impl Translator {
             self.degrade(&format!(
                 "{dropped} accesses of signal handlers that interrupted the recorder are missing"
             ));
+        }
+        if matches!(end, ProgramEnd::Exited(_)) && !self.finished {
+            self.degrade("the end was not seen: the process replaced its program, or left past the C library");
         }
         let degraded = self.meta.degraded.clone();
         self.writer.set_meta(self.meta);
@@ -356,6 +362,10 @@ impl Translator {
 
     fn note(&mut self, note: Note) {
         self.degrade(match note {
+            Note::Finished => {
+                self.finished = true;
+                return;
+            }
             Note::Forked => "the program forked: its child processes are not recorded",
             Note::Executed => "the process replaced its program: the new one is not recorded",
             Note::ForeignThread => "a thread appeared that pthread_create did not make: its creation is not recorded",

@@ -48,7 +48,7 @@ unsafe fn report(left: i64, into: *mut timespec) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+pub unsafe extern "C-unwind" fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         let inside = Inside::enter().filter(|_| is_time(time));
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn clock_nanosleep(
+pub unsafe extern "C-unwind" fn clock_nanosleep(
     clock: clockid_t,
     flags: c_int,
     time: *const timespec,
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn usleep(micros: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn usleep(micros: c_uint) -> c_int {
     // SAFETY: no memory is involved.
     let Some(inside) = Inside::enter() else {
         return unsafe { real::usleep(micros) };
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn usleep(micros: c_uint) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+pub unsafe extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
     // SAFETY: no memory is involved.
     let Some(inside) = Inside::enter() else {
         return unsafe { real::sleep(seconds) };
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sched_yield() -> c_int {
+pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
     match Inside::enter() {
         Some(inside) => {
             baton::give_way(inside.thread());
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn sched_yield() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         let Some(inside) = Inside::enter() else {
@@ -163,7 +163,7 @@ fn arrived(to: *mut c_void, len: ssize_t, pc: usize) {
     }
 }
 
-unsafe extern "C" fn read_file(file: c_int, to: *mut c_void, len: usize, pc: usize) -> ssize_t {
+unsafe extern "C-unwind" fn read_file(file: c_int, to: *mut c_void, len: usize, pc: usize) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
         let Some(inside) = Inside::enter() else {
@@ -175,7 +175,7 @@ unsafe extern "C" fn read_file(file: c_int, to: *mut c_void, len: usize, pc: usi
     }
 }
 
-unsafe extern "C" fn receive(file: c_int, to: *mut c_void, len: usize, flags: c_int, pc: usize) -> ssize_t {
+unsafe extern "C-unwind" fn receive(file: c_int, to: *mut c_void, len: usize, flags: c_int, pc: usize) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
         let Some(inside) = Inside::enter() else {
@@ -188,7 +188,7 @@ unsafe extern "C" fn receive(file: c_int, to: *mut c_void, len: usize, flags: c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn accept(file: c_int, address: *mut c_void, len: *mut u32) -> c_int {
+pub unsafe extern "C-unwind" fn accept(file: c_int, address: *mut c_void, len: *mut u32) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn accept(file: c_int, address: *mut c_void, len: *mut u32
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn accept4(file: c_int, address: *mut c_void, len: *mut u32, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn accept4(file: c_int, address: *mut c_void, len: *mut u32, flags: c_int) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn accept4(file: c_int, address: *mut c_void, len: *mut u3
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn waitpid(process: pid_t, status: *mut c_int, flags: c_int) -> pid_t {
+pub unsafe extern "C-unwind" fn waitpid(process: pid_t, status: *mut c_int, flags: c_int) -> pid_t {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn waitpid(process: pid_t, status: *mut c_int, flags: c_in
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wait(status: *mut c_int) -> pid_t {
+pub unsafe extern "C-unwind" fn wait(status: *mut c_int) -> pid_t {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn wait(status: *mut c_int) -> pid_t {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pause() -> c_int {
+pub unsafe extern "C-unwind" fn pause() -> c_int {
     // SAFETY: no arguments.
     unsafe {
         match Inside::enter() {

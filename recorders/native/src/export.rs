@@ -10,7 +10,7 @@ macro_rules! export {
     ($($name:ident = $body:path, $register:literal;)*) => { $(
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
+        pub unsafe extern "C-unwind" fn $name() {
             core::arch::naked_asm!(
                 concat!("mov ", $register, ", qword ptr [rsp]"),
                 "jmp {body}",

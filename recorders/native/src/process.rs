@@ -45,6 +45,7 @@ pub fn finish() {
     }
     if let Some(inside) = Inside::enter_and_stay() {
         modules::tell_new();
+        pending::push(Record::Note { note: Note::Finished });
         pthread::thread::end(inside.thread());
         // Nobody else runs any more: the baton is never passed on.
         inside.forget();

@@ -39,6 +39,15 @@ pub fn nanos(time: &libc::timespec) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }
 
+/// Sets the signals that the calling thread blocks; those that it blocked before.
+pub fn block_signals(mask: u64) -> u64 {
+    let mut old = 0_u64;
+    let (how, old_at, size) = (libc::SIG_SETMASK as usize, &raw mut old as usize, size_of::<u64>());
+    // SAFETY: the kernel reads one mask and writes the other, of the size given.
+    unsafe { call(libc::SYS_rt_sigprocmask, how, &raw const mask as usize, old_at, size) };
+    old
+}
+
 /// The kernel's number of the calling thread.
 pub fn thread_id() -> i32 {
     // SAFETY: no arguments.

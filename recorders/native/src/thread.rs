@@ -63,6 +63,8 @@ pub struct Thread {
     pub detached: Cell<bool>,
     pub routine: Cell<Option<Routine>>,
     pub argument: Cell<*mut c_void>,
+    /// The signals that it blocks from its start on, by its creator's wish.
+    pub signal_mask: Cell<u64>,
     /// Its stack, if the trace knows it.
     pub stack: Cell<usize>,
     /// How often the destructor that ends it was put off.
@@ -138,6 +140,7 @@ impl Thread {
             detached: Cell::new(false),
             routine: Cell::new(None),
             argument: Cell::new(ptr::null_mut()),
+            signal_mask: Cell::new(0),
             stack: Cell::new(0),
             destructor_rounds: Cell::new(0),
             next: Cell::new(ptr::null()),

@@ -95,10 +95,12 @@ impl Ring {
         })
     }
 
-    /// A path by which a child process can open the ring, as long as this value lives.
+    /// A path by which a child process can open the ring, as long as this value lives. Always of
+    /// the same length: it is part of the program's environment, which lies above its stack.
     #[must_use]
     pub fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        let place = format!("{}/fd/{}", std::process::id(), self.file.as_raw_fd());
+        format!("/proc/{place:/>24}")
     }
 
     fn header(&self) -> &Header {

@@ -87,6 +87,8 @@ pub enum Note {
     ForeignThread = 3,
     /// More threads than the runtime can follow.
     TooManyThreads = 4,
+    /// The program ends in good order.
+    Finished = 5,
 }
 
 impl Note {
@@ -96,6 +98,7 @@ impl Note {
             2 => Note::Executed,
             3 => Note::ForeignThread,
             4 => Note::TooManyThreads,
+            5 => Note::Finished,
             _ => return None,
         })
     }

@@ -10,10 +10,12 @@
 //! - [`consumer`]: the parent's end, a safe interface;
 //! - [`producer`]: the program's end, which allocates nothing and makes no system call unless the
 //!   ring is full;
-//! - [`futex`]: sleeping on a word of memory.
+//! - [`futex`]: sleeping on a word of memory;
+//! - [`addresses`]: the same addresses in every run.
 #![no_std]
 extern crate std;
 
+pub mod addresses;
 pub mod consumer;
 pub mod futex;
 pub mod layout;

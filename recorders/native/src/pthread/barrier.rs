@@ -10,7 +10,7 @@ use recorder_ring::{ObjectClass, Record};
 /// Where glibc keeps the number of threads that a barrier waits for.
 const COUNT: usize = 8;
 
-unsafe extern "C" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
     let Some(inside) = Inside::enter() else {
         // SAFETY: the program's own barrier.
         return unsafe { real::pthread_barrier_wait(barrier) };
@@ -37,7 +37,7 @@ unsafe extern "C" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_barrier_init(
+pub unsafe extern "C-unwind" fn pthread_barrier_init(
     barrier: *mut pthread_barrier_t,
     attr: *const pthread_barrierattr_t,
     count: c_uint,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn pthread_barrier_init(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own barrier.
     let result = unsafe { real::pthread_barrier_destroy(barrier) };

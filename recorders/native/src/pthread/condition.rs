@@ -57,7 +57,7 @@ unsafe fn wait_until(
     if timed_out { libc::ETIMEDOUT } else { result }
 }
 
-unsafe extern "C" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own objects.
     unsafe {
         match Inside::enter() {
@@ -67,7 +67,7 @@ unsafe extern "C" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mut
     }
 }
 
-unsafe extern "C" fn timed_wait(
+unsafe extern "C-unwind" fn timed_wait(
     condition: *mut pthread_cond_t,
     lock: *mut pthread_mutex_t,
     limit: *const timespec,
@@ -82,7 +82,7 @@ unsafe extern "C" fn timed_wait(
     }
 }
 
-unsafe extern "C" fn clock_wait(
+unsafe extern "C-unwind" fn clock_wait(
     condition: *mut pthread_cond_t,
     lock: *mut pthread_mutex_t,
     clock: clockid_t,
@@ -98,7 +98,7 @@ unsafe extern "C" fn clock_wait(
     }
 }
 
-unsafe extern "C" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int {
     let Some(_inside) = Inside::enter() else {
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_signal(condition) };
@@ -112,7 +112,7 @@ unsafe extern "C" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int 
     0
 }
 
-unsafe extern "C" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_int {
     let Some(_inside) = Inside::enter() else {
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_broadcast(condition) };
@@ -127,7 +127,10 @@ unsafe extern "C" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_i
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_cond_init(condition: *mut pthread_cond_t, attr: *const pthread_condattr_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_cond_init(
+    condition: *mut pthread_cond_t,
+    attr: *const pthread_condattr_t,
+) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own condition variable.
     let result = unsafe { real::pthread_cond_init(condition, attr) };
@@ -142,7 +145,7 @@ pub unsafe extern "C" fn pthread_cond_init(condition: *mut pthread_cond_t, attr:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own condition variable.
     let result = unsafe { real::pthread_cond_destroy(condition) };

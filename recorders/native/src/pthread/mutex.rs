@@ -86,7 +86,7 @@ unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64
     result
 }
 
-unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
         match Inside::enter() {
@@ -96,7 +96,7 @@ unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     }
 }
 
-unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
     // SAFETY: the program's own mutex and time.
     unsafe {
         match Inside::enter() {
@@ -106,7 +106,7 @@ unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const times
     }
 }
 
-unsafe extern "C" fn clock_lock(
+unsafe extern "C-unwind" fn clock_lock(
     mutex: *mut pthread_mutex_t,
     clock: clockid_t,
     limit: *const timespec,
@@ -121,7 +121,7 @@ unsafe extern "C" fn clock_lock(
     }
 }
 
-unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_trylock(mutex) };
@@ -146,7 +146,7 @@ unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     result
 }
 
-unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
         let Some(_inside) = Inside::enter() else {
@@ -166,7 +166,10 @@ unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_mutex_init(
+    mutex: *mut pthread_mutex_t,
+    attr: *const pthread_mutexattr_t,
+) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_init(mutex, attr) };
@@ -181,7 +184,7 @@ pub unsafe extern "C" fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_destroy(mutex) };

@@ -92,7 +92,7 @@ macro_rules! side {
         mod $module {
             use super::*;
 
-            pub unsafe extern "C" fn plain(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+            pub unsafe extern "C-unwind" fn plain(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
                 // SAFETY: the program's own lock.
                 unsafe {
                     match Inside::enter() {
@@ -102,12 +102,16 @@ macro_rules! side {
                 }
             }
 
-            pub unsafe extern "C" fn tried(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+            pub unsafe extern "C-unwind" fn tried(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
                 // SAFETY: the program's own lock.
                 unsafe { try_once(lock, $shared, pc) }
             }
 
-            pub unsafe extern "C" fn timed(lock: *mut pthread_rwlock_t, limit: *const timespec, pc: usize) -> c_int {
+            pub unsafe extern "C-unwind" fn timed(
+                lock: *mut pthread_rwlock_t,
+                limit: *const timespec,
+                pc: usize,
+            ) -> c_int {
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match Inside::enter() {
@@ -117,7 +121,7 @@ macro_rules! side {
                 }
             }
 
-            pub unsafe extern "C" fn clocked(
+            pub unsafe extern "C-unwind" fn clocked(
                 lock: *mut pthread_rwlock_t,
                 clock: clockid_t,
                 limit: *const timespec,
@@ -150,7 +154,7 @@ side!(
     pthread_rwlock_clockwrlock
 );
 
-unsafe extern "C" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_unlock(lock) };
@@ -167,7 +171,10 @@ unsafe extern "C" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_init(lock: *mut pthread_rwlock_t, attr: *const pthread_rwlockattr_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_rwlock_init(
+    lock: *mut pthread_rwlock_t,
+    attr: *const pthread_rwlockattr_t,
+) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_init(lock, attr) };
@@ -182,7 +189,7 @@ pub unsafe extern "C" fn pthread_rwlock_init(lock: *mut pthread_rwlock_t, attr: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_destroy(lock) };

@@ -60,7 +60,7 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
     }
 }
 
-unsafe extern "C" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
     unsafe {
         match Inside::enter() {
@@ -70,7 +70,7 @@ unsafe extern "C" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     }
 }
 
-unsafe extern "C" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match Inside::enter() {
@@ -80,7 +80,12 @@ unsafe extern "C" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, p
     }
 }
 
-unsafe extern "C" fn clock_wait(semaphore: *mut sem_t, clock: clockid_t, limit: *const timespec, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn clock_wait(
+    semaphore: *mut sem_t,
+    clock: clockid_t,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match Inside::enter() {
@@ -90,7 +95,7 @@ unsafe extern "C" fn clock_wait(semaphore: *mut sem_t, clock: clockid_t, limit: 
     }
 }
 
-unsafe extern "C" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
     unsafe {
         match Inside::enter() {
@@ -100,7 +105,7 @@ unsafe extern "C" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     }
 }
 
-unsafe extern "C" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     let before = if inside.is_some() { count(semaphore) } else { 0 };
     // SAFETY: the program's own semaphore.
@@ -117,7 +122,7 @@ unsafe extern "C" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_init(semaphore, shared, value) };
@@ -132,7 +137,7 @@ pub unsafe extern "C" fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sem_destroy(semaphore: *mut sem_t) -> c_int {
+pub unsafe extern "C-unwind" fn sem_destroy(semaphore: *mut sem_t) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_destroy(semaphore) };

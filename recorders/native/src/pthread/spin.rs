@@ -9,7 +9,7 @@ use recorder_ring::{ObjectClass, Record};
 
 const CLASS: ObjectClass = ObjectClass::SpinLock;
 
-unsafe extern "C" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let Some(inside) = Inside::enter() else {
         // SAFETY: the program's own lock.
         return unsafe { real::pthread_spin_lock(lock) };
@@ -32,7 +32,7 @@ unsafe extern "C" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     }
 }
 
-unsafe extern "C" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_trylock(lock) };
@@ -57,7 +57,7 @@ unsafe extern "C" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int
     result
 }
 
-unsafe extern "C" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_unlock(lock) };
@@ -73,7 +73,7 @@ unsafe extern "C" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_spin_init(lock: *mut pthread_spinlock_t, shared: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_spin_init(lock: *mut pthread_spinlock_t, shared: c_int) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_init(lock, shared) };
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn pthread_spin_init(lock: *mut pthread_spinlock_t, shared
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_destroy(lock) };

@@ -125,7 +125,7 @@ pub fn adopt() -> &'static Thread {
     thread
 }
 
-unsafe extern "C" fn create(
+unsafe extern "C-unwind" fn create(
     handle: *mut pthread_t,
     attr: *const pthread_attr_t,
     routine: Routine,
@@ -149,9 +149,13 @@ unsafe extern "C" fn create(
     child.routine.set(Some(routine));
     child.argument.set(argument);
     child.detached.set(is_detached(attr));
-    // The child waits for the baton before it does anything of its own.
+    // The child waits for the baton before it does anything of its own, and until it knows who it
+    // is, no signal handler may run there.
+    let mask = sys::block_signals(u64::MAX);
+    child.signal_mask.set(mask);
     // SAFETY: the program's own arguments, but for the routine and its argument, which are ours.
     let result = unsafe { real::pthread_create(handle, attr, run, ptr::from_ref(child).cast_mut().cast()) };
+    sys::block_signals(mask);
     if result != 0 {
         // Give the number back, unless another thread took the next one meanwhile.
         let _ = NEXT_INDEX.compare_exchange(index + 1, index, Relaxed, Relaxed);
@@ -187,6 +191,7 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     // SAFETY: `create` passes a thread's record.
     let thread: &'static Thread = unsafe { &*thread.cast_const().cast() };
     take_identity(thread, thread.index.get());
+    sys::block_signals(thread.signal_mask.get());
     baton::await_first_turn(thread);
     pending::push(Record::Begin {
         os_id: thread.os_id.load(Relaxed) as u32,
@@ -291,7 +296,7 @@ unsafe fn join_until(
     Some(result)
 }
 
-unsafe extern "C" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
@@ -301,7 +306,7 @@ unsafe extern "C" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize)
     }
 }
 
-unsafe extern "C" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+unsafe extern "C-unwind" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
@@ -311,7 +316,7 @@ unsafe extern "C" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: us
     }
 }
 
-unsafe extern "C" fn timed_join(
+unsafe extern "C-unwind" fn timed_join(
     handle: pthread_t,
     value: *mut *mut c_void,
     limit: *const timespec,
@@ -329,7 +334,7 @@ unsafe extern "C" fn timed_join(
     }
 }
 
-unsafe extern "C" fn clock_join(
+unsafe extern "C-unwind" fn clock_join(
     handle: pthread_t,
     value: *mut *mut c_void,
     clock: clockid_t,
@@ -346,7 +351,7 @@ unsafe extern "C" fn clock_join(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_detach(handle: pthread_t) -> c_int {
     let inside = Inside::enter();
     if let Some(thread) = inside.as_ref().and_then(|_| REGISTER.find(handle)) {
         thread.detached.set(true);
@@ -359,7 +364,7 @@ pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int {
     // SAFETY: the program's own thread and name.
     let result = unsafe { real::pthread_setname_np(handle, name) };
     if result == 0
@@ -374,7 +379,7 @@ pub unsafe extern "C" fn pthread_setname_np(handle: pthread_t, name: *const c_ch
 
 /// The kernel's way to name the calling thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
+pub unsafe extern "C-unwind" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     // SAFETY: the program's own arguments.
     let result = unsafe { real::prctl(option, a, b, c, d) };
     if option == libc::PR_SET_NAME
