@@ -1,7 +1,6 @@
 //! The files that are mapped into the program, told to the parent; and which of them were
 //! compiled with instrumentation.
 
-use crate::inside::Inside;
 use crate::pending;
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_void};
@@ -13,7 +12,7 @@ use recorder_ring::Record;
 const MAX_INSTRUMENTED: usize = 64;
 const MAX_MODULES: usize = 1024;
 
-/// Code ranges that called `__tsan_init`: appended to with the baton, read by anyone.
+/// Code ranges of instrumented modules: appended to with the baton, read by anyone.
 static RANGES: [(AtomicUsize, AtomicUsize); MAX_INSTRUMENTED] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MAX_INSTRUMENTED];
 static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -41,46 +40,10 @@ pub fn is_instrumented(pc: usize) -> bool {
         .any(|(start, end)| start.load(Relaxed) <= pc && pc < end.load(Relaxed))
 }
 
-/// The module that holds `pc` is instrumented; there may be other new ones.
-pub fn instrumented(pc: usize) {
-    let Some(_inside) = Inside::enter_and_stay() else {
-        return;
-    };
-    tell_new();
-    if is_instrumented(pc) {
-        return;
-    }
-    let mut search = Search { pc, start: 0, end: 0 };
-    // SAFETY: `find` gets the pointer given here.
-    unsafe { libc::dl_iterate_phdr(Some(find), (&raw mut search).cast()) };
-    let count = RANGE_COUNT.load(Relaxed);
-    if search.end != 0 && count < MAX_INSTRUMENTED {
-        RANGES[count].0.store(search.start, Relaxed);
-        RANGES[count].1.store(search.end, Relaxed);
-        RANGE_COUNT.store(count + 1, Release);
-    }
-}
-
 /// Tells the parent of modules that it does not know yet. The caller has the baton.
 pub fn tell_new() {
     // SAFETY: `tell` ignores its data.
     unsafe { libc::dl_iterate_phdr(Some(tell), core::ptr::null_mut()) };
-}
-
-struct Search {
-    pc: usize,
-    start: usize,
-    end: usize,
-}
-
-unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
-    // SAFETY: what `dl_iterate_phdr` passes on.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    let (start, end) = code_range(info);
-    if (start..end).contains(&search.pc) {
-        (search.start, search.end) = (start, end);
-    }
-    0
 }
 
 unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
@@ -94,6 +57,14 @@ unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *m
     }
     TOLD.starts[count].set(start);
     TOLD.count.set(count + 1);
+    if imports(info, b"__tsan_init") {
+        let count = RANGE_COUNT.load(Relaxed);
+        if let Some(range) = RANGES.get(count) {
+            range.0.store(start, Relaxed);
+            range.1.store(end, Relaxed);
+            RANGE_COUNT.store(count + 1, Release);
+        }
+    }
     // SAFETY: the loader's name of the module is a C string; empty for the program itself.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
     let build_id = build_id(info);
@@ -166,4 +137,63 @@ fn build_id(info: &libc::dl_phdr_info) -> &'static [u8] {
         }
     }
     &[]
+}
+
+/// Whether a module refers to a symbol of another one, as every instrumented object does to
+/// `__tsan_init`: whether one of its relocations names it.
+fn imports(info: &libc::dl_phdr_info, wanted: &[u8]) -> bool {
+    const PLT_RELOCATIONS: u64 = 23;
+    const PLT_RELOCATIONS_LENGTH: u64 = 2;
+    const RELOCATIONS: u64 = 7;
+    const RELOCATIONS_LENGTH: u64 = 8;
+    const SYMBOLS: u64 = 6;
+    const STRINGS: u64 = 5;
+    const END: u64 = 0;
+
+    let Some(header) = headers(info).iter().find(|header| header.p_type == libc::PT_DYNAMIC) else {
+        return false;
+    };
+    let mut entry = (info.dlpi_addr + header.p_vaddr) as *const [u64; 2];
+    let mut values = [0_u64; 24];
+    // SAFETY: the dynamic section is mapped, and ends with an entry of this kind.
+    unsafe {
+        while (*entry)[0] != END {
+            if let Some(value) = values.get_mut((*entry)[0] as usize) {
+                *value = (*entry)[1];
+            }
+            entry = entry.add(1);
+        }
+    }
+    // The loader has relocated the addresses, except in modules that it did not load itself.
+    let at = |tag: u64| match values[tag as usize] {
+        0 => 0,
+        addr if addr < info.dlpi_addr => addr + info.dlpi_addr,
+        addr => addr,
+    };
+    let (symbols, strings) = (at(SYMBOLS), at(STRINGS));
+    if symbols == 0 || strings == 0 {
+        return false;
+    }
+    let names_it = |relocation: &libc::Elf64_Rela| {
+        let symbol = relocation.r_info >> 32;
+        // SAFETY: an index into the module's symbols, and the offset of a C string among its strings.
+        symbol != 0
+            && unsafe {
+                let symbol = &*(symbols as *const libc::Elf64_Sym).add(symbol as usize);
+                CStr::from_ptr((strings + u64::from(symbol.st_name)) as *const _).to_bytes() == wanted
+            }
+    };
+    [
+        (PLT_RELOCATIONS, PLT_RELOCATIONS_LENGTH),
+        (RELOCATIONS, RELOCATIONS_LENGTH),
+    ]
+    .into_iter()
+    .any(|(table, length)| {
+        let count = values[length as usize] as usize / size_of::<libc::Elf64_Rela>();
+        // SAFETY: a table of that many relocations, as the module itself says.
+        at(table) != 0
+            && unsafe { slice::from_raw_parts(at(table) as *const libc::Elf64_Rela, count) }
+                .iter()
+                .any(names_it)
+    })
 }

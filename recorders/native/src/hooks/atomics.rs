@@ -158,21 +158,27 @@ macro_rules! width {
 
             /// One that fails is a load, with the order given for that case.
             #[inline(always)]
-            fn compare(addr: usize, expected: $int, new: $int, orders: (i32, i32), pc: usize) -> Result<$int, $int> {
-                let inside = Inside::enter();
+            fn compare(
+                inside: &Option<Inside>,
+                addr: usize,
+                expected: $int,
+                new: $int,
+                orders: (i32, i32),
+                pc: usize,
+            ) -> Result<$int, $int> {
                 let result = at(addr).compare_exchange(expected, new, SeqCst, SeqCst);
-                let Some(inside) = &inside else {
+                if inside.is_none() {
                     not_recorded();
                     return result;
-                };
-                let (pc64, addr64) = (pc as u64, addr as u64);
+                }
+                let (pc, addr) = (pc as u64, addr as u64);
                 match result {
                     Ok(old) => {
                         let (read, written) = (u64::from(old), u64::from(new));
                         let order = order_code(orders.0);
                         pending::push(Record::AtomicRmw {
-                            pc: pc64,
-                            addr: addr64,
+                            pc,
+                            addr,
                             size: $size,
                             order,
                             read,
@@ -182,13 +188,12 @@ macro_rules! width {
                     Err(old) => {
                         let (value, order) = (u64::from(old), order_code(orders.1));
                         pending::push(Record::AtomicLoad {
-                            pc: pc64,
-                            addr: addr64,
+                            pc,
+                            addr,
                             size: $size,
                             order,
                             value,
                         });
-                        maybe_spinning(inside, addr, pc, value);
                     }
                 }
                 result
@@ -202,9 +207,15 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> $int {
-                compare(addr, expected, new, (success, failure), pc).unwrap_or_else(|old| old)
+                let inside = Inside::enter();
+                let result = compare(&inside, addr, expected, new, (success, failure), pc);
+                if let (Err(old), Some(inside)) = (result, &inside) {
+                    maybe_spinning(inside, addr, pc, u64::from(old));
+                }
+                result.unwrap_or_else(|old| old)
             }
 
+            /// The variable that `expected` points to is read, and written on failure.
             pub unsafe extern "C" fn compare_flag(
                 addr: usize,
                 expected: *mut $int,
@@ -213,16 +224,23 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> bool {
-                // SAFETY: the caller's own variable, which the builtin reads and writes.
-                unsafe {
-                    match compare(addr, *expected, new, (success, failure), pc) {
-                        Ok(_) => true,
-                        Err(old) => {
-                            *expected = old;
-                            false
-                        }
+                let inside = Inside::enter();
+                if inside.is_some() {
+                    pending::read_now(expected as usize, $size, pc);
+                }
+                // SAFETY: the caller's own variable.
+                let result = compare(&inside, addr, unsafe { *expected }, new, (success, failure), pc);
+                if let Err(old) = result {
+                    // SAFETY: as above.
+                    unsafe { *expected = old };
+                    if inside.is_some() {
+                        pending::write_now(expected as usize, $size, pc);
                     }
                 }
+                if let (Err(old), Some(inside)) = (result, &inside) {
+                    maybe_spinning(inside, addr, pc, u64::from(old));
+                }
+                result.is_ok()
             }
         }
     };

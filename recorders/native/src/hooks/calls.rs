@@ -1,6 +1,5 @@
 //! Function entries and exits, and the call that every instrumented object makes when it is loaded.
 
-use crate::export::export;
 use crate::inside::Inside;
 use crate::{modules, pending};
 use recorder_ring::Record;
@@ -22,11 +21,10 @@ pub unsafe extern "C" fn __tsan_func_exit() {
     drop(inside);
 }
 
-/// The module that calls this is instrumented.
-unsafe extern "C" fn init(pc: usize) {
-    modules::instrumented(pc);
-}
-
-export! {
-    __tsan_init = init, "rdi";
+/// Called once by every instrumented object file: there may be new modules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_init() {
+    if let Some(_inside) = Inside::enter_and_stay() {
+        modules::tell_new();
+    }
 }

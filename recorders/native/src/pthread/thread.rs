@@ -166,6 +166,7 @@ unsafe extern "C-unwind" fn create(
     child.handle.set(unsafe { *handle });
     REGISTER.add(child);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
+    pending::write_range_now(handle as usize, size_of::<pthread_t>(), pc);
     pending::push(Record::Fork {
         pc: pc as u64,
         child: index,
@@ -291,6 +292,9 @@ unsafe fn join_until(
             pc: pc as u64,
             child: child.index.get(),
         });
+        if !value.is_null() {
+            pending::write_range_now(value as usize, size_of::<*mut c_void>(), pc);
+        }
         REGISTER.forget(child);
     }
     Some(result)

@@ -1,0 +1,291 @@
+//! Real programs, recorded: the trace must be the execution that the program had.
+//!
+//! The programs check themselves and end with status 0 if they saw what they should have seen;
+//! [`replay`] checks that the trace explains every value and every lock.
+
+mod program;
+mod replay;
+
+use program::Program;
+use replay::Recorded;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+use trace_format::{Ending, ObjectKind, Op, ProgramEnd, TraceFile, WaitOutcome};
+
+fn count(recorded: &Recorded, wanted: impl Fn(&Op) -> bool) -> usize {
+    recorded.events.iter().filter(|event| wanted(&event.op)).count()
+}
+
+#[test]
+fn every_read_sees_the_last_write_whatever_its_size() {
+    for recorded in Program::instrumented("sizes", "sizes").record_often() {
+        let sizes = |size| count(&recorded, |op| matches!(op, Op::Read { mem, .. } if mem.size == size));
+        assert!([1, 2, 3, 4, 8].iter().all(|&size| sizes(size) > 0));
+        let switches = recorded
+            .events
+            .windows(2)
+            .filter(|pair| pair[0].thread != pair[1].thread)
+            .count();
+        assert!(
+            recorded.tables.meta.policy == "fifo" || switches >= 10,
+            "{switches} switches"
+        );
+    }
+}
+
+#[test]
+fn struct_copies_are_exact_without_optimization_as_well() {
+    for flags in [["-fsanitize=thread", "-O0"], ["-fsanitize=thread", "-O3"]] {
+        Program::compile("sizes", flags[1], &flags).record_often();
+    }
+}
+
+#[test]
+fn atomics_of_every_size_and_kind() {
+    for recorded in Program::instrumented("atomics", "atomics").record_often() {
+        assert!(count(&recorded, |op| matches!(op, Op::AtomicRmw { .. })) >= 2 * 50 * 4 * 7);
+        assert_eq!(count(&recorded, |op| matches!(op, Op::Fence { .. })), 2 * 50 * 4);
+    }
+}
+
+#[test]
+fn condition_variables() {
+    for recorded in Program::instrumented("conditions", "conditions").record_often() {
+        let ended = |wanted| {
+            count(
+                &recorded,
+                |op| matches!(op, Op::WaitEnd { outcome, .. } if *outcome == wanted),
+            )
+        };
+        assert_eq!(ended(WaitOutcome::TimedOut), 2);
+        assert!(ended(WaitOutcome::Notified) > 0);
+    }
+}
+
+#[test]
+fn locks_taken_and_not_taken() {
+    for recorded in Program::instrumented("locks", "locks").record_often() {
+        assert_eq!(count(&recorded, |op| matches!(op, Op::AcquireFailed { .. })), 5);
+        assert_eq!(count(&recorded, |op| matches!(op, Op::AcquireShared { .. })), 60);
+        let kinds: Vec<ObjectKind> = recorded.tables.objects.iter().map(|object| object.kind).collect();
+        let of = |kind| kinds.iter().filter(|known| **known == kind).count();
+        assert_eq!(of(ObjectKind::RecursiveMutex), 1);
+        // `plain`, and `checking` twice.
+        assert_eq!(of(ObjectKind::Mutex), 3);
+        assert_eq!((of(ObjectKind::RwLock), of(ObjectKind::SpinLock)), (1, 1));
+    }
+}
+
+#[test]
+fn barriers_semaphores_and_once() {
+    for recorded in Program::instrumented("rounds", "rounds").record_often() {
+        assert_eq!(count(&recorded, |op| matches!(op, Op::BarrierExit { .. })), 3 * 4 * 2);
+        assert_eq!(
+            count(&recorded, |op| matches!(op, Op::BarrierEnter { round: 7, .. })),
+            3
+        );
+        assert_eq!(count(&recorded, |op| matches!(op, Op::OnceWait { .. })), 2);
+        let semaphore = recorded
+            .tables
+            .objects
+            .iter()
+            .find(|object| object.kind == ObjectKind::Semaphore);
+        assert_eq!(semaphore.map(|object| object.initial), Some(2));
+    }
+}
+
+#[test]
+fn threads_and_their_names() {
+    for recorded in Program::instrumented("threads", "threads").record_often() {
+        let names: Vec<_> = recorded
+            .tables
+            .threads
+            .iter()
+            .map(|thread| thread.name.as_deref())
+            .collect();
+        assert_eq!(names[1..3], [Some("self-named"), Some("named-by-main")]);
+        assert_eq!(names.len(), 11);
+        assert_eq!(count(&recorded, |op| matches!(op, Op::Join { .. })), 9);
+        assert!(recorded.tables.threads.iter().all(|thread| thread.os_id != 0));
+    }
+}
+
+#[test]
+fn blocks_of_memory() {
+    for recorded in Program::instrumented("heap", "heap").record_often() {
+        assert!(count(&recorded, |op| matches!(op, Op::Free { .. })) >= 2 * 40 * 3);
+    }
+}
+
+#[test]
+fn waiting_for_the_outside_gives_others_a_turn() {
+    Program::instrumented("pipes", "pipes").record_often();
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for name in ["sizes", "atomics", "rounds", "heap"] {
+        let program = Program::instrumented(name, &format!("same-{name}"));
+        let run = |flags: &[&str]| program.record("trace", flags, &[]).1.events;
+        let first = run(&["--policy=random", "--seed=11"]);
+        assert!(
+            first == run(&["--policy=random", "--seed=11"]),
+            "{name}: two runs with one seed differ"
+        );
+        assert!(
+            first != run(&["--policy=random", "--seed=12"]),
+            "{name}: another seed changes nothing"
+        );
+        assert!(run(&[]) == run(&[]), "{name}: two runs under fifo differ");
+    }
+}
+
+#[test]
+fn the_exit_status_passes_through() {
+    let program = Program::instrumented("ends", "ends");
+    let cases = [
+        ("return", 0),
+        ("status", 3),
+        ("thread", 3),
+        ("running", 4),
+        ("at-once", 5),
+        ("abort", 128 + 6),
+        ("crash", 128 + 11),
+        ("main-first", 3),
+        ("environment", 0),
+    ];
+    for (how, status) in cases {
+        let (output, recorded) = program.record(how, &[], &[how]);
+        assert_eq!(output.status.code(), Some(status), "{how}: {output:?}");
+        assert!(
+            recorded.tables.meta.degraded.is_empty(),
+            "{how}: {:?}",
+            recorded.tables.meta.degraded
+        );
+        let lines = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            lines.lines().filter(|line| line.starts_with("witness:")).count(),
+            1,
+            "{lines}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_recorded_is_said() {
+    let program = Program::instrumented("ends", "degraded");
+    for (how, status, said) in [("fork", 9, "forked"), ("exec", 0, "replaced")] {
+        let (output, recorded) = program.record(how, &[], &[how]);
+        assert_eq!(output.status.code(), Some(status), "{how}: {output:?}");
+        assert!(
+            recorded.tables.meta.degraded.iter().any(|why| why.contains(said)),
+            "{how}"
+        );
+    }
+}
+
+#[test]
+fn a_deadlock_ends() {
+    let (output, recorded) = Program::instrumented("ends", "deadlock").record("deadlock", &[], &["deadlock"]);
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("deadlock"),
+        "{output:?}"
+    );
+    assert_eq!(count(&recorded, |op| matches!(op, Op::Acquire { .. })), 2);
+}
+
+#[test]
+fn a_killed_program_leaves_a_readable_trace() {
+    let program = Program::instrumented("ends", "killed");
+    for round in 0..3 {
+        let (mut witness, trace) = program.recorder("killed", &["--policy=random"], &["forever"]);
+        let mut running = witness
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("witness runs");
+        wait_until_ready(&mut running);
+        thread::sleep(Duration::from_millis(20 + 30 * round));
+        // The program itself: the only child of the recorder.
+        kill("-KILL", &children_of(running.id()));
+        assert_eq!(running.wait().expect("it ends").code(), Some(128 + 9));
+        let file = TraceFile::open(&trace).expect("a whole trace");
+        assert!(
+            matches!(
+                file.ending(),
+                Ending::Complete {
+                    program: ProgramEnd::Signaled(9)
+                }
+            ),
+            "{:?}",
+            file.ending()
+        );
+        let recorded = replay::replay(&file);
+        assert!(recorded.events.len() > 1000);
+    }
+}
+
+#[test]
+fn signals_reach_the_program() {
+    let program = Program::instrumented("ends", "signals");
+    let (mut witness, trace) = program.recorder("handler", &[], &["handler"]);
+    let mut running = witness
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("witness runs");
+    wait_until_ready(&mut running);
+    kill("-TERM", &running.id().to_string());
+    assert_eq!(running.wait().expect("it ends").code(), Some(6));
+    let file = TraceFile::open(&trace).expect("a whole trace");
+    assert!(matches!(
+        file.ending(),
+        Ending::Complete {
+            program: ProgramEnd::Exited(6)
+        }
+    ));
+}
+
+fn wait_until_ready(running: &mut std::process::Child) {
+    let mut line = String::new();
+    let output = running.stdout.take().expect("its output is a pipe");
+    BufReader::new(output).read_line(&mut line).expect("it prints a line");
+    assert_eq!(line, "ready\n");
+}
+
+fn children_of(process: u32) -> String {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    children.split_whitespace().next().expect("it has a child").to_owned()
+}
+
+fn kill(signal: &str, process: &str) {
+    assert!(
+        Command::new("kill")
+            .args([signal, process])
+            .status()
+            .expect("kill runs")
+            .success()
+    );
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_with_advice() {
+    let refused = |program: &str, advice: &str| {
+        let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+        let output = witness
+            .args(["record", "-o", "/dev/null", "--", program])
+            .output()
+            .expect("witness runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(advice), "{output:?}");
+    };
+    let plain = Program::compile("ends", "plain", &[]);
+    refused(plain.path.to_str().expect("a plain path"), "gcc -g -fsanitize=thread");
+    let linked = Program::compile("ends", "static", &["-fsanitize=thread", "-static-libtsan"]);
+    refused(linked.path.to_str().expect("a plain path"), "linked into it");
+    refused("/no/such/program", "not found");
+    refused("/etc/passwd", "not executable");
+    refused("no-such-program-anywhere", "not found");
+}

@@ -1,0 +1,81 @@
+//! Compiling the test programs and recording them.
+//! Compiling the test programs and recording them.
+
+use crate::replay::{Recorded, replay};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use trace_format::TraceFile;
+
+/// A compiled program in a folder of its own.
+pub struct Program {
+    pub path: PathBuf,
+    folder: PathBuf,
+}
+
+impl Program {
+    /// Compiles `tests/record/programs/<name>.c` for ThreadSanitizer.
+    pub fn instrumented(name: &str, test: &str) -> Program {
+        Self::compile(name, test, &["-fsanitize=thread"])
+    }
+
+    /// Compiles it with the given flags; `test` names the folder.
+    pub fn compile(name: &str, test: &str, flags: &[&str]) -> Program {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record").join(test);
+        fs::create_dir_all(&folder).expect("a folder for the program");
+        let path = folder.join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
+        let mut gcc = Command::new("gcc");
+        // gcc expands short memset and memcpy after it has instrumented: nobody would see them.
+        let calls = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove"];
+        gcc.args(["-g", "-O1", "-w", "-pthread"])
+            .args(calls)
+            .args(flags)
+            .arg(source)
+            .arg("-o")
+            .arg(&path);
+        assert!(
+            gcc.status().expect("gcc is needed").success(),
+            "{name}.c does not compile"
+        );
+        Program { path, folder }
+    }
+
+    /// `witness record` of the program, not started yet, and the trace it will write.
+    pub fn recorder(&self, name: &str, flags: &[&str], arguments: &[&str]) -> (Command, PathBuf) {
+        let trace = self.folder.join(format!("{name}.bin"));
+        let _ = fs::remove_file(&trace);
+        let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+        witness
+            .arg("record")
+            .arg("-o")
+            .arg(&trace)
+            .args(flags)
+            .arg("--")
+            .arg(&self.path)
+            .args(arguments);
+        (witness, trace)
+    }
+
+    /// Records the program; what it printed, and the trace, which must be an execution.
+    pub fn record(&self, name: &str, flags: &[&str], arguments: &[&str]) -> (Output, Recorded) {
+        let (mut witness, trace) = self.recorder(name, flags, arguments);
+        let output = witness.output().expect("witness runs");
+        let file = TraceFile::open(&trace).unwrap_or_else(|error| panic!("{error}\n{output:?}"));
+        (output, replay(&file))
+    }
+
+    /// Records the program under `fifo` and a few random schedules; it must find nothing wrong.
+    pub fn record_often(&self) -> Vec<Recorded> {
+        let seeds = (1..=6).map(|seed| format!("--seed={seed}"));
+        let mut runs: Vec<Vec<String>> = seeds.map(|seed| vec!["--policy=random".to_owned(), seed]).collect();
+        runs.push(vec!["--policy=fifo".to_owned()]);
+        let record = |(number, flags): (usize, &Vec<String>)| {
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let (output, recorded) = self.record(&number.to_string(), &flags, &[]);
+            assert_eq!(output.status.code(), Some(0), "{flags:?}: {output:?}");
+            recorded
+        };
+        runs.iter().enumerate().map(record).collect()
+    }
+}

@@ -1,0 +1,64 @@
+// The ways in which a program can end; which one is its argument.
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile long cell;
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number) { stop = number; }
+static void *forever(void *unused) { for (;;) cell++; return unused; }
+static void *exits(void *unused) { exit(3); return unused; }
+static void *crosses(void *unused) {
+    pthread_mutex_lock(&second);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&first);
+    return unused;
+}
+
+int main(int count, char **arguments) {
+    const char *how = count > 1 ? arguments[1] : "return";
+    pthread_t t;
+    cell = 7;
+    if (!strcmp(how, "return")) return 0;
+    if (!strcmp(how, "status")) return 3;
+    if (!strcmp(how, "thread")) { pthread_create(&t, 0, exits, 0); pthread_join(t, 0); }
+    if (!strcmp(how, "running")) { pthread_create(&t, 0, forever, 0); cell++; return 4; }
+    if (!strcmp(how, "at-once")) { cell = 8; _exit(5); }
+    if (!strcmp(how, "abort")) abort();
+    if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
+    if (!strcmp(how, "main-first")) { pthread_create(&t, 0, exits, 0); pthread_exit(0); }
+    if (!strcmp(how, "forever")) { pthread_create(&t, 0, forever, 0); puts("ready"); fflush(stdout); forever(0); }
+    if (!strcmp(how, "handler")) {
+        signal(SIGTERM, on_signal);
+        puts("ready"); fflush(stdout);
+        while (!stop) usleep(1000);
+        return stop == SIGTERM ? 6 : 1;
+    }
+    if (!strcmp(how, "deadlock")) {
+        pthread_barrier_init(&both, 0, 2);
+        pthread_create(&t, 0, crosses, 0);
+        pthread_mutex_lock(&first);
+        pthread_barrier_wait(&both);
+        pthread_mutex_lock(&second);
+    }
+    if (!strcmp(how, "exec")) { char *list[] = {"true", 0}; execvp("true", list); }
+    if (!strcmp(how, "fork")) {
+        pid_t child = fork();
+        if (!child) { cell = 100; pthread_create(&t, 0, forever, 0); usleep(1000); exit(cell >= 100 ? 9 : 1); }
+        int status;
+        waitpid(child, &status, 0);
+        return cell == 7 ? WEXITSTATUS(status) : 1;
+    }
+    if (!strcmp(how, "environment")) {
+        const char *path = getenv("LD_LIBRARY_PATH");
+        return getenv("WITNESS_RING") || (path && strstr(path, "witness")) ? 1 : system("true");
+    }
+    return 1;
+}
