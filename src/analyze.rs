@@ -1,12 +1,16 @@
-//! The whole way from a trace to verdicts: candidates, pruning, solving, schedules, checking.
+//! The whole way from a trace to verdicts: candidates, pruning, predicting, solving, schedules, checking.
 
 use crate::candidates::{Candidate, candidates};
-use crate::check::check;
-use crate::prune::{LockContexts, MustHappenBefore, held_at, history_clash};
+use crate::check::Checker;
+use crate::predict::SyncPreserving;
+use crate::prune::{LockContexts, MustHappenBefore, Needs, held_at, history_clash};
 use crate::schedule::Schedule;
 use crate::solve::{Answer, Session};
-use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
-use crate::verdict::{Analysis, CutRefutation, Pair, Refutation, Rejected, Unknown, Verdict};
+use crate::trace::{CodePosition, EventId, ObjectId, Op, Sections, Trace};
+use crate::verdict::{Analysis, CutRefutation, Instances, Pair, Refutation, Rejected, Unknown, Verdict};
+
+/// Instances per pair that the fast arguments look at, however few the solver may try.
+const LOOKED_AT: usize = 500;
 
 /// How hard to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +44,7 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
     let order = MustHappenBefore::of(trace);
     let sections = Sections::of(trace);
     let contexts = LockContexts::of(trace, &sections);
-    let limit = options.instances.map(|limit| limit as usize);
+    let limit = options.instances.map(|limit| (limit as usize).max(LOOKED_AT));
     let candidates = candidates(trace, &order, &contexts, limit);
     tracing::info!(candidates = candidates.len(), events = trace.len(), "candidates found");
     let session = Session::new(trace, &order, &sections, options.budget);
@@ -49,7 +53,11 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
         order: &order,
         sections: &sections,
         contexts: &contexts,
+        options: *options,
+        predictor: SyncPreserving::new(trace, &order, &sections),
+        needs: Needs::of(trace, &order, &sections),
         session,
+        checker: Checker::new(trace),
         rejected: Vec::new(),
     };
     let pairs = candidates.iter().map(|candidate| decider.decide(candidate)).collect();
@@ -64,7 +72,11 @@ struct Decider<'t> {
     order: &'t MustHappenBefore,
     sections: &'t Sections,
     contexts: &'t LockContexts,
+    options: Options,
+    predictor: SyncPreserving<'t>,
+    needs: Needs<'t>,
     session: Session<'t>,
+    checker: Checker<'t>,
     rejected: Vec<Rejected>,
 }
 
@@ -73,32 +85,36 @@ impl Decider<'_> {
         let mut instances = candidate.counts;
         let mut example = candidate.instances.first().copied();
         let mut open: Option<Unknown> = (!candidate.complete).then_some(Unknown::Instances);
+        // The fast arguments see every instance before the solver sees one.
         for &(a, b) in &candidate.instances {
+            if let Some(prefix) = self.predictor.predict(a, b)
+                && let Some(schedule) = self.prove(&prefix, (a, b))
+            {
+                instances.tried += 1;
+                return self.witnessed((a, b), schedule, instances);
+            }
+        }
+        let undecided = candidate
+            .instances
+            .iter()
+            .copied()
+            .filter(|&(a, b)| !self.needs.exclude(a, b));
+        let undecided: Vec<(EventId, EventId)> = undecided.collect();
+        instances.tried += (candidate.instances.len() - undecided.len()) as u64;
+        let affordable = self.options.instances.map_or(undecided.len(), |limit| limit as usize);
+        if undecided.len() > affordable {
+            open = Some(Unknown::Instances);
+        }
+        for &(a, b) in undecided.iter().take(affordable) {
             instances.tried += 1;
             match self.session.ask(a, b) {
-                Answer::Feasible(prefix) => {
-                    let schedule = Schedule::of_prefix(self.trace, self.order, self.sections, &prefix, (a, b));
-                    match check(self.trace, &schedule) {
-                        Ok(_) => {
-                            let positions = (self.trace.pc(a), self.trace.pc(b));
-                            return Pair {
-                                positions,
-                                example: (a, b),
-                                verdict: Verdict::Witnessed(schedule),
-                                instances,
-                            };
-                        }
-                        Err(rejection) => {
-                            tracing::error!(?a, ?b, %rejection, "the checker rejected a schedule");
-                            self.rejected.push(Rejected {
-                                schedule,
-                                reason: rejection.to_string(),
-                            });
-                            example = Some((a, b));
-                            open = Some(Unknown::Rejected);
-                        }
+                Answer::Feasible(prefix) => match self.prove(&prefix, (a, b)) {
+                    Some(schedule) => return self.witnessed((a, b), schedule, instances),
+                    None => {
+                        example = Some((a, b));
+                        open = Some(Unknown::Rejected);
                     }
-                }
+                },
                 Answer::Infeasible => {}
                 Answer::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
             }
@@ -111,12 +127,40 @@ impl Decider<'_> {
             Some(unknown) => Verdict::Unknown(unknown),
             None => self.refuted(candidate, example),
         };
-        let positions = (self.trace.pc(example.0), self.trace.pc(example.1));
         Pair {
-            positions,
+            positions: self.positions(example),
             example,
             verdict,
             instances,
+        }
+    }
+
+    fn positions(&self, (a, b): (EventId, EventId)) -> (CodePosition, CodePosition) {
+        (self.trace.pc(a), self.trace.pc(b))
+    }
+
+    fn witnessed(&self, example: (EventId, EventId), schedule: Schedule, instances: Instances) -> Pair {
+        Pair {
+            positions: self.positions(example),
+            example,
+            verdict: Verdict::Witnessed(schedule),
+            instances,
+        }
+    }
+
+    /// The schedule of a prefix, if the checker accepts it. If not, that is a bug, kept for the report.
+    fn prove(&mut self, prefix: &[EventId], race: (EventId, EventId)) -> Option<Schedule> {
+        let schedule = Schedule::of_prefix(self.trace, self.order, self.sections, prefix, race);
+        match self.checker.check(&schedule) {
+            Ok(_) => Some(schedule),
+            Err(rejection) => {
+                tracing::error!(?race, %rejection, "the checker rejected a schedule");
+                self.rejected.push(Rejected {
+                    schedule,
+                    reason: rejection.to_string(),
+                });
+                None
+            }
         }
     }
 

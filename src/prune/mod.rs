@@ -8,7 +8,9 @@
 mod lock_history;
 mod lockset;
 mod must_happen_before;
+mod unique_writers;
 
 pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
 pub use must_happen_before::MustHappenBefore;
+pub use unique_writers::Needs;

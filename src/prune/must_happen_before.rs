@@ -55,13 +55,24 @@ impl MustHappenBefore {
     }
 
     fn with_forced(trace: &Trace, forced: &HashMap<EventId, EventId>) -> MustHappenBefore {
+        let incoming = forced.iter().map(|(&end, &notify)| (end, vec![notify])).collect();
+        MustHappenBefore::walk(trace, incoming)
+    }
+
+    /// The closure of this relation and of further edges, given by the event they lead to; each
+    /// has to come from an earlier event of π.
+    #[must_use]
+    pub fn with_edges(&self, trace: &Trace, further: HashMap<EventId, Vec<EventId>>) -> MustHappenBefore {
+        let mut incoming = self.incoming.clone();
+        for (to, edges) in further {
+            incoming.entry(to).or_default().extend(edges);
+        }
+        MustHappenBefore::walk(trace, incoming)
+    }
+
+    fn walk(trace: &Trace, incoming: HashMap<EventId, Vec<EventId>>) -> MustHappenBefore {
         let mut walk = Walk::new(trace);
-        for (&end, &notify) in forced {
-            walk.incoming.entry(end).or_default().push(notify);
-        }
-        for edges in walk.incoming.values_mut() {
-            edges.sort_unstable();
-        }
+        walk.incoming = incoming;
         for event in trace.events() {
             walk.step(event);
         }
@@ -237,7 +248,10 @@ impl<'t> Walk<'t> {
 
     fn edge(&mut self, from: EventId, to: EventId) {
         if self.trace.thread(from) != self.trace.thread(to) {
-            self.incoming.entry(to).or_default().push(from);
+            let edges = self.incoming.entry(to).or_default();
+            if !edges.contains(&from) {
+                edges.push(from);
+            }
         }
     }
 

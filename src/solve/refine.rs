@@ -100,8 +100,13 @@ impl<'t> Session<'t> {
 
     /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
     /// [`Answer::Infeasible`]. `None` if the budget does not suffice to find them.
-    pub fn explain(&mut self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
-        core::minimal_facts(&mut self.encoder, self.budget, a, b)
+    pub fn explain(&self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
+        // Asked again with nothing but what this pair needs, the proof is short.
+        let mut alone = Session::new(self.trace, self.order, self.sections, self.budget);
+        match alone.ask(a, b) {
+            Answer::Infeasible => core::minimal_facts(&mut alone.encoder, self.budget, a, b),
+            Answer::Feasible(_) | Answer::Budget => None,
+        }
     }
 
     /// Writes down what was violated. Returns whether anything is new.

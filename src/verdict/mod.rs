@@ -45,7 +45,7 @@ pub struct Instances {
     pub ordered: u64,
     /// Refuted by a common lock or by lock acquisition histories.
     pub locked: u64,
-    /// Asked of the solver.
+    /// Looked at one by one: by a fast predictor, by the closure over unique writers, or by the solver.
     pub tried: u64,
 }
 

@@ -1,0 +1,233 @@
+//! Sync-preserving prediction (Mathur, Pavlogiannis, Viswanathan, POPL 2021).
+//!
+//! Looks for a prefix that needs no reordering at all: some events of π are left out, the rest
+//! stays in the order of π, and each read keeps the very write that it had. The smallest set of
+//! events that can do this is a closure, found by growing a cut until nothing more is missing:
+//!
+//! - whatever must happen before an event in it, the write that a read in it took its value from,
+//!   the notify that ended a wait in it, the section around a failed acquire in it;
+//! - of the critical sections on a lock that are in it, all but the last have to be closed.
+//!
+//! If the cut can do without both accesses, its events in the order of π are a feasible prefix:
+//! each read sees what it saw, locks are handed over as they were. Ours goes beyond the paper's
+//! reads, writes and locks: condition variables keep the matching of π, semaphore operations pull
+//! in all earlier ones on the same semaphore, a read of an external cell all earlier writes of it.
+//!
+//! Complete for sync-preserving races on reads, writes and mutexes; misses all that need two
+//! critical sections, or a write and a read, to change their order.
+
+use crate::prune::MustHappenBefore;
+use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
+use hashbrown::HashMap;
+
+/// The predictor, prepared for one trace.
+pub struct SyncPreserving<'t> {
+    trace: &'t Trace,
+    /// Must-happen-before.
+    must: &'t MustHappenBefore,
+    sections: &'t Sections,
+    /// What an event rests on in π: must-happen-before and the explanations that π gave.
+    in_trace: MustHappenBefore,
+    /// Per thread, the places where the set of open sections changes, and the set from there on.
+    open: Vec<Vec<(u32, Vec<SectionId>)>>,
+    /// Per lock and thread, the sections in program order.
+    by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>>,
+    /// Per lock, the threads that ever hold it.
+    holders: HashMap<ObjectId, Vec<ThreadId>>,
+}
+
+impl<'t> SyncPreserving<'t> {
+    /// Prepares the predictor.
+    #[must_use]
+    pub fn new(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> SyncPreserving<'t> {
+        let in_trace = must.with_edges(trace, explanations(trace, sections));
+        let mut open: Vec<Vec<(u32, Vec<SectionId>)>> = vec![Vec::new(); trace.threads()];
+        let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
+        for event in trace.events() {
+            let thread = trace.thread(event).index();
+            if let Some(id) = sections.opened_by(event) {
+                now[thread].push(id);
+            } else if let Some(id) = sections.closed_by(event) {
+                // Somebody else's section counts as open in its holder's thread until its end.
+                now[thread].retain(|&other| other != id);
+            } else {
+                continue;
+            }
+            open[thread].push((trace.place(event), now[thread].clone()));
+        }
+        let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
+        let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
+        for (number, section) in sections.all().iter().enumerate() {
+            let sections = by_thread.entry((section.lock, section.thread)).or_default();
+            if sections.is_empty() {
+                holders.entry(section.lock).or_default().push(section.thread);
+            }
+            sections.push(SectionId(number as u32));
+        }
+        SyncPreserving {
+            trace,
+            must,
+            sections,
+            in_trace,
+            open,
+            by_thread,
+            holders,
+        }
+    }
+
+    /// A feasible prefix that brings `a` and `b` next, if the sync-preserving closure gives one.
+    #[must_use]
+    pub fn predict(&self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
+        let mut cut = vec![0; self.trace.threads()];
+        for event in [a, b] {
+            for (thread, count) in cut.iter_mut().enumerate() {
+                *count = (*count).max(self.must.count(event, ThreadId(thread as u32)));
+            }
+        }
+        let spared = |cut: &[u32]| {
+            [a, b]
+                .iter()
+                .all(|&event| cut[self.trace.thread(event).index()] <= self.trace.place(event))
+        };
+        let mut joined = vec![0; cut.len()];
+        loop {
+            self.join_explanations(&mut cut, &mut joined);
+            if !spared(&cut) {
+                return None;
+            }
+            if !self.close_sections(&mut cut)? {
+                break;
+            }
+        }
+        let mut prefix: Vec<EventId> = Vec::with_capacity(cut.iter().map(|&count| count as usize).sum());
+        for (thread, &count) in cut.iter().enumerate() {
+            prefix.extend(&self.trace.program_order(ThreadId(thread as u32))[..count as usize]);
+        }
+        prefix.sort_unstable();
+        Some(prefix)
+    }
+
+    /// Adds what the events in the cut rest on. What the last event of a thread rests on covers
+    /// what those before it do.
+    fn join_explanations(&self, cut: &mut [u32], joined: &mut [u32]) {
+        while let Some(thread) = (0..cut.len()).find(|&thread| joined[thread] < cut[thread]) {
+            let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
+            joined[thread] = cut[thread];
+            for (other, count) in cut.iter_mut().enumerate() {
+                *count = (*count).max(self.in_trace.count(last, ThreadId(other as u32)));
+            }
+            // The clock of an event counts its own thread up to the event, exclusively.
+            cut[thread] = cut[thread].max(self.trace.place(last) + 1);
+        }
+    }
+
+    /// Adds the release of each open section that a later one in the cut excludes. Returns whether
+    /// anything was added; `None` if such a section is never closed.
+    fn close_sections(&self, cut: &mut [u32]) -> Option<bool> {
+        let mut grown = false;
+        for thread in 0..cut.len() {
+            let changes = &self.open[thread];
+            let at = changes.partition_point(|&(place, _)| place < cut[thread]);
+            let Some((_, open)) = at.checked_sub(1).and_then(|at| changes.get(at)) else {
+                continue;
+            };
+            for &id in open {
+                let section = self.sections.get(id);
+                if !self.followed(cut, id) {
+                    continue;
+                }
+                let release = section.release?;
+                let own = &mut cut[self.trace.thread(release).index()];
+                if *own <= self.trace.place(release) {
+                    *own = self.trace.place(release) + 1;
+                    grown = true;
+                }
+            }
+        }
+        Some(grown)
+    }
+
+    /// Whether the cut holds a section that excludes this one and was entered later.
+    fn followed(&self, cut: &[u32], id: SectionId) -> bool {
+        let section = self.sections.get(id);
+        self.holders[&section.lock].iter().any(|&other| {
+            let theirs = &self.by_thread[&(section.lock, other)];
+            let inside = theirs.partition_point(|&id| {
+                self.sections
+                    .get(id)
+                    .acquire
+                    .is_none_or(|acquire| self.trace.place(acquire) < cut[other.index()])
+            });
+            theirs[..inside]
+                .iter()
+                .rev()
+                .take_while(|&&later| later > id)
+                .any(|&later| section.excludes(self.sections.get(later)))
+        })
+    }
+}
+
+/// What explained each event in π, beyond must-happen-before.
+fn explanations(trace: &Trace, sections: &Sections) -> HashMap<EventId, Vec<EventId>> {
+    let mut found: HashMap<EventId, Vec<EventId>> = HashMap::new();
+    let mut written: HashMap<CellId, EventId> = HashMap::new();
+    let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
+    let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
+    let mut external: HashMap<CellId, HashMap<ThreadId, EventId>> = HashMap::new();
+    let everything: Vec<EventId> = trace.events().collect();
+    for (end, notify) in Wakes::of(trace, &everything).by {
+        found.entry(end).or_default().push(notify);
+    }
+    for event in trace.events() {
+        let thread = trace.thread(event);
+        match trace.op(event) {
+            Op::Access(_) => {
+                let access = trace.access(event).expect("an access");
+                for used in trace.uses(access) {
+                    let is_external = trace.cell(used.cell).external;
+                    if access.kind.reads() {
+                        found.entry(event).or_default().extend(written.get(&used.cell));
+                        if is_external {
+                            found
+                                .entry(event)
+                                .or_default()
+                                .extend(external.entry(used.cell).or_default().values());
+                        }
+                    }
+                    if access.kind.writes() {
+                        written.insert(used.cell, event);
+                        if is_external {
+                            external.entry(used.cell).or_default().insert(thread, event);
+                        }
+                    }
+                }
+            }
+            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
+                let last = semaphores.entry(semaphore).or_default();
+                if let Op::SemWait { .. } = trace.op(event) {
+                    found.entry(event).or_default().extend(last.values());
+                }
+                last.insert(thread, event);
+            }
+            Op::AcquireFailed { lock, .. } => {
+                let holders = held.get(&lock).into_iter().flatten().map(|&id| sections.get(id));
+                let other = holders
+                    .filter(|section| section.thread != thread)
+                    .find_map(|section| section.acquire);
+                found.entry(event).or_default().extend(other);
+            }
+            _ => {}
+        }
+        if let Some(id) = sections.opened_by(event) {
+            held.entry(sections.get(id).lock).or_default().push(id);
+        }
+        if let Some(id) = sections.closed_by(event) {
+            let section = sections.get(id);
+            held.entry(section.lock).or_default().retain(|&other| other != id);
+            if section.thread != thread {
+                found.entry(event).or_default().extend(section.acquire);
+            }
+        }
+    }
+    found
+}
