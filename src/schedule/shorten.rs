@@ -60,10 +60,7 @@ fn needed_events(
     include(&mut counts, race.1, false);
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
-    loop {
-        let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) else {
-            break;
-        };
+    while let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) {
         let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
         seen[thread] += 1;
         include(&mut counts, event, true);
