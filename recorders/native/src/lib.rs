@@ -2,10 +2,10 @@
 //!
 //! It stands in for libtsan: the compiler's calls (`__tsan_read4`, …) and the calls of libtsan's
 //! interceptors (`pthread_mutex_lock`, `malloc`, …) arrive here. One thread of the program runs at
-//! a time, the one that holds the [`baton`]; so what it reads and writes is exact, the order of
+//! a time, the one that holds the `baton`; so what it reads and writes is exact, the order of
 //! the records in the [`ring`](recorder_ring) is the order of the run, and the next thread to run
 //! is this runtime's choice. The code that one access runs through is
-//! [`hooks::access`] → [`inside`] → [`pending`] → [`ring`](recorder_ring).
+//! `hooks::access` → `inside` → `pending` → [`ring`](recorder_ring).
 //!
 //! Three rules hold everywhere. *No allocation, no blocking libc call* between the program and
 //! itself. *`busy` first*: a thread inside the runtime marks itself, and hooks that it reaches
