@@ -97,6 +97,23 @@ fn barriers_semaphores_and_once() {
 }
 
 #[test]
+fn c11_threads() {
+    for recorded in Program::instrumented("c11", "c11").record_often() {
+        assert!(recorded.tables.meta.degraded.is_empty());
+        assert_eq!(count(&recorded, |op| matches!(op, Op::Join { .. })), 2);
+        assert!(count(&recorded, |op| matches!(op, Op::Acquire { .. })) >= 40);
+    }
+}
+
+#[test]
+fn function_local_statics_of_cpp() {
+    for recorded in Program::instrumented("statics", "statics").record_often() {
+        assert_eq!(count(&recorded, |op| matches!(op, Op::OnceBegin { .. })), 1);
+        assert_eq!(count(&recorded, |op| matches!(op, Op::OnceEnd { .. })), 1);
+    }
+}
+
+#[test]
 fn threads_and_their_names() {
     for recorded in Program::instrumented("threads", "threads").record_often() {
         let names: Vec<_> = recorded

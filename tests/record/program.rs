@@ -14,7 +14,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles `tests/record/programs/<name>.c` for ThreadSanitizer.
+    /// Compiles `<name>.c` or `.cc` of `tests/record/programs` for ThreadSanitizer.
     pub fn instrumented(name: &str, test: &str) -> Program {
         Self::compile(name, test, &["-fsanitize=thread"])
     }
@@ -24,8 +24,10 @@ impl Program {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record").join(test);
         fs::create_dir_all(&folder).expect("a folder for the program");
         let path = folder.join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
-        let mut gcc = Command::new("gcc");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs");
+        let (c, cpp) = (sources.join(format!("{name}.c")), sources.join(format!("{name}.cc")));
+        let (compiler, source) = if cpp.exists() { ("g++", cpp) } else { ("gcc", c) };
+        let mut gcc = Command::new(compiler);
         // gcc expands short memset and memcpy after it has instrumented: nobody would see them.
         let calls = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove"];
         gcc.args(["-g", "-O1", "-w", "-pthread"])

@@ -57,7 +57,7 @@ unsafe fn wait_until(
     if timed_out { libc::ETIMEDOUT } else { result }
 }
 
-unsafe extern "C-unwind" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own objects.
     unsafe {
         match Inside::enter() {
@@ -67,7 +67,7 @@ unsafe extern "C-unwind" fn wait(condition: *mut pthread_cond_t, lock: *mut pthr
     }
 }
 
-unsafe extern "C-unwind" fn timed_wait(
+pub unsafe extern "C-unwind" fn timed_wait(
     condition: *mut pthread_cond_t,
     lock: *mut pthread_mutex_t,
     limit: *const timespec,
@@ -98,7 +98,7 @@ unsafe extern "C-unwind" fn clock_wait(
     }
 }
 
-unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int {
     let Some(_inside) = Inside::enter() else {
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_signal(condition) };
@@ -112,7 +112,7 @@ unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize) ->
     0
 }
 
-unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_int {
     let Some(_inside) = Inside::enter() else {
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_broadcast(condition) };

@@ -6,6 +6,7 @@
 //! alone. Every event is recorded at the moment it takes effect; with the baton, that is exact.
 
 mod barrier;
+mod c11;
 mod condition;
 mod mutex;
 mod once;

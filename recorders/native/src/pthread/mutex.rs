@@ -86,7 +86,7 @@ unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64
     result
 }
 
-unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
         match Inside::enter() {
@@ -96,7 +96,7 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_in
     }
 }
 
-unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
     // SAFETY: the program's own mutex and time.
     unsafe {
         match Inside::enter() {
@@ -121,7 +121,7 @@ unsafe extern "C-unwind" fn clock_lock(
     }
 }
 
-unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_trylock(mutex) };
@@ -146,7 +146,7 @@ unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> 
     result
 }
 
-unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
         let Some(_inside) = Inside::enter() else {

@@ -14,7 +14,7 @@ const NOT_STARTED: i32 = 0;
 const STARTED: i32 = 1;
 const DONE: i32 = 2;
 
-unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern "C-unwind" fn(), pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern "C-unwind" fn(), pc: usize) -> c_int {
     let Some(inside) = Inside::enter() else {
         // SAFETY: the program's own arguments.
         return unsafe { real::pthread_once(control, routine) };

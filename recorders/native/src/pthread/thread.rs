@@ -125,7 +125,7 @@ pub fn adopt() -> &'static Thread {
     thread
 }
 
-unsafe extern "C-unwind" fn create(
+pub unsafe extern "C-unwind" fn create(
     handle: *mut pthread_t,
     attr: *const pthread_attr_t,
     routine: Routine,
@@ -300,7 +300,7 @@ unsafe fn join_until(
     Some(result)
 }
 
-unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+pub unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
         match Inside::enter() {
