@@ -8,6 +8,7 @@ mod check;
 mod dump;
 mod event;
 mod exit_code;
+mod generate;
 mod info;
 mod output;
 mod record;
@@ -48,6 +49,7 @@ enum Command {
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
     Info(info::InfoArgs),
+    Generate(generate::GenerateArgs),
     Record(record::RecordArgs),
     Run(run::RunArgs),
 }
@@ -90,6 +92,7 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Check(args) => check::run(args).map(Into::into),
         Command::Dump(args) => dump::run(args).map(Into::into),
         Command::Info(args) => info::run(args).map(Into::into),
+        Command::Generate(args) => generate::run(args).map(Into::into),
         Command::Record(args) => record::run(args),
         Command::Run(args) => run::run(args, cli.color).map(Into::into),
     }

@@ -2,8 +2,8 @@
 //!
 //! The clauses that made a query unsatisfiable are asserted anew, each behind a Boolean of the fact
 //! it comes from; the solver names the facts of its proof, and facts are then dropped one by one
-//! for as long as the rest still excludes the race. What is left is minimal: without any one of
-//! them a schedule exists that keeps program order and the others.
+//! for as long as the rest is seen to exclude the race within a small budget. What is left is minimal
+//! among the facts that the query wrote down.
 
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId};
@@ -12,8 +12,12 @@ use crate::verdict::Fact;
 use std::collections::BTreeMap;
 use z3::ast::Bool;
 
-/// A minimal set of facts that exclude the race of `a` and `b`. `None` if a check ran out of budget
-/// before any core was found; a core that could not be shrunk within the budget is given as it is.
+/// Resource units to find out whether one fact more can go: few, since what matters is an argument
+/// that a person can follow, and a check that takes long is most often one that finds a schedule.
+const SHRINKING_BUDGET: u32 = 300_000;
+
+/// A small set of facts that exclude the race of `a` and `b`. `None` if the budget was spent before
+/// any core was found.
 pub(super) fn minimal_facts(encoder: &mut Encoder<'_>, budget: u32, a: EventId, b: EventId) -> Option<Vec<Fact>> {
     let race = encoder.race(a, b);
     let mut z3 = Z3Session::new(budget);
@@ -36,6 +40,8 @@ pub(super) fn minimal_facts(encoder: &mut Encoder<'_>, budget: u32, a: EventId, 
     }
     let all: Vec<(FactId, Bool)> = trackers.into_iter().collect();
     let mut core = shrink(&z3, &all)?;
+    tracing::debug!(facts = all.len(), core = core.len(), "core found");
+    z3.set_budget(budget.min(SHRINKING_BUDGET));
     let mut at = 0;
     while at < core.len() {
         let mut without = core.clone();
@@ -45,6 +51,7 @@ pub(super) fn minimal_facts(encoder: &mut Encoder<'_>, budget: u32, a: EventId, 
             None => at += 1,
         }
     }
+    tracing::debug!(core = core.len(), "core shrunk");
     Some(core.into_iter().map(|(fact, _)| encoder.fact(fact).clone()).collect())
 }
 

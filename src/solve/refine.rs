@@ -66,7 +66,10 @@ impl<'t> Session<'t> {
         let first_new = self.encoder.clauses().len();
         let mut literals = 0;
         let mut counted = first_new;
+        let mut rounds = 0;
         loop {
+            rounds += 1;
+            tracing::debug!(?a, ?b, rounds, clauses = self.encoder.clauses().len(), "ask");
             literals += self.encoder.clauses()[counted..]
                 .iter()
                 .map(|clause| clause.literals.len())
@@ -91,10 +94,9 @@ impl<'t> Session<'t> {
             if violated.is_empty() {
                 return Answer::Feasible(order);
             }
-            let progress = violated
-                .iter()
-                .fold(false, |any, violation| self.write_down(violation) || any);
-            assert!(progress, "the solver violates clauses that it has: {violated:?}");
+            // All of them, not just the first that is new.
+            let written = violated.iter().filter(|violation| self.write_down(violation)).count();
+            assert!(written > 0, "the solver violates clauses that it has: {violated:?}");
         }
     }
 

@@ -112,6 +112,13 @@ impl Z3Session {
         }
     }
 
+    /// Changes the resource units that each further check may spend.
+    pub(super) fn set_budget(&self, budget: u32) {
+        let mut params = Params::new();
+        params.set_u32("rlimit", budget);
+        self.solver.set_params(&params);
+    }
+
     pub(super) fn assert(&self, formula: &Bool) {
         self.solver.assert(formula);
     }
