@@ -2,6 +2,7 @@
 
 use crate::candidates::{Candidate, candidates};
 use crate::check::Checker;
+use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
 use crate::prune::{LockContexts, MustHappenBefore, Needs, held_at, history_clash};
 use crate::schedule::Schedule;
@@ -20,6 +21,10 @@ pub struct Options {
     pub instances: Option<u32>,
     /// Z3 resource units for each check; about 15 million are a second.
     pub budget: u32,
+    /// What has to be linearized for a witness.
+    pub form: Form,
+    /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
+    pub mutation: Option<Mutation>,
 }
 
 impl Default for Options {
@@ -27,6 +32,8 @@ impl Default for Options {
         Options {
             instances: Some(10),
             budget: 20_000_000,
+            form: Form::Prefix,
+            mutation: None,
         }
     }
 }
@@ -47,7 +54,7 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
     let limit = options.instances.map(|limit| (limit as usize).max(LOOKED_AT));
     let candidates = candidates(trace, &order, &contexts, limit);
     tracing::info!(candidates = candidates.len(), events = trace.len(), "candidates found");
-    let session = Session::new(trace, &order, &sections, options.budget);
+    let session = Session::with_form(trace, &order, &sections, options.budget, options.form, options.mutation);
     let mut decider = Decider {
         trace,
         order: &order,
@@ -86,7 +93,8 @@ impl Decider<'_> {
         let mut example = candidate.instances.first().copied();
         let mut open: Option<Unknown> = (!candidate.complete).then_some(Unknown::Instances);
         // The fast arguments see every instance before the solver sees one.
-        for &(a, b) in &candidate.instances {
+        let solver_only = self.options.form == Form::WholeTrace || self.options.mutation.is_some();
+        for &(a, b) in candidate.instances.iter().filter(|_| !solver_only) {
             if let Some(prefix) = self.predictor.predict(a, b)
                 && let Some(schedule) = self.prove(&prefix, (a, b))
             {

@@ -5,6 +5,7 @@ use super::output::{Color, print};
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
 use witness::analyze::{Options, analyze};
+use witness::encode::Form;
 use witness::report::results::{self, Summary};
 use witness::report::{Exporter, Findings, Json, Paint, Text};
 use witness::store;
@@ -45,9 +46,20 @@ pub struct AnalysisArgs {
     /// seconds, give the same verdicts on every machine.
     #[arg(long, env = "WITNESS_BUDGET", value_name = "UNITS", default_value_t = Options::default().budget)]
     budget: u32,
+    /// What has to be linearized: a prefix that ends at the race, or, as in the founding paper and
+    /// only to compare with it, the whole trace, which finds fewer races.
+    #[arg(long, env = "WITNESS_MODEL", default_value = "prefix")]
+    model: Model,
     /// Where the results are stored and looked for [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     store: Option<String>,
+}
+
+/// The two forms of the formula.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Model {
+    Prefix,
+    WholeTrace,
 }
 
 /// A number of instances, or all.
@@ -95,6 +107,11 @@ impl AnalysisArgs {
         Options {
             instances: self.instances.0,
             budget: self.budget,
+            form: match self.model {
+                Model::Prefix => Form::Prefix,
+                Model::WholeTrace => Form::WholeTrace,
+            },
+            mutation: None,
         }
     }
 
@@ -119,6 +136,7 @@ impl AnalysisArgs {
             options: results::Options {
                 instances: options.instances,
                 budget: options.budget,
+                model: options.form,
             },
             folder: Some(&folder),
         };

@@ -19,11 +19,13 @@
 //! Must be exact: a missing clause gives schedules that the checker rejects, a wrong one refutes
 //! races that exist. The checker guards against the first, the oracle in the tests against both.
 
+mod mutation;
 mod program_order;
 mod race;
 mod read_consistency;
 mod sync_consistency;
 
+pub use mutation::Mutation;
 pub use read_consistency::ReadOptions;
 pub use sync_consistency::{Matching, Source};
 
@@ -32,6 +34,18 @@ use crate::trace::{CellId, EventId, Op, SectionId, Sections, ThreadId, Trace, Wa
 use crate::verdict::Fact;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
+
+/// What has to be linearized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// A prefix that ends at the race: everything behind it is free.
+    #[default]
+    Prefix,
+    /// The whole trace, as in the paper: also what comes after the race, and the accesses themselves,
+    /// which then have to see the values they saw in π. Finds a subset of the races.
+    WholeTrace,
+}
 
 /// An order variable: that of an event, or the race point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -144,6 +158,8 @@ pub struct Encoder<'t> {
     trace: &'t Trace,
     order: &'t MustHappenBefore,
     sections: &'t Sections,
+    form: Form,
+    mutation: Option<Mutation>,
     index: Index,
     clauses: Vec<Clause>,
     facts: Vec<Fact>,
@@ -161,11 +177,19 @@ pub struct Encoder<'t> {
 impl<'t> Encoder<'t> {
     /// The empty formula of a trace.
     #[must_use]
-    pub fn new(trace: &'t Trace, order: &'t MustHappenBefore, sections: &'t Sections) -> Encoder<'t> {
+    pub fn new(
+        trace: &'t Trace,
+        order: &'t MustHappenBefore,
+        sections: &'t Sections,
+        form: Form,
+        mutation: Option<Mutation>,
+    ) -> Encoder<'t> {
         Encoder {
             trace,
             order,
             sections,
+            form,
+            mutation,
             index: Index::of(trace),
             clauses: Vec::new(),
             facts: Vec::new(),
@@ -194,6 +218,18 @@ impl<'t> Encoder<'t> {
     #[must_use]
     pub fn sections(&self) -> &'t Sections {
         self.sections
+    }
+
+    /// What is linearized.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What is wrong with the formula on purpose.
+    #[must_use]
+    pub fn mutation(&self) -> Option<Mutation> {
+        self.mutation
     }
 
     /// All clauses so far; the list only grows.
@@ -268,6 +304,9 @@ impl<'t> Encoder<'t> {
                 self.use_event(b);
             }
             if let Literal::Before(Node::RACE, event) = literal {
+                if self.form == Form::WholeTrace || self.mutation == Some(Mutation::NoGuards) {
+                    continue;
+                }
                 self.use_event(event.event().expect("the race point does not precede itself"));
             }
             kept.push(literal);

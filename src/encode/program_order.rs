@@ -8,7 +8,7 @@
 //! whatever the sequence in which they entered: of two ordered events, the one that entered later
 //! was tied to a neighbour that lies between them, or to the other itself.
 
-use super::{Clause, Encoder, Literal, Node};
+use super::{Clause, Encoder, Literal, Mutation, Node};
 use crate::trace::{EventId, ThreadId};
 
 impl Encoder<'_> {
@@ -19,6 +19,9 @@ impl Encoder<'_> {
             return;
         }
         for other in (0..self.trace.threads() as u32).map(ThreadId) {
+            if other != thread && self.mutation == Some(Mutation::NoOrderBetweenThreads) {
+                continue;
+            }
             let order = self.trace.program_order(other);
             let until = self.order.count(event, other);
             if let Some(&place) = self.used[other.index()].range(..until).next_back() {

@@ -3,13 +3,19 @@
 //! Everything that must happen before either access is in the prefix, the accesses themselves are
 //! not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
 //! nothing else is asked; in particular the accesses need not see the values they saw in π.
+//!
+//! Over the whole trace it is equation 3 as printed: each access comes between the neighbours in
+//! program order of the other.
 
-use super::{Encoder, Literal, Node};
+use super::{Encoder, Form, Literal, Node, before};
 use crate::trace::{EventId, ThreadId};
 
 impl Encoder<'_> {
     /// The assumptions under which ψ is the question whether `a` and `b` race.
     pub fn race(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
+        if self.form == Form::WholeTrace {
+            return self.neighbours(a, b);
+        }
         let mut literals = Vec::new();
         for event in [a, b] {
             self.use_event(event);
@@ -21,6 +27,25 @@ impl Encoder<'_> {
                 let last = self.trace.program_order(thread)[last as usize];
                 self.use_event(last);
                 literals.push(Literal::Before(Node::of(last), Node::RACE));
+            }
+        }
+        literals
+    }
+
+    fn neighbours(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
+        let mut literals = Vec::new();
+        for (one, other) in [(a, b), (b, a)] {
+            let (predecessor, successor) = (self.trace.predecessor(one), self.trace.successor(one));
+            literals.extend(predecessor.map(|predecessor| before(predecessor, other)));
+            literals.extend(successor.map(|successor| before(other, successor)));
+        }
+        for literal in &literals {
+            if let Literal::Before(first, second) = literal {
+                first
+                    .event()
+                    .into_iter()
+                    .chain(second.event())
+                    .for_each(|event| self.use_event(event));
             }
         }
         literals

@@ -11,7 +11,7 @@
 //! Reads of external cells are pinned: they keep the writes before and after them that they had in
 //! π, and the last one before them stays the last.
 
-use super::{Choice, Encoder, FactId, Literal, before, behind};
+use super::{Choice, Encoder, FactId, Literal, Mutation, before, behind};
 use crate::trace::{CellId, EventId, ThreadId};
 use crate::verdict::Fact;
 use hashbrown::HashSet;
@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 /// How a read's value may be explained.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    fact: FactId,
+    /// The fact that the read must see its value.
+    pub fact: FactId,
     /// Each possible writer (`None`: the initial value) and the choice that says it is the one.
     pub options: Vec<(Option<EventId>, Choice)>,
     /// Pairs (chosen writer, other writer) whose clause is written down.
@@ -44,7 +45,10 @@ impl Encoder<'_> {
             self.pin(read, cell);
             return;
         }
-        let writers = self.possible_writers(read, cell, value);
+        let mut writers = self.possible_writers(read, cell, value);
+        if self.mutation == Some(Mutation::ForgottenWriter) {
+            writers.pop();
+        }
         let initial = self.initial_is_possible(read, cell, value);
         let fact = self.new_fact(Fact::Read {
             read,
@@ -62,7 +66,9 @@ impl Encoder<'_> {
         }
         let mut some = vec![behind(read)];
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
-        self.clause(fact, &some);
+        if self.mutation != Some(Mutation::NoReadsFrom) {
+            self.clause(fact, &some);
+        }
         for &(writer, choice) in &options {
             if let Some(writer) = writer {
                 self.clause(fact, &[Literal::NotChosen(choice), before(writer, read)]);
@@ -84,7 +90,11 @@ impl Encoder<'_> {
         let Some(known) = self.reads.get_mut(&(read, cell)) else {
             return false;
         };
-        if Some(other) == writer || other == read || !known.kept_apart.insert((writer, other)) {
+        if self.mutation == Some(Mutation::NoInterference)
+            || Some(other) == writer
+            || other == read
+            || !known.kept_apart.insert((writer, other))
+        {
             return false;
         }
         let Some(&(_, choice)) = known.options.iter().find(|&&(option, _)| option == writer) else {
@@ -142,6 +152,10 @@ impl Encoder<'_> {
             } else if write > read {
                 first_after.entry(thread).or_insert(write);
             }
+        }
+        if self.mutation == Some(Mutation::NoPins) {
+            last_before.clear();
+            first_after.clear();
         }
         let last = last_before.values().copied().max();
         for write in last_before.into_values() {

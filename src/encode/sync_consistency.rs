@@ -16,7 +16,7 @@
 //! to a post before it or to one of the initial permits, none used twice; a count that never
 //! falls below zero is exactly such a matching.
 
-use super::{Choice, Encoder, FactId, Literal, before, behind};
+use super::{Choice, Encoder, FactId, Literal, Mutation, before, behind};
 use crate::trace::{EventId, ObjectId, Op, SectionId};
 use crate::verdict::Fact;
 
@@ -34,6 +34,8 @@ pub enum Source {
 /// How a wait, a semaphore's wait or a failed acquire may be explained.
 #[derive(Clone, Debug)]
 pub struct Matching {
+    /// The fact that the event needs one of these.
+    pub fact: FactId,
     /// Each possible source and the choice that says it is the one.
     pub options: Vec<(Source, Choice)>,
 }
@@ -58,6 +60,9 @@ impl Encoder<'_> {
             second: (second.acquire, second.release),
         });
         self.lock_pairs.insert(key, fact);
+        if self.mutation == Some(Mutation::NoLocks) {
+            return true;
+        }
         let mut literals = Vec::with_capacity(4);
         literals.extend(first.acquire.map(behind));
         literals.extend(second.acquire.map(behind));
@@ -70,10 +75,16 @@ impl Encoder<'_> {
         true
     }
 
+    /// The fact that two sections do not overlap, if it is written down.
+    #[must_use]
+    pub fn section_fact(&self, a: SectionId, b: SectionId) -> Option<FactId> {
+        self.lock_pairs.get(&(a.min(b), a.max(b))).copied()
+    }
+
     /// The pairs of sections that are kept apart already, in order.
     #[must_use]
-    pub fn section_pairs(&self) -> Vec<(SectionId, SectionId)> {
-        let mut pairs: Vec<_> = self.lock_pairs.keys().copied().collect();
+    pub fn section_pairs(&self) -> Vec<(SectionId, SectionId, FactId)> {
+        let mut pairs: Vec<_> = self.lock_pairs.iter().map(|(&(a, b), &fact)| (a, b, fact)).collect();
         pairs.sort_unstable();
         pairs
     }
@@ -119,7 +130,7 @@ impl Encoder<'_> {
                 self.clause(fact, &[Literal::NotChosen(choice), before(begin, notify)]);
             }
             self.clause(fact, &[Literal::NotChosen(choice), before(notify, end)]);
-            if !wakes_all {
+            if !wakes_all && self.mutation != Some(Mutation::NotifyWakesMany) {
                 for (other, taken) in self.served_before(Source::Event(notify), end, choice) {
                     let once = self.new_fact(Fact::NotifyOnce {
                         notify,
@@ -200,8 +211,15 @@ impl Encoder<'_> {
     fn one_of(&mut self, fact: FactId, event: EventId, options: Vec<(Source, Choice)>) {
         let mut some = vec![behind(event)];
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
-        self.clause(fact, &some);
-        self.matchings.insert(event, Matching { options });
+        let left_out = match self.trace.op(event) {
+            Op::WaitEnd { .. } => Mutation::NoWaits,
+            Op::SemWait { .. } => Mutation::NoPermits,
+            _ => Mutation::NoFailedAcquires,
+        };
+        if self.mutation != Some(left_out) {
+            self.clause(fact, &some);
+        }
+        self.matchings.insert(event, Matching { fact, options });
     }
 
     /// A permit is taken once.

@@ -4,6 +4,7 @@
 //! strings of hexadecimal digits. Fields are only ever added within one schema version.
 
 use super::Findings;
+use crate::encode::Form;
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::{Pair, Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub struct Options {
     pub instances: Option<u32>,
     /// Solver resource units per query.
     pub budget: u32,
+    /// What was linearized: `prefix` or `whole-trace`.
+    pub model: Form,
 }
 
 /// The trace that was analysed.

@@ -1,72 +1,131 @@
 //! Why there is no schedule: the facts that a refutation cannot do without.
 //!
-//! The clauses that made a query unsatisfiable are asserted anew, each behind a Boolean of the fact
-//! it comes from; the solver names the facts of its proof, and facts are then dropped one by one
-//! for as long as the rest is seen to exclude the race within a small budget. What is left is minimal
-//! among the facts that the query wrote down.
+//! The query is asked again with nothing but the race at first, each fact that turns out to be
+//! needed behind a Boolean of its own, until the solver proves that no schedule keeps them all. It
+//! names the facts of its proof; these are then dropped one by one. A fact may go if the others
+//! still exclude every schedule. It has to stay if a schedule is found that keeps program order and
+//! the others: that schedule is replayed, and what it violates of the *other* facts is written
+//! down first. So each fact that is left is needed: without it, a schedule exists that keeps the rest.
 
+use super::refine::write_down;
+use super::replay::{Violation, linearize, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId};
 use crate::trace::EventId;
 use crate::verdict::Fact;
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 use z3::ast::Bool;
 
-/// Resource units to find out whether one fact more can go: few, since what matters is an argument
-/// that a person can follow, and a check that takes long is most often one that finds a schedule.
-const SHRINKING_BUDGET: u32 = 300_000;
+/// Resource units to find out whether one fact can go: few, since what matters is an argument that
+/// a person can follow. A fact for which they do not suffice stays.
+const SHRINKING_BUDGET: u32 = 2_000_000;
 
-/// A small set of facts that exclude the race of `a` and `b`. `None` if the budget was spent before
-/// any core was found.
-pub(super) fn minimal_facts(encoder: &mut Encoder<'_>, budget: u32, a: EventId, b: EventId) -> Option<Vec<Fact>> {
-    let race = encoder.race(a, b);
-    let mut z3 = Z3Session::new(budget);
-    let mut trackers: BTreeMap<FactId, Bool> = BTreeMap::new();
-    for clause in encoder.clauses() {
-        let formula = z3.disjunction(encoder, clause);
-        match clause.fact {
-            None => z3.assert(&formula),
-            Some(fact) => {
-                let tracker = trackers
-                    .entry(fact)
-                    .or_insert_with(|| Bool::new_const(format!("f{}", fact.0)));
-                z3.assert(&Bool::or(&[tracker.not(), formula]));
+/// The smallest set of facts found that exclude the race of `a` and `b`. `None` if the budget was
+/// spent before the race was excluded at all.
+pub(super) fn minimal_facts(encoder: Encoder<'_>, budget: u32, a: EventId, b: EventId) -> Option<Vec<Fact>> {
+    let mut prover = Prover {
+        encoder,
+        z3: Z3Session::new(budget),
+        trackers: HashMap::new(),
+        asserted: 0,
+        race: (a, b),
+    };
+    for literal in prover.encoder.race(a, b) {
+        let literal = prover.z3.literal(&prover.encoder, literal);
+        prover.z3.assert(&literal);
+    }
+    let mut core = prover.refute(None)?;
+    prover.z3.set_budget(budget.min(SHRINKING_BUDGET));
+    for fact in core.clone() {
+        let mut without = core.clone();
+        without.remove(&fact);
+        if without.len() < core.len()
+            && let Some(smaller) = prover.refute(Some(&without))
+        {
+            core = smaller;
+        }
+    }
+    Some(core.into_iter().map(|fact| prover.encoder.fact(fact).clone()).collect())
+}
+
+struct Prover<'t> {
+    encoder: Encoder<'t>,
+    z3: Z3Session,
+    trackers: HashMap<FactId, Bool>,
+    /// How many clauses of the encoder are asserted.
+    asserted: usize,
+    race: (EventId, EventId),
+}
+
+impl Prover<'_> {
+    /// Facts among `allowed` (`None`: all there are) that exclude the race; `None` if they do not,
+    /// or the budget does not tell.
+    fn refute(&mut self, allowed: Option<&BTreeSet<FactId>>) -> Option<BTreeSet<FactId>> {
+        loop {
+            self.assert_new();
+            let active: Vec<FactId> = match allowed {
+                Some(allowed) => allowed.iter().copied().collect(),
+                None => (0..self.encoder.facts() as u32).map(FactId).collect(),
+            };
+            // A fact without clauses excludes nothing.
+            let tracked = active
+                .iter()
+                .filter_map(|fact| Some((*fact, self.trackers.get(fact)?.clone())));
+            let tracked: Vec<(FactId, Bool)> = tracked.collect();
+            let assumptions: Vec<Bool> = tracked.iter().map(|(_, tracker)| tracker.clone()).collect();
+            match self.z3.check(&assumptions) {
+                Status::Unsatisfiable => {
+                    let needed = self.z3.unsat_core();
+                    let core = tracked.into_iter().filter(|(_, tracker)| needed.contains(tracker));
+                    return Some(core.map(|(fact, _)| fact).collect());
+                }
+                Status::Budget => return None,
+                Status::Satisfiable => {}
+            }
+            let model = self.z3.model(&self.encoder);
+            let is_active = |fact: FactId| allowed.is_none_or(|allowed| allowed.contains(&fact));
+            let order = linearize(&self.encoder, &model, self.race.0, self.race.1, &is_active);
+            let mut written = 0;
+            for violation in violations(&self.encoder, &order) {
+                let known = self.fact_of(&violation);
+                // Facts that are not there yet come in only while none has been ruled out.
+                let counts = known.map_or(allowed.is_none(), is_active);
+                if counts && write_down(&mut self.encoder, &violation) {
+                    written += 1;
+                }
+            }
+            if written == 0 {
+                return None;
             }
         }
     }
-    for literal in race {
-        let literal = z3.literal(encoder, literal);
-        z3.assert(&literal);
-    }
-    let all: Vec<(FactId, Bool)> = trackers.into_iter().collect();
-    let mut core = shrink(&z3, &all)?;
-    tracing::debug!(facts = all.len(), core = core.len(), "core found");
-    z3.set_budget(budget.min(SHRINKING_BUDGET));
-    let mut at = 0;
-    while at < core.len() {
-        let mut without = core.clone();
-        without.remove(at);
-        match shrink(&z3, &without) {
-            Some(smaller) => core = smaller,
-            None => at += 1,
+
+    fn assert_new(&mut self) {
+        while self.asserted < self.encoder.clauses().len() {
+            let clause = &self.encoder.clauses()[self.asserted];
+            let formula = self.z3.disjunction(&self.encoder, clause);
+            match clause.fact {
+                None => self.z3.assert(&formula),
+                Some(fact) => {
+                    let tracker = self
+                        .trackers
+                        .entry(fact)
+                        .or_insert_with(|| Bool::new_const(format!("f{}", fact.0)));
+                    self.z3.assert(&Bool::or(&[tracker.not(), formula]));
+                }
+            }
+            self.asserted += 1;
         }
     }
-    tracing::debug!(core = core.len(), "core shrunk");
-    Some(core.into_iter().map(|(fact, _)| encoder.fact(fact).clone()).collect())
-}
 
-/// The part of `facts` that the solver needed to exclude the race; `None` if they do not exclude it.
-fn shrink(z3: &Z3Session, facts: &[(FactId, Bool)]) -> Option<Vec<(FactId, Bool)>> {
-    let assumptions: Vec<Bool> = facts.iter().map(|(_, tracker)| tracker.clone()).collect();
-    if z3.check(&assumptions) != Status::Unsatisfiable {
-        return None;
+    fn fact_of(&self, violation: &Violation) -> Option<FactId> {
+        match *violation {
+            Violation::Read { read, cell, .. } | Violation::Pinned { read, cell, .. } => {
+                self.encoder.read_options(read, cell).map(|known| known.fact)
+            }
+            Violation::Sections(a, b) => self.encoder.section_fact(a, b),
+            Violation::Unmatched(event) => self.encoder.matching(event).map(|known| known.fact),
+        }
     }
-    let needed = z3.unsat_core();
-    Some(
-        facts
-            .iter()
-            .filter(|(_, tracker)| needed.contains(tracker))
-            .cloned()
-            .collect(),
-    )
 }

@@ -3,7 +3,7 @@
 use super::core;
 use super::replay::{Violation, linearize, violations};
 use super::z3_session::{Status, Z3Session};
-use crate::encode::Encoder;
+use crate::encode::{Encoder, Form, Mutation};
 use crate::prune::MustHappenBefore;
 use crate::trace::{EventId, Sections, Trace};
 use crate::verdict::Fact;
@@ -45,7 +45,20 @@ impl<'t> Session<'t> {
     /// A session with nothing asked yet. `budget`: Z3 resource units for each check.
     #[must_use]
     pub fn new(trace: &'t Trace, order: &'t MustHappenBefore, sections: &'t Sections, budget: u32) -> Session<'t> {
-        let encoder = Encoder::new(trace, order, sections);
+        Session::with_form(trace, order, sections, budget, Form::Prefix, None)
+    }
+
+    /// A session that linearizes something else, or whose formula is broken on purpose.
+    #[must_use]
+    pub fn with_form(
+        trace: &'t Trace,
+        order: &'t MustHappenBefore,
+        sections: &'t Sections,
+        budget: u32,
+        form: Form,
+        mutation: Option<Mutation>,
+    ) -> Session<'t> {
+        let encoder = Encoder::new(trace, order, sections, form, mutation);
         Session {
             trace,
             order,
@@ -59,7 +72,7 @@ impl<'t> Session<'t> {
     /// Whether a feasible prefix brings `a` and `b` next.
     pub fn ask(&mut self, a: EventId, b: EventId) -> Answer {
         if self.encoder.clauses().len() > MAX_CLAUSES {
-            self.encoder = Encoder::new(self.trace, self.order, self.sections);
+            self.encoder = self.fresh_encoder();
             self.z3 = Z3Session::new(self.budget);
         }
         let race = self.encoder.race(a, b);
@@ -89,73 +102,93 @@ impl<'t> Session<'t> {
                 Status::Satisfiable => {}
             }
             let model = self.z3.model(&self.encoder);
-            let order = linearize(&self.encoder, &model, a, b);
+            let order = linearize(&self.encoder, &model, a, b, &|_| true);
             let violated = violations(&self.encoder, &order);
             if violated.is_empty() {
-                return Answer::Feasible(order);
+                return Answer::Feasible(self.up_to_race(order, a, b));
             }
             // All of them, not just the first that is new.
-            let written = violated.iter().filter(|violation| self.write_down(violation)).count();
-            assert!(written > 0, "the solver violates clauses that it has: {violated:?}");
+            let written = violated
+                .iter()
+                .filter(|violation| write_down(&mut self.encoder, violation))
+                .count();
+            if written == 0 {
+                // The formula lacks something. The checker will reject the schedule and say what.
+                tracing::error!(?violated, "the solver violates clauses that it has");
+                return Answer::Feasible(self.up_to_race(order, a, b));
+            }
         }
     }
 
     /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
     /// [`Answer::Infeasible`]. `None` if the budget does not suffice to find them.
+    #[must_use]
     pub fn explain(&self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
         // Asked again with nothing but what this pair needs, the proof is short.
-        let mut alone = Session::new(self.trace, self.order, self.sections, self.budget);
-        match alone.ask(a, b) {
-            Answer::Infeasible => core::minimal_facts(&mut alone.encoder, self.budget, a, b),
-            Answer::Feasible(_) | Answer::Budget => None,
-        }
+        core::minimal_facts(self.fresh_encoder(), self.budget, a, b)
     }
 
-    /// Writes down what was violated. Returns whether anything is new.
-    fn write_down(&mut self, violation: &Violation) -> bool {
-        match *violation {
-            Violation::Sections(a, b) => self.encoder.constrain_sections(a, b),
-            Violation::Unmatched(event) => self.encoder.constrain_matching(event),
-            Violation::Pinned { read, cell, value } => {
-                let new = self.encoder.read_options(read, cell).is_none();
-                self.encoder.constrain_read(read, cell, value);
-                new
+    /// The part of an order that comes before both accesses.
+    fn up_to_race(&self, mut order: Vec<EventId>, a: EventId, b: EventId) -> Vec<EventId> {
+        let end = order.iter().position(|&event| event == a || event == b);
+        order.truncate(end.unwrap_or(order.len()));
+        order
+    }
+
+    fn fresh_encoder(&self) -> Encoder<'t> {
+        Encoder::new(
+            self.trace,
+            self.order,
+            self.sections,
+            self.encoder.form(),
+            self.encoder.mutation(),
+        )
+    }
+}
+
+/// Writes down what was violated. Returns whether anything is new.
+pub(super) fn write_down(encoder: &mut Encoder<'_>, violation: &Violation) -> bool {
+    match *violation {
+        Violation::Sections(a, b) => encoder.constrain_sections(a, b),
+        Violation::Unmatched(event) => encoder.constrain_matching(event),
+        Violation::Pinned { read, cell, value } => {
+            let new = encoder.read_options(read, cell).is_none();
+            encoder.constrain_read(read, cell, value);
+            new
+        }
+        Violation::Read {
+            read,
+            cell,
+            value,
+            ref writes,
+        } => {
+            if encoder.read_options(read, cell).is_none() {
+                encoder.constrain_read(read, cell, value);
+                return true;
             }
-            Violation::Read {
-                read,
-                cell,
-                value,
-                ref writes,
-            } => {
-                if self.encoder.read_options(read, cell).is_none() {
-                    self.encoder.constrain_read(read, cell, value);
-                    return true;
+            let options: Vec<_> = encoder
+                .read_options(read, cell)
+                .map(|known| known.options.clone())
+                .unwrap_or_default();
+            let others: Vec<EventId> = encoder.writers(cell).collect();
+            let mut new = false;
+            for (writer, _) in options {
+                // The model chose one of these; it is wrong only if somebody came between.
+                let between = match writer {
+                    None => Some(0),
+                    Some(writer) => writes.iter().position(|&write| write == writer).map(|at| at + 1),
+                };
+                let Some(between) = between else { continue };
+                let interfering = if others.len() <= FEW_WRITERS {
+                    &others[..]
+                } else {
+                    &writes[between..]
+                };
+                for &other in interfering {
+                    new |= encoder.keep_apart(read, cell, writer, other);
                 }
-                let options: Vec<_> = self
-                    .encoder
-                    .read_options(read, cell)
-                    .map(|known| known.options.clone())
-                    .unwrap_or_default();
-                let others: Vec<EventId> = self.encoder.writers(cell).collect();
-                let mut new = false;
-                for (writer, _) in options {
-                    // The model chose one of these; it is wrong only if somebody came between.
-                    let between = match writer {
-                        None => Some(0),
-                        Some(writer) => writes.iter().position(|&write| write == writer).map(|at| at + 1),
-                    };
-                    let Some(between) = between else { continue };
-                    let interfering = if others.len() <= FEW_WRITERS {
-                        &others[..]
-                    } else {
-                        &writes[between..]
-                    };
-                    for &other in interfering {
-                        new |= self.encoder.keep_apart(read, cell, writer, other);
-                    }
-                }
-                new
             }
+            new
         }
     }
 }

@@ -6,7 +6,7 @@
 //! nobody: it decides which clauses to write next, and the checker judges the result.
 
 use super::z3_session::Model;
-use crate::encode::{Encoder, Source};
+use crate::encode::{Encoder, FactId, Form, Source};
 use crate::prune::MustHappenBefore;
 use crate::trace::{AccessKind, CellId, EventId, Op, SectionId, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
@@ -71,9 +71,25 @@ impl Cut<'_> {
 
 /// The smallest prefix that the model's explanations need to bring `a` and `b` next, in an order
 /// that agrees with the model's.
-pub(super) fn linearize(encoder: &Encoder<'_>, model: &Model, a: EventId, b: EventId) -> Vec<EventId> {
+///
+/// Only `active` facts are looked at: of the others, the model says nothing.
+pub(super) fn linearize(
+    encoder: &Encoder<'_>,
+    model: &Model,
+    a: EventId,
+    b: EventId,
+    active: &dyn Fn(FactId) -> bool,
+) -> Vec<EventId> {
     let (trace, order) = (encoder.trace(), encoder.order());
     let threads = trace.threads();
+    if encoder.form() == Form::WholeTrace {
+        let everything = |thread| trace.program_order(ThreadId(thread as u32)).len() as u32;
+        return in_order(
+            encoder,
+            &(0..threads).map(everything).collect::<Vec<_>>(),
+            &model.prefix,
+        );
+    }
     let mut cut = Cut {
         trace,
         order,
@@ -91,11 +107,11 @@ pub(super) fn linearize(encoder: &Encoder<'_>, model: &Model, a: EventId, b: Eve
     let pairs = encoder.section_pairs();
     loop {
         while let Some(event) = cut.next_unseen() {
-            for needed in explanations(encoder, model, event) {
+            for needed in explanations(encoder, model, event, active) {
                 cut.include(needed);
             }
         }
-        for &(first, second) in &pairs {
+        for &(first, second, _) in pairs.iter().filter(|&&(.., fact)| active(fact)) {
             let (first, second) = (encoder.sections().get(first), encoder.sections().get(second));
             let inside = |acquire: Option<EventId>| acquire.is_none_or(|acquire| cut.contains(acquire));
             if !inside(first.acquire) || !inside(second.acquire) {
@@ -120,16 +136,19 @@ pub(super) fn linearize(encoder: &Encoder<'_>, model: &Model, a: EventId, b: Eve
 }
 
 /// The events that the model explains `event` by.
-fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId) -> Vec<EventId> {
+fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &dyn Fn(FactId) -> bool) -> Vec<EventId> {
     let trace = encoder.trace();
     let mut needed = Vec::new();
     for used in trace.cell_uses(event) {
-        if let Some(known) = encoder.read_options(event, used.cell) {
+        if let Some(known) = encoder
+            .read_options(event, used.cell)
+            .filter(|known| active(known.fact))
+        {
             let chosen = known.options.iter().find(|&&(_, choice)| model.chosen(choice));
             needed.extend(chosen.and_then(|&(writer, _)| writer));
         }
     }
-    if let Some(matching) = encoder.matching(event) {
+    if let Some(matching) = encoder.matching(event).filter(|known| active(known.fact)) {
         let chosen = matching.options.iter().find(|&&(_, choice)| model.chosen(choice));
         needed.extend(chosen.and_then(|&(source, _)| match source {
             Source::Event(event) => Some(event),

@@ -8,11 +8,13 @@
 //! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed.
 
 mod brute_force;
+mod needed_facts;
 mod random_trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use witness::analyze::{Options, analyze};
 use witness::check::validate;
+use witness::encode::{Form, Mutation};
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Refutation, Unknown, Verdict};
 
@@ -132,4 +134,191 @@ fn verdicts_agree_with_exhaustive_search() {
         random_trace::KINDS,
         "some kind of event never occurred: {kinds:?}"
     );
+}
+
+/// What is wrong with the analysis of one trace, compared with exhaustive search; `None` if nothing.
+fn disagreement(seed: u64, options: &Options) -> Option<String> {
+    let (tables, events) = random_trace::generate(seed);
+    let trace = Trace::from_events(tables, &events);
+    let races = brute_force::races(&trace, 200_000)?;
+    let racing = racing_positions(&trace, &races);
+    let analysis = analyze(&trace, options);
+    if let Some(rejected) = analysis.rejected.first() {
+        return Some(format!("a schedule is rejected: {}", rejected.reason));
+    }
+    analysis.pairs.iter().find_map(|pair| {
+        let key = (
+            pair.positions.0.min(pair.positions.1),
+            pair.positions.0.max(pair.positions.1),
+        );
+        match &pair.verdict {
+            Verdict::Witnessed(schedule) if !races.contains(&schedule.race) => Some(format!("{key:?} cannot race")),
+            Verdict::Refuted(_) if racing.contains(&key) => Some(format!("{key:?} can race")),
+            _ => None,
+        }
+    })
+}
+
+/// Whether the trace of a seed has the events that a family of clauses is about.
+fn concerns(mutation: Mutation, seed: u64) -> bool {
+    let (_, events) = random_trace::generate(seed);
+    let count = |kind| {
+        events
+            .iter()
+            .filter(|event| random_trace::kind(&event.op) == kind)
+            .count()
+    };
+    match mutation {
+        Mutation::NoWaits => count("wait end, notified") > 0,
+        Mutation::NotifyWakesMany => count("wait end, notified") > 1 && count("notify") > 1,
+        Mutation::NoFailedAcquires => count("acquire failed") > 0,
+        Mutation::NoPermits => count("semaphore wait") > 0,
+        _ => true,
+    }
+}
+
+/// Each family of clauses, broken on purpose, makes some trace of the differential test fail.
+#[test]
+fn every_broken_formula_is_noticed() {
+    for mutation in Mutation::ALL {
+        let options = Options {
+            instances: None,
+            mutation: Some(mutation),
+            ..Options::default()
+        };
+        let mut relevant = (1..1_000_000).filter(|&seed| concerns(mutation, seed)).take(20_000);
+        let noticed = relevant.find_map(|seed| {
+            // A broken formula may also make the analysis stumble; that is noticed, too.
+            let result = std::panic::catch_unwind(|| disagreement(seed, &options));
+            result
+                .unwrap_or_else(|_| Some("a panic".to_owned()))
+                .map(|what| (seed, what))
+        });
+        let (seed, what) = noticed.unwrap_or_else(|| panic!("{mutation:?} goes unnoticed"));
+        println!("{mutation:?}: noticed at seed {seed}: {what}");
+    }
+}
+
+/// The paper's formula asks for a linearization of the whole trace: it finds nothing that is not
+/// there, and less than the prefix form.
+#[test]
+fn the_whole_trace_form_finds_a_subset() {
+    let (mut whole, mut prefix) = (0, 0);
+    for seed in 1..300 {
+        let (tables, events) = random_trace::generate(seed);
+        let trace = Trace::from_events(tables, &events);
+        let Some(races) = brute_force::races(&trace, 200_000) else {
+            continue;
+        };
+        let options = Options {
+            instances: None,
+            form: Form::WholeTrace,
+            ..Options::default()
+        };
+        let analysis = analyze(&trace, &options);
+        assert!(analysis.rejected.is_empty(), "seed {seed}: {:?}", analysis.rejected);
+        for pair in &analysis.pairs {
+            if let Verdict::Witnessed(schedule) = &pair.verdict {
+                assert!(races.contains(&schedule.race), "seed {seed}: {:?}", schedule.race);
+                whole += 1;
+            }
+        }
+        prefix += racing_positions(&trace, &races).len();
+    }
+    println!("whole trace: {whole} pairs, prefix: {prefix}");
+    assert!(0 < whole && whole < prefix);
+}
+
+/// Two threads each write x and read their own value back. The writes race at once; but adjacent
+/// in a linearization of the whole trace, one of the reads would see the other's write.
+#[test]
+fn what_comes_after_the_race_matters_to_the_whole_trace_form_only() {
+    use trace_format::{Event, MemRange, Op, StackId, Tables, ThreadId, ThreadInfo};
+    let mem = MemRange { addr: 0x1000, size: 4 };
+    let event = |thread: u32, pc: u64, op: Op| Event {
+        thread: ThreadId(thread),
+        pc,
+        stack: StackId::EMPTY,
+        op,
+    };
+    let events = [
+        event(0, 1, Op::Write { mem, value: 1 }),
+        event(0, 2, Op::Read { mem, value: 1 }),
+        event(1, 3, Op::Write { mem, value: 2 }),
+        event(1, 4, Op::Read { mem, value: 2 }),
+    ];
+    let tables = Tables {
+        threads: vec![ThreadInfo::default(); 2],
+        ..Tables::default()
+    };
+    let trace = Trace::from_events(tables, &events);
+    let witnessed = |form| {
+        let analysis = analyze(
+            &trace,
+            &Options {
+                form,
+                ..Options::default()
+            },
+        );
+        let writes = analysis
+            .pairs
+            .iter()
+            .find(|pair| pair.positions == (1, 3))
+            .expect("the writes conflict");
+        matches!(writes.verdict, Verdict::Witnessed(_))
+    };
+    assert!(witnessed(Form::Prefix));
+    assert!(!witnessed(Form::WholeTrace));
+}
+
+/// Each fact of a core is needed: with all of them no schedule brings the two accesses next, and
+/// without any one of them some schedule does.
+#[test]
+fn every_fact_of_a_core_is_needed() {
+    let (mut cores, mut facts) = (0, 0);
+    for seed in 1..=4_000 {
+        let (tables, events) = random_trace::generate(seed);
+        let trace = Trace::from_events(tables, &events);
+        let analysis = analyze(
+            &trace,
+            &Options {
+                instances: None,
+                ..Options::default()
+            },
+        );
+        for pair in &analysis.pairs {
+            let Verdict::Refuted(Refutation::Core(core)) = &pair.verdict else {
+                continue;
+            };
+            assert!(
+                !core.is_empty(),
+                "seed {seed}: {:?} is refuted without a fact",
+                pair.positions
+            );
+            let Some(feasible) = needed_facts::feasible(&trace, pair.example, core) else {
+                continue;
+            };
+            assert!(
+                !feasible,
+                "seed {seed}: the core of {:?} excludes nothing: {core:?}",
+                pair.example
+            );
+            cores += 1;
+            for left_out in 0..core.len() {
+                let mut rest = core.clone();
+                let dropped = rest.remove(left_out);
+                let feasible = needed_facts::feasible(&trace, pair.example, &rest);
+                assert_eq!(
+                    feasible,
+                    Some(true),
+                    "seed {seed}: {:?} does not need {dropped:?} of {core:?}\n{}",
+                    pair.example,
+                    random_trace::describe(&events)
+                );
+                facts += 1;
+            }
+        }
+    }
+    println!("{cores} cores with {facts} facts");
+    assert!(cores > 100);
 }

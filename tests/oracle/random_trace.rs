@@ -71,10 +71,15 @@ struct World {
 pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let mut random = Random(fastrand::Rng::with_seed(seed));
     let threads = 2 + random.below(3) as usize;
-    let length = 10 + random.below(14) as usize;
+    let flavour = random.below(9);
+    // Two waits that compete for one notify take many events.
+    let length = if flavour == 8 {
+        20 + random.below(12)
+    } else {
+        10 + random.below(14)
+    } as usize;
     let initial = random.below(2) as u32;
-    let unrecorded = random.chance(5);
-    let flavour = random.below(8);
+    let unrecorded = random.chance(15);
     let atomics_only = random.chance(10);
     let mut world = World {
         random,
@@ -103,7 +108,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let mut tries = 0;
     while world.events.len() < length && tries < 40 * length {
         tries += 1;
-        if unrecorded && world.random.chance(3) {
+        if unrecorded && world.random.chance(8) {
             let addr = 0x1000 + 4 * world.random.below(2);
             let value = world.random.below(3);
             world.memory.insert(addr, value);
@@ -180,6 +185,14 @@ impl World {
 
     fn act(&mut self, thread: usize) {
         let choice = self.random.below(100);
+        if self.flavour == 8 {
+            return match choice {
+                0..10 => self.thread_life(thread),
+                10..25 => self.access(thread),
+                25..55 => self.lock(thread),
+                _ => self.condition(thread),
+            };
+        }
         match choice {
             0..12 => self.thread_life(thread),
             12..45 => self.access(thread),

@@ -1,0 +1,45 @@
+//! Formulas that are wrong on purpose, to show that the tests would notice.
+
+/// One family of clauses broken. Only for tests: results are wrong, and the checker says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mutation {
+    /// α: events that enter the formula are not tied to those of other threads.
+    NoOrderBetweenThreads,
+    /// The guards: constraints hold behind the race point too.
+    NoGuards,
+    /// β: a read need not take its value from anywhere.
+    NoReadsFrom,
+    /// β: other writes may come between a write and its read.
+    NoInterference,
+    /// β: one possible writer of each read is forgotten.
+    ForgottenWriter,
+    /// β: pinned reads are free.
+    NoPins,
+    /// γ: critical sections may overlap.
+    NoLocks,
+    /// γ: waits return without a notify.
+    NoWaits,
+    /// γ: one notify wakes many.
+    NotifyWakesMany,
+    /// γ: a failed acquire needs nobody to hold the lock.
+    NoFailedAcquires,
+    /// γ: semaphores have permits without end.
+    NoPermits,
+}
+
+impl Mutation {
+    /// All of them.
+    pub const ALL: [Mutation; 11] = [
+        Mutation::NoOrderBetweenThreads,
+        Mutation::NoGuards,
+        Mutation::NoReadsFrom,
+        Mutation::NoInterference,
+        Mutation::ForgottenWriter,
+        Mutation::NoPins,
+        Mutation::NoLocks,
+        Mutation::NoWaits,
+        Mutation::NotifyWakesMany,
+        Mutation::NoFailedAcquires,
+        Mutation::NoPermits,
+    ];
+}

@@ -1,0 +1,119 @@
+//! Whether two accesses can be next at once if nothing but program order and a few facts counts.
+//!
+//! Exhaustive search again, but with the constraints taken from the facts instead of from the trace:
+//! what is not among them does not hold. Must-happen-before (forks, joins, rounds, allocations, …)
+//! always does.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use witness::prune::MustHappenBefore;
+use witness::trace::{AccessKind, EventId, ThreadId, Trace};
+use witness::verdict::Fact;
+
+/// `None` if there is a fact of a kind that is not modelled here.
+pub fn feasible(trace: &Trace, (a, b): (EventId, EventId), facts: &[Fact]) -> Option<bool> {
+    if !facts
+        .iter()
+        .all(|fact| matches!(fact, Fact::Read { .. } | Fact::Lock { .. } | Fact::Wait { .. }))
+    {
+        return None;
+    }
+    let order = MustHappenBefore::of(trace);
+    let start = State {
+        done: vec![0; trace.threads()],
+        last: BTreeMap::new(),
+        woken: BTreeSet::new(),
+    };
+    let mut visited = HashSet::from([start.clone()]);
+    let mut stack = vec![start];
+    while let Some(state) = stack.pop() {
+        let done = &state.done;
+        let is_next = |event: EventId| {
+            done[trace.thread(event).index()] == trace.place(event) && ready(trace, &order, done, event)
+        };
+        if is_next(a) && is_next(b) {
+            return Some(true);
+        }
+        for thread in 0..trace.threads() {
+            let Some(&event) = trace.program_order(ThreadId(thread as u32)).get(done[thread] as usize) else {
+                continue;
+            };
+            if !ready(trace, &order, done, event) || !facts.iter().all(|fact| allows(trace, &state, event, fact)) {
+                continue;
+            }
+            let mut after = state.clone();
+            after.done[thread] += 1;
+            if let Some(access) = trace.access(event).filter(|access| access.kind.writes()) {
+                for used in trace.uses(access) {
+                    after.last.insert(used.cell.0, event);
+                }
+            }
+            for fact in facts {
+                if let Fact::Wait { end, notifies } = fact
+                    && notifies.contains(&event)
+                    && trace
+                        .predecessor(*end)
+                        .is_none_or(|begin| is_done(trace, &state, begin))
+                {
+                    after.woken.insert(*end);
+                }
+            }
+            if visited.insert(after.clone()) {
+                stack.push(after);
+            }
+        }
+    }
+    Some(false)
+}
+
+/// Events done per thread, last write of each cell, and the waits that some notify has woken. That a
+/// notify wakes one waiter only is a fact of its own, and not modelled.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    done: Vec<u32>,
+    last: BTreeMap<u32, EventId>,
+    woken: BTreeSet<EventId>,
+}
+
+fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {
+    state.done[trace.thread(event).index()] > trace.place(event)
+}
+
+fn ready(trace: &Trace, order: &MustHappenBefore, done: &[u32], event: EventId) -> bool {
+    (0..trace.threads()).all(|thread| done[thread] >= order.count(event, ThreadId(thread as u32)))
+}
+
+fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
+    let is_done = |event: EventId| is_done(trace, state, event);
+    match fact {
+        Fact::Read { read, cell, .. } if *read == event => {
+            let uses = trace.cell_uses(event);
+            let wanted = uses
+                .iter()
+                .find(|used| used.cell == *cell)
+                .expect("the read touches the cell")
+                .read;
+            match state.last.get(&cell.0) {
+                None => trace.cell(*cell).initial == Some(wanted),
+                Some(&write) => {
+                    let kind = trace.access(write).expect("a write").kind;
+                    let left = trace
+                        .cell_uses(write)
+                        .iter()
+                        .find(|used| used.cell == *cell)
+                        .expect("it wrote it");
+                    kind != AccessKind::Free && left.written == wanted
+                }
+            }
+        }
+        Fact::Lock { first, second, .. } => {
+            let open = |section: &(Option<EventId>, Option<EventId>)| {
+                section.0.is_none_or(is_done) && !section.1.is_some_and(is_done)
+            };
+            let enters_while_open =
+                |one: &(Option<EventId>, Option<EventId>), other| one.0 == Some(event) && open(other);
+            !enters_while_open(first, second) && !enters_while_open(second, first)
+        }
+        Fact::Wait { end, .. } if *end == event => state.woken.contains(end),
+        _ => true,
+    }
+}
