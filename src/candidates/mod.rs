@@ -226,19 +226,33 @@ impl Collected {
         if others.is_empty() {
             return;
         }
-        let nearest = others.partition_point(|&other| other < event);
-        let reach = limit.map_or(others.len(), |limit| limit.div_ceil(2));
-        let (from, to) = (nearest.saturating_sub(reach), (nearest + reach).min(others.len()));
-        self.dropped |= to - from < others.len();
         let kept = self.kept.entry(class).or_default();
-        for &other in &others[from..to] {
+        let (mut below, mut above) = (others.partition_point(|&other| other < event), 0);
+        let later = others.len() - below;
+        // Outward from `event`, until what comes is farther away than all that is kept.
+        while below > 0 || above < later {
+            let earlier = below.checked_sub(1).map(|at| others[at]);
+            let after = others.get(others.len() - later + above).copied();
+            let other = match (earlier, after) {
+                (Some(earlier), Some(after)) if event.0 - earlier.0 > after.0 - event.0 => after,
+                (Some(earlier), _) => earlier,
+                (None, Some(after)) => after,
+                (None, None) => break,
+            };
             debug_assert!(trace.conflict(event, other).is_some());
             let (a, b) = (event.min(other), event.max(other));
-            kept.insert((b.0 - a.0, a, b));
-            if limit.is_some_and(|limit| kept.len() > limit) {
+            let instance = (b.0 - a.0, a, b);
+            let full = limit.is_some_and(|limit| kept.len() >= limit);
+            if full && kept.last().is_none_or(|last| instance > *last) {
+                self.dropped = true;
+                break;
+            }
+            // An instance that shares several cells comes by once for each.
+            if kept.insert(instance) && full {
                 kept.pop_last();
                 self.dropped = true;
             }
+            if other < event { below -= 1 } else { above += 1 }
         }
     }
 
@@ -270,5 +284,82 @@ fn first_of(slot: &mut Option<(EventId, EventId)>, (a, b): (EventId, EventId)) {
     let pair = (a.min(b), a.max(b));
     if slot.is_none_or(|old| pair < old) {
         *slot = Some(pair);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Generator, Shape};
+    use crate::trace::Sections;
+    use trace_format::{Event, StackId, Tables};
+
+    fn trace(seed: u64) -> Trace {
+        let shape = Shape {
+            events: 300,
+            threads: 4,
+            variables: 5,
+            locks: 3,
+            unprotected: 0.3,
+            values: 3,
+            seed,
+        };
+        let generator = Generator::new(shape);
+        let tables = Tables {
+            threads: generator.threads(),
+            objects: generator.objects(),
+            ..Tables::default()
+        };
+        let events: Vec<Event> = generator
+            .map(|(thread, pc, op)| Event {
+                thread,
+                pc,
+                stack: StackId::EMPTY,
+                op,
+            })
+            .collect();
+        Trace::from_events(tables, &events)
+    }
+
+    /// Counting groups gives what looking at every pair of events gives.
+    #[test]
+    fn counts_are_those_of_all_pairs() {
+        for seed in 0..10 {
+            let trace = trace(seed);
+            let order = MustHappenBefore::of(&trace);
+            let contexts = LockContexts::of(&trace, &Sections::of(&trace));
+            let mut expected: BTreeMap<(CodePosition, CodePosition), Instances> = BTreeMap::new();
+            let context = |event: EventId| match trace.op(event) {
+                crate::trace::Op::Access(access) => contexts.get(contexts.of_access(access)),
+                _ => unreachable!("only accesses conflict"),
+            };
+            for a in trace.events() {
+                for b in trace.events().filter(|&b| a < b && trace.conflict(a, b).is_some()) {
+                    let key = (trace.pc(a).min(trace.pc(b)), trace.pc(a).max(trace.pc(b)));
+                    let counts = expected.entry(key).or_default();
+                    counts.total += 1;
+                    if context(a).common_lock(context(b)).is_some() || history_clash(context(a), context(b)).is_some() {
+                        counts.locked += 1;
+                    } else if !order.concurrent(a, b) {
+                        counts.ordered += 1;
+                    }
+                }
+            }
+            let all = candidates(&trace, &order, &contexts, None);
+            assert_eq!(all.len(), expected.len());
+            for candidate in &all {
+                let counts = expected[&candidate.positions];
+                assert_eq!(candidate.counts, counts, "{:?}", candidate.positions);
+                assert!(candidate.complete);
+                let left = counts.total - counts.locked - counts.ordered;
+                assert_eq!(candidate.instances.len() as u64, left);
+            }
+            for candidate in candidates(&trace, &order, &contexts, Some(2)) {
+                let counts = expected[&candidate.positions];
+                let left = counts.total - counts.locked - counts.ordered;
+                assert_eq!(candidate.instances.len() as u64, left.min(2));
+                assert_eq!(candidate.complete, left <= 2, "{:?}", candidate.positions);
+            }
+        }
     }
 }

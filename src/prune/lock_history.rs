@@ -39,3 +39,57 @@ pub fn history_clash(a: &LockContext, b: &LockContext) -> Option<HistoryClash> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const EXCLUSIVE: bool = false;
+    const SHARED: bool = true;
+
+    /// A context: each lock held, with what was acquired since.
+    fn context(held: &[(Hold, &[Hold])]) -> LockContext {
+        let history = |since: &[Hold]| since.iter().copied().collect::<BTreeSet<Hold>>();
+        LockContext {
+            held: held
+                .iter()
+                .map(|&(hold, since)| (hold, history(since)))
+                .collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn hold(lock: u32, shared: bool) -> Hold {
+        (ObjectId(lock), shared)
+    }
+
+    #[test]
+    fn each_thread_took_the_others_lock_after_its_own() {
+        let first = context(&[(hold(1, EXCLUSIVE), &[hold(2, EXCLUSIVE)])]);
+        let second = context(&[(hold(2, EXCLUSIVE), &[hold(1, EXCLUSIVE)])]);
+        let clash = history_clash(&first, &second);
+        assert_eq!(
+            clash,
+            Some(HistoryClash {
+                first: ObjectId(1),
+                second: ObjectId(2)
+            })
+        );
+    }
+
+    #[test]
+    fn one_history_alone_excludes_nothing() {
+        let first = context(&[(hold(1, EXCLUSIVE), &[hold(2, EXCLUSIVE)])]);
+        let second = context(&[(hold(2, EXCLUSIVE), &[])]);
+        assert_eq!(history_clash(&first, &second), None);
+    }
+
+    #[test]
+    fn readers_do_not_clash_with_readers() {
+        let first = context(&[(hold(1, SHARED), &[hold(2, SHARED)])]);
+        let reads_both = context(&[(hold(2, SHARED), &[hold(1, SHARED)])]);
+        let writes_both = context(&[(hold(2, EXCLUSIVE), &[hold(1, EXCLUSIVE)])]);
+        assert_eq!(history_clash(&first, &reads_both), None);
+        assert!(history_clash(&first, &writes_both).is_some());
+    }
+}

@@ -362,3 +362,101 @@ fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, 
     }
     forced
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
+
+    fn trace(threads: usize, events: &[(u32, FileOp)]) -> Trace {
+        let object = |kind| ObjectInfo {
+            kind,
+            addr: 0,
+            name: None,
+            initial: 0,
+        };
+        let tables = Tables {
+            threads: vec![ThreadInfo::default(); threads],
+            objects: vec![
+                object(ObjectKind::Mutex),
+                object(ObjectKind::Condition),
+                object(ObjectKind::Barrier),
+            ],
+            ..Tables::default()
+        };
+        let event = |&(thread, op): &(u32, FileOp)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>())
+    }
+
+    fn write(addr: u64) -> FileOp {
+        FileOp::Write {
+            mem: MemRange { addr, size: 4 },
+            value: 1,
+        }
+    }
+
+    const LOCK: ObjectId = ObjectId(0);
+    const CONDITION: ObjectId = ObjectId(1);
+
+    #[test]
+    fn a_chain_names_the_edges_between_threads() {
+        let trace = trace(
+            2,
+            &[
+                (0, write(0x10)),
+                (0, FileOp::Fork { child: ThreadId(1) }),
+                (0, write(0x10)),
+                (1, FileOp::Begin),
+                (1, write(0x10)),
+                (1, FileOp::End),
+                (0, FileOp::Join { child: ThreadId(1) }),
+                (0, write(0x10)),
+            ],
+        );
+        let order = MustHappenBefore::of(&trace);
+        assert_eq!(order.chain(&trace, EventId(0), EventId(4)), [0, 1, 3, 4].map(EventId));
+        assert_eq!(order.chain(&trace, EventId(4), EventId(7)), [4, 5, 6, 7].map(EventId));
+        assert!(order.concurrent(EventId(2), EventId(4)));
+        assert!(order.chain(&trace, EventId(2), EventId(4)).is_empty());
+    }
+
+    /// Two threads; the second waits, the first notifies `notifies` times.
+    fn waiting(notifies: usize) -> Trace {
+        let (condition, lock) = (CONDITION, LOCK);
+        let mut events = vec![
+            (1, FileOp::Acquire { lock }),
+            (1, FileOp::WaitBegin { condition, lock }),
+        ];
+        events.extend((0..notifies).map(|_| (0, FileOp::Notify { condition })));
+        events.push((
+            1,
+            FileOp::WaitEnd {
+                condition,
+                lock,
+                outcome: WaitOutcome::Notified,
+            },
+        ));
+        trace(2, &events)
+    }
+
+    #[test]
+    fn the_only_notify_comes_before_the_end_of_the_wait_but_not_after_its_beginning() {
+        let trace = waiting(1);
+        let order = MustHappenBefore::of(&trace);
+        assert!(order.before(EventId(2), EventId(3)));
+        assert!(!order.before(EventId(1), EventId(2)));
+    }
+
+    #[test]
+    fn of_two_notifies_neither_is_forced() {
+        let trace = waiting(2);
+        let order = MustHappenBefore::of(&trace);
+        assert!(!order.before(EventId(2), EventId(4)));
+        assert!(!order.before(EventId(3), EventId(4)));
+    }
+}
