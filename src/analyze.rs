@@ -7,7 +7,7 @@ use crate::predict::SyncPreserving;
 use crate::prune::{LockContexts, MustHappenBefore, Needs, held_at, history_clash};
 use crate::schedule::Schedule;
 use crate::solve::{Answer, Session};
-use crate::trace::{CodePosition, EventId, ObjectId, Op, Sections, Trace};
+use crate::trace::{CodePosition, EventId, MemoryOrder, ObjectId, Op, Sections, Trace};
 use crate::verdict::{Analysis, CutRefutation, Instances, Pair, Refutation, Rejected, Unknown, Verdict};
 
 /// Instances per pair that the fast arguments look at, however few the solver may try.
@@ -61,6 +61,10 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
         sections: &sections,
         contexts: &contexts,
         options: *options,
+        weak_atomics: trace
+            .accesses()
+            .iter()
+            .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
         predictor: SyncPreserving::new(trace, &order, &sections),
         needs: Needs::of(trace, &order, &sections),
         session,
@@ -80,6 +84,8 @@ struct Decider<'t> {
     sections: &'t Sections,
     contexts: &'t LockContexts,
     options: Options,
+    /// Whether some atomic operation is weaker than sequentially consistent.
+    weak_atomics: bool,
     predictor: SyncPreserving<'t>,
     needs: Needs<'t>,
     session: Session<'t>,
@@ -131,6 +137,9 @@ impl Decider<'_> {
             .or(candidate.locked)
             .or(candidate.ordered)
             .unwrap_or(candidate.first);
+        if let Some((race, schedule)) = self.unordered(candidate) {
+            return self.witnessed(race, schedule, instances);
+        }
         let verdict = match open {
             Some(unknown) => Verdict::Unknown(unknown),
             None => self.refuted(candidate, example),
@@ -170,6 +179,23 @@ impl Decider<'_> {
                 None
             }
         }
+    }
+
+    /// An instance that is never co-enabled, as far as is known, but that nothing synchronizes in the
+    /// order of π. Whether that is so is the checker's to say; here, it is only asked.
+    fn unordered(&self, candidate: &Candidate) -> Option<((EventId, EventId), Schedule)> {
+        let asked = self.weak_atomics && self.options.form == Form::Prefix && self.options.mutation.is_none();
+        let limit = self.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        candidate
+            .instances
+            .iter()
+            .filter(|_| asked)
+            .take(limit)
+            .find_map(|&(a, b)| {
+                let prefix = self.predictor.perform(a, b)?;
+                let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
+                self.checker.check(&schedule).ok().map(|_| ((a, b), schedule))
+            })
     }
 
     /// The verdict when no instance is feasible: refuted, or, in a cut trace, not known.

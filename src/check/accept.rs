@@ -2,6 +2,7 @@
 
 use super::Checker;
 use super::disabled::Violation;
+use super::happens_before::HappensBefore;
 use super::state::{State, Step};
 use crate::schedule::{RaceKind, Schedule};
 use crate::trace::{CellId, EventId, ThreadId, TraceId};
@@ -116,6 +117,17 @@ pub enum Rejection {
     /// One of the accesses is not next and enabled at the end.
     #[error("at the end of the schedule, {}", .0.violation)]
     NotPending(Pending),
+    /// The first access of an unordered race is not part of the schedule.
+    #[error("the schedule does not perform event {}, the first access of an unordered race", .0.0)]
+    NotPerformed(EventId),
+    /// The first access of an unordered race happens before the second.
+    #[error("event {} happens before event {}: something synchronizes the two", a.0, b.0)]
+    Synchronized {
+        /// The first access.
+        a: EventId,
+        /// The second access.
+        b: EventId,
+    },
     /// The two events do not conflict.
     #[error("events {} and {} do not conflict", a.0, b.0)]
     NoConflict {
@@ -148,19 +160,35 @@ pub(super) fn follow<'c>(
     }
     let mut state = checker.start();
     let mut run = Run::new(schedule)?;
+    let mut synchronized = (schedule.kind == RaceKind::Unordered).then(|| HappensBefore::new(trace));
     while let Some((slice, event)) = run.next(&state, trace.threads())? {
         let step = state.step(event, run.wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
-        each(Executed { slice, event, step });
+        let executed = Executed { slice, event, step };
+        if let Some(synchronized) = &mut synchronized {
+            synchronized.step(&executed);
+        }
+        each(executed);
     }
     if let Some(&notify) = run.wakes.keys().min() {
         return Err(Rejection::WakeNotExecuted { notify });
     }
-    match schedule.kind {
-        RaceKind::CoEnabled => {
-            for (side, event) in [(Side::First, a), (Side::Second, b)] {
-                let pending = state.pending(event);
-                pending.map_err(|violation| Rejection::NotPending(Pending { side, violation }))?;
+    let pending = |side, event| {
+        let pending = state.pending(event);
+        pending.map_err(|violation| Rejection::NotPending(Pending { side, violation }))
+    };
+    match synchronized {
+        None => {
+            pending(Side::First, a)?;
+            pending(Side::Second, b)?;
+        }
+        Some(synchronized) => {
+            if !state.executed(a) {
+                return Err(Rejection::NotPerformed(a));
+            }
+            pending(Side::Second, b)?;
+            if synchronized.before_next(a, trace.thread(b)) {
+                return Err(Rejection::Synchronized { a, b });
             }
         }
     }

@@ -46,6 +46,7 @@ mod accept;
 mod conditions;
 mod disabled;
 mod facts;
+mod happens_before;
 mod locks;
 mod memory;
 mod outside;
@@ -55,6 +56,8 @@ mod validate;
 
 #[cfg(test)]
 mod accept_tests;
+#[cfg(test)]
+mod happens_before_tests;
 #[cfg(test)]
 mod table_tests;
 

@@ -6,6 +6,7 @@ use super::output::print;
 use std::io::Write;
 use std::path::PathBuf;
 use witness::check::Checker;
+use witness::schedule::RaceKind;
 use witness::store::read_schedule;
 use witness::trace::Trace;
 
@@ -40,13 +41,20 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     for path in &args.schedules {
         let schedule = read_schedule(path)?;
         let verdict = match checker.check(&schedule) {
-            Ok(accepted) => format!(
-                "accepted: after {} events in {} slices, events {} and {} are both next, enabled and in conflict",
-                accepted.events,
-                schedule.slices.len(),
-                schedule.race.0.0,
-                schedule.race.1.0
-            ),
+            Ok(accepted) => {
+                let (a, b) = (schedule.race.0.0, schedule.race.1.0);
+                let shown = match accepted.kind {
+                    RaceKind::CoEnabled => format!("events {a} and {b} are both next, enabled and in conflict"),
+                    RaceKind::Unordered => {
+                        format!("event {b} is next and in conflict with event {a}, which does not happen before it")
+                    }
+                };
+                format!(
+                    "accepted: after {} events in {} slices, {shown}",
+                    accepted.events,
+                    schedule.slices.len()
+                )
+            }
             Err(rejection) => {
                 code = ExitCode::NotAccepted;
                 format!("rejected: {rejection}")

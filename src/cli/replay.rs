@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use witness::check::Checker;
 use witness::replay::Replay;
 use witness::report::{Detail, Interleaving, Paint, SourceText, Words};
-use witness::schedule::Schedule;
+use witness::schedule::{RaceKind, Schedule};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
@@ -125,9 +125,13 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
             interleaving.write(&replay, "  ", out)?;
             writeln!(
                 out,
-                "\n  checked: {} events in {} slices, then both accesses are next, enabled and in conflict\n",
+                "\n  checked: {} events in {} slices, then {}\n",
                 replay.accepted.events,
-                schedule.slices.len()
+                schedule.slices.len(),
+                match schedule.kind {
+                    RaceKind::CoEnabled => "both accesses are next, enabled and in conflict",
+                    RaceKind::Unordered => "the second access is next, and the first does not happen before it",
+                }
             )?;
         }
         Ok(())

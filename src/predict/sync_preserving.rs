@@ -84,15 +84,30 @@ impl<'t> SyncPreserving<'t> {
                 *count = (*count).max(self.must.count(event, ThreadId(thread as u32)));
             }
         }
-        let spared = |cut: &[u32]| {
-            [a, b]
+        self.close(cut, &[a, b])
+    }
+
+    /// A feasible prefix that performs `a` and brings `b` next, with everything as in π.
+    #[must_use]
+    pub fn perform(&self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
+        let threads = (0..self.trace.threads() as u32).map(ThreadId);
+        let mut cut: Vec<u32> = threads.map(|thread| self.must.count(b, thread)).collect();
+        let own = &mut cut[self.trace.thread(a).index()];
+        *own = (*own).max(self.trace.place(a) + 1);
+        self.close(cut, &[b])
+    }
+
+    /// The smallest feasible cut around `cut`, as a prefix, if it can do without the `spared` events.
+    fn close(&self, mut cut: Vec<u32>, spared: &[EventId]) -> Option<Vec<EventId>> {
+        let is_spared = |cut: &[u32]| {
+            spared
                 .iter()
                 .all(|&event| cut[self.trace.thread(event).index()] <= self.trace.place(event))
         };
         let mut joined = vec![0; cut.len()];
         loop {
             self.join_explanations(&mut cut, &mut joined);
-            if !spared(&cut) {
+            if !is_spared(&cut) {
                 return None;
             }
             if !self.close_sections(&mut cut)? {

@@ -3,11 +3,11 @@
 //! Every replay is also a check, on the same state machine ([`crate::check`]): there is no replay of
 //! a schedule that the checker would reject.
 
-use crate::check::{Accepted, Checker, Executed, HeldLock, Rejection};
-use crate::schedule::Schedule;
-use crate::trace::{EventId, ThreadId};
+use crate::check::{Accepted, Checker, Executed, HeldLock, Rejection, State};
+use crate::schedule::{RaceKind, Schedule};
+use crate::trace::{EventId, Op, ThreadId, Trace};
 
-/// One of the two accesses, at the moment when both are next.
+/// One of the two accesses, at the moment when it is next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingAccess {
     /// The access.
@@ -40,7 +40,7 @@ impl Replay {
         let mut executed = Vec::new();
         let (accepted, state) = checker.follow(schedule, &mut |step| executed.push(step))?;
         let trace = checker.trace();
-        let pending = |event: EventId| {
+        let pending = |state: &State<'_>, event: EventId| {
             let thread = trace.thread(event);
             PendingAccess {
                 event,
@@ -49,7 +49,19 @@ impl Replay {
                 memory: trace.access(event).and_then(|access| state.value_at(access)),
             }
         };
-        let race = (pending(schedule.race.0), pending(schedule.race.1));
+        let first = match schedule.kind {
+            RaceKind::CoEnabled => pending(&state, schedule.race.0),
+            // It is over by now: see how things stood when it was next.
+            RaceKind::Unordered => {
+                let mut earlier = checker.start();
+                for done in executed.iter().take_while(|done| done.event != schedule.race.0) {
+                    let again = earlier.step(done.event, notified(trace, done));
+                    debug_assert!(again.is_ok(), "what was executed once can be executed again");
+                }
+                pending(&earlier, schedule.race.0)
+            }
+        };
+        let race = (first, pending(&state, schedule.race.1));
         Ok(Replay {
             accepted,
             executed,
@@ -58,10 +70,18 @@ impl Replay {
     }
 }
 
+/// The waiter that a notify woke, to be named when it is executed again; a notify-all wakes everybody.
+fn notified(trace: &Trace, done: &Executed) -> Option<ThreadId> {
+    match trace.op(done.event) {
+        Op::Notify { .. } => done.step.woken.first().copied(),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{RaceKind, Slice};
+    use crate::schedule::Slice;
     use crate::trace::{ObjectId, StackId, Tables, Trace, TraceId};
     use trace_format::{Event, MemRange, Op};
 

@@ -7,6 +7,7 @@ use super::paint::Paint;
 use super::source_text::SourceText;
 use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
+use crate::schedule::RaceKind;
 use crate::trace::{EventId, Op};
 use std::io::{self, Write};
 use std::path::Path;
@@ -94,12 +95,19 @@ impl Interleaving<'_> {
                 }
             }
         }
-        let race = "── race: both are next, nothing orders them";
-        writeln!(out, "{indent}{}", self.paint.warning(race))?;
-        for pending in [&replay.race.0, &replay.race.1] {
-            self.pending(pending, indent, out)?;
+        let (first, second) = (&replay.race.0, &replay.race.1);
+        match replay.accepted.kind {
+            RaceKind::CoEnabled => {
+                let race = "── race: both are next, nothing orders them";
+                writeln!(out, "{indent}{}", self.paint.warning(race))?;
+                self.pending(first, indent, out)?;
+            }
+            RaceKind::Unordered => {
+                let race = format!("── race: event {} above does not happen before this", first.event.0);
+                writeln!(out, "{indent}{}", self.paint.warning(race))?;
+            }
         }
-        Ok(())
+        self.pending(second, indent, out)
     }
 
     /// The line before the events of one thread.

@@ -73,6 +73,8 @@ pub struct CutSummary {
 pub struct PairResult {
     /// `witnessed`, `refuted` or `unknown`.
     pub verdict: String,
+    /// What the schedule of a witnessed pair shows: `co-enabled` or `unordered`; else null.
+    pub kind: Option<String>,
     /// Refuted: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`,
     /// `instances`, `rejected`, `cut`. Witnessed: null.
     pub reason: Option<String>,
@@ -216,6 +218,10 @@ fn pair_result(findings: &Findings<'_>, number: Option<usize>, pair: &Pair) -> P
         .map(|(number, folder)| folder.join(format!("{number}.sched")));
     PairResult {
         verdict: verdict.to_owned(),
+        kind: match &pair.verdict {
+            Verdict::Witnessed(schedule) => Some(schedule.kind.to_string()),
+            Verdict::Refuted(_) | Verdict::Unknown(_) => None,
+        },
         reason: reason.map(str::to_owned),
         explanation: findings.words().explanation(pair),
         a: access_result(findings, pair.example.0),

@@ -8,7 +8,7 @@ use super::source_text::SourceText;
 use super::{Exporter, Findings};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
-use crate::schedule::Schedule;
+use crate::schedule::{RaceKind, Schedule};
 use crate::trace::EventId;
 use crate::verdict::{Pair, Verdict};
 use hashbrown::HashMap;
@@ -178,9 +178,20 @@ impl Race<'_> {
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
         };
         writeln!(out, "==================")?;
-        writeln!(out, "{}", self.paint.warning("WARNING: witness: data race (witnessed)"))?;
+        let (kind, when) = match replay.accepted.kind {
+            RaceKind::CoEnabled => ("witnessed", ", at the same time"),
+            RaceKind::Unordered => (
+                "witnessed, unordered",
+                ", later, with nothing in between that synchronizes the two",
+            ),
+        };
+        writeln!(
+            out,
+            "{}",
+            self.paint.warning(format!("WARNING: witness: data race ({kind})"))
+        )?;
         self.access(&replay.race.0, "", out)?;
-        self.access(&replay.race.1, ", at the same time", out)?;
+        self.access(&replay.race.1, when, out)?;
         self.location(pair.example.0, out)?;
         if self.count > 1 {
             writeln!(

@@ -109,6 +109,7 @@ impl fmt::Display for RaceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RaceKind::CoEnabled => f.write_str("co-enabled"),
+            RaceKind::Unordered => f.write_str("unordered"),
         }
     }
 }
@@ -153,6 +154,7 @@ impl FromStr for Schedule {
             word(words, "kind")?;
             Some(match words.next()? {
                 "co-enabled" => Ok(RaceKind::CoEnabled),
+                "unordered" => Ok(RaceKind::Unordered),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;

@@ -25,6 +25,9 @@ pub struct Slice {
 pub enum RaceKind {
     /// Both accesses are next in their threads, enabled and in conflict.
     CoEnabled,
+    /// The first access has happened, the second is next, and in this execution the first does not
+    /// happen before the second: nothing synchronizes the two, though they are never next at once.
+    Unordered,
 }
 
 /// A thread schedule of a trace that ends in a race.

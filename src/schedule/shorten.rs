@@ -35,6 +35,27 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The schedule of a feasible prefix that performs the first access of `race` and brings the
+    /// second next.
+    #[must_use]
+    pub fn of_unordered(
+        trace: &Trace,
+        order: &MustHappenBefore,
+        prefix: &[EventId],
+        race: (EventId, EventId),
+    ) -> Schedule {
+        let prefix = run_long(trace, order, prefix);
+        Schedule {
+            trace: trace.id(),
+            kind: RaceKind::Unordered,
+            race,
+            slices: Schedule::slices_of(trace, &prefix),
+            wakes: Wakes::of(trace, &prefix).woken,
+        }
+    }
+}
+
 /// The part of `prefix` that the race needs, in the same order.
 fn needed_events(
     trace: &Trace,

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
+use witness::schedule::RaceKind;
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Refutation, Unknown, Verdict};
 
@@ -78,6 +79,14 @@ fn verdicts_agree_with_exhaustive_search() {
             );
             seen.insert(key);
             let outcome = match &pair.verdict {
+                Verdict::Witnessed(schedule) if schedule.kind == RaceKind::Unordered => {
+                    assert!(
+                        !racing.contains(&key),
+                        "seed {seed}: {key:?} are next at once, too\n{}",
+                        described()
+                    );
+                    "witnessed, unordered"
+                }
                 Verdict::Witnessed(schedule) => {
                     assert!(
                         races.contains(&schedule.race),
@@ -152,7 +161,9 @@ fn disagreement(seed: u64, options: &Options) -> Option<String> {
             pair.positions.0.max(pair.positions.1),
         );
         match &pair.verdict {
-            Verdict::Witnessed(schedule) if !races.contains(&schedule.race) => Some(format!("{key:?} cannot race")),
+            Verdict::Witnessed(schedule) if schedule.kind == RaceKind::CoEnabled && !races.contains(&schedule.race) => {
+                Some(format!("{key:?} cannot race"))
+            }
             Verdict::Refuted(_) if racing.contains(&key) => Some(format!("{key:?} can race")),
             _ => None,
         }

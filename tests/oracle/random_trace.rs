@@ -273,7 +273,7 @@ impl World {
             true => self.random.below(2) | self.random.below(2) << 32,
             false => self.random.below(3),
         };
-        let order = MemoryOrder::SeqCst;
+        let order = MemoryOrder::from_c(self.random.below(6) as u8);
         let kinds = if self.atomics_only { 100 } else { 12 };
         let op = match self.random.below(100) {
             at if at < kinds => match self.random.below(3) {

@@ -1,0 +1,195 @@
+//! Happens-before of an executed schedule, for races that only weak atomics allow.
+//!
+//! Two accesses that are never next at once can still race in C11, C++ and Rust: if the second one
+//! waits for a *relaxed* flag, it comes after the first in every sequentially consistent schedule,
+//! yet nothing synchronizes the two. Such a race is shown by a feasible schedule that has performed
+//! the first access, in which the second is next, and in which the first does not happen before the
+//! second: no chain of program order and synchronizes-with leads from one to the other.
+//!
+//! Vector clocks along the executed events. Synchronizes-with is that of the C11 memory model
+//! (release and acquire operations, release sequences, fences) and of locks, fork and join, rounds,
+//! semaphores, once cells. Where a standard leaves open whether something synchronizes (a notify
+//! and the wait that it wakes, a post and a later wait, two sequentially consistent fences, a
+//! relaxed store of the thread that heads a release sequence), it does here: so a race may be missed
+//! for that, and none is wrongly shown.
+
+use super::accept::Executed;
+use crate::trace::{AccessKind, CellId, EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
+use hashbrown::HashMap;
+
+type Clock = Vec<u32>;
+
+/// What happened before what, in the events executed so far.
+pub(super) struct HappensBefore<'t> {
+    trace: &'t Trace,
+    threads: Vec<Clock>,
+    /// What an acquire fence of the thread would acquire.
+    loaded: Vec<Clock>,
+    /// What the thread's last release fence released.
+    fenced: Vec<Clock>,
+    /// The release sequence that the last store of a cell belongs to: its clock and its head.
+    released: HashMap<CellId, (Clock, ThreadId)>,
+    /// Everything that synchronizes through an object: who comes later knows what is in here.
+    objects: HashMap<ObjectId, Clock>,
+    /// What readers of a lock released; only writers learn of it.
+    readers: HashMap<ObjectId, Clock>,
+    held_shared: HashMap<(ObjectId, ThreadId), u32>,
+    fences: Clock,
+}
+
+impl<'t> HappensBefore<'t> {
+    pub(super) fn new(trace: &'t Trace) -> HappensBefore<'t> {
+        let zero = vec![0; trace.threads()];
+        HappensBefore {
+            trace,
+            threads: vec![zero.clone(); trace.threads()],
+            loaded: vec![zero.clone(); trace.threads()],
+            fenced: vec![zero.clone(); trace.threads()],
+            released: HashMap::new(),
+            objects: HashMap::new(),
+            readers: HashMap::new(),
+            held_shared: HashMap::new(),
+            fences: zero,
+        }
+    }
+
+    /// Whether an executed event happens before what a thread does next.
+    pub(super) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
+        self.threads[thread.index()][self.trace.thread(event).index()] > self.trace.place(event)
+    }
+
+    /// Takes note of an executed event.
+    pub(super) fn step(&mut self, executed: &Executed) {
+        let event = executed.event;
+        let thread = self.trace.thread(event);
+        self.threads[thread.index()][thread.index()] = self.trace.place(event) + 1;
+        match self.trace.op(event) {
+            Op::Fork { child } => {
+                let parent = self.threads[thread.index()].clone();
+                join(&mut self.threads[child.index()], &parent);
+            }
+            Op::Join { child } => {
+                let child = self.threads[child.index()].clone();
+                join(&mut self.threads[thread.index()], &child);
+            }
+            Op::Acquire { lock } | Op::WaitEnd { lock, .. } => {
+                self.acquire(thread, lock);
+                if let Some(readers) = self.readers.get(&lock) {
+                    join(&mut self.threads[thread.index()], readers);
+                }
+            }
+            Op::AcquireShared { lock } => {
+                *self.held_shared.entry((lock, thread)).or_default() += 1;
+                self.acquire(thread, lock);
+            }
+            Op::Release { lock } => match self.held_shared.get_mut(&(lock, thread)) {
+                Some(depth) if *depth > 0 => {
+                    *depth -= 1;
+                    let clock = &self.threads[thread.index()];
+                    join(self.readers.entry(lock).or_insert_with(|| vec![0; clock.len()]), clock);
+                }
+                _ => self.release(thread, lock),
+            },
+            Op::WaitBegin { lock, .. } => self.release(thread, lock),
+            Op::Notify { .. } | Op::NotifyAll { .. } => {
+                let notifier = self.threads[thread.index()].clone();
+                for woken in &executed.step.woken {
+                    join(&mut self.threads[woken.index()], &notifier);
+                }
+            }
+            Op::BarrierEnter { barrier: object, .. }
+            | Op::SemPost { semaphore: object }
+            | Op::OnceEnd { once: object }
+            | Op::Output { source: object } => self.release(thread, object),
+            Op::BarrierExit { barrier: object, .. }
+            | Op::SemWait { semaphore: object }
+            | Op::OnceWait { once: object }
+            | Op::Input { source: object, .. } => self.acquire(thread, object),
+            Op::Fence { order } => self.fence(thread, order),
+            Op::Access(_) => self.access(event, thread),
+            Op::Begin | Op::End | Op::AcquireFailed { .. } | Op::OnceBegin { .. } | Op::Alloc { .. } | Op::Branch => {}
+        }
+    }
+
+    fn acquire(&mut self, thread: ThreadId, object: ObjectId) {
+        if let Some(clock) = self.objects.get(&object) {
+            join(&mut self.threads[thread.index()], clock);
+        }
+    }
+
+    fn release(&mut self, thread: ThreadId, object: ObjectId) {
+        let clock = &self.threads[thread.index()];
+        join(
+            self.objects.entry(object).or_insert_with(|| vec![0; clock.len()]),
+            clock,
+        );
+    }
+
+    fn fence(&mut self, thread: ThreadId, order: MemoryOrder) {
+        let own = thread.index();
+        if acquires(order) {
+            join(&mut self.threads[own], &self.loaded[own]);
+        }
+        if order == MemoryOrder::SeqCst {
+            join(&mut self.threads[own], &self.fences);
+            self.fences.clone_from(&self.threads[own]);
+        }
+        if releases(order) {
+            self.fenced[own].clone_from(&self.threads[own]);
+        }
+    }
+
+    fn access(&mut self, event: EventId, thread: ThreadId) {
+        let access = self.trace.access(event).expect("the event is an access");
+        let own = thread.index();
+        for used in self.trace.uses(access) {
+            let atomic = access.kind.is_atomic();
+            if atomic && access.kind.reads() {
+                if let Some((clock, _)) = self.released.get(&used.cell) {
+                    join(&mut self.loaded[own], clock);
+                    if acquires(access.order) {
+                        join(&mut self.threads[own], clock);
+                    }
+                }
+            }
+            if !access.kind.writes() {
+                continue;
+            }
+            // What a later acquire of this cell learns through this store.
+            let mut clock = self.fenced[own].clone();
+            if atomic && releases(access.order) {
+                join(&mut clock, &self.threads[own]);
+            }
+            let sequence = self.released.get(&used.cell);
+            let continues = match access.kind {
+                AccessKind::AtomicRmw => true,
+                AccessKind::AtomicStore => sequence.is_some_and(|&(_, head)| head == thread),
+                _ => false,
+            };
+            if !atomic {
+                self.released.remove(&used.cell);
+                continue;
+            }
+            let mut head = thread;
+            if let Some((earlier, first)) = sequence.filter(|_| continues) {
+                join(&mut clock, earlier);
+                head = *first;
+            }
+            self.released.insert(used.cell, (clock, head));
+        }
+    }
+}
+
+fn join(clock: &mut Clock, other: &Clock) {
+    for (mine, &theirs) in clock.iter_mut().zip(other) {
+        *mine = (*mine).max(theirs);
+    }
+}
+
+fn acquires(order: MemoryOrder) -> bool {
+    !matches!(order, MemoryOrder::Relaxed | MemoryOrder::Release)
+}
+
+fn releases(order: MemoryOrder) -> bool {
+    matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
+}

@@ -1,0 +1,216 @@
+use super::Checker;
+use crate::check::Rejection;
+use crate::schedule::{RaceKind, Schedule};
+use crate::trace::{EventId, MemoryOrder, ObjectId, ThreadId, Trace};
+use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadInfo};
+
+const DATA: MemRange = MemRange { addr: 0x10, size: 4 };
+const FLAG: MemRange = MemRange { addr: 0x20, size: 4 };
+const LOCK: ObjectId = ObjectId(0);
+
+fn write() -> Op {
+    Op::Write { mem: DATA, value: 42 }
+}
+
+fn read() -> Op {
+    Op::Read { mem: DATA, value: 42 }
+}
+
+fn store(order: MemoryOrder) -> Op {
+    Op::AtomicStore {
+        mem: FLAG,
+        value: 1,
+        order,
+    }
+}
+
+fn load(order: MemoryOrder) -> Op {
+    Op::AtomicLoad {
+        mem: FLAG,
+        value: 1,
+        order,
+    }
+}
+
+fn rmw(order: MemoryOrder) -> Op {
+    Op::AtomicRmw {
+        mem: FLAG,
+        read: 1,
+        written: 1,
+        order,
+    }
+}
+
+/// Executes all events but the last and asks whether the first and the last are an unordered race.
+fn unordered(events: &[(u32, Op)]) -> Result<(), Rejection> {
+    let threads = events.iter().map(|&(thread, _)| thread + 1).max().unwrap_or(0);
+    let lock = ObjectInfo {
+        kind: ObjectKind::RwLock,
+        addr: 0,
+        name: None,
+        initial: 0,
+    };
+    let tables = Tables {
+        threads: vec![ThreadInfo::default(); threads as usize],
+        objects: vec![lock],
+        ..Tables::default()
+    };
+    let event = |&(thread, op): &(u32, Op)| Event {
+        thread: ThreadId(thread),
+        pc: 1,
+        stack: StackId::EMPTY,
+        op,
+    };
+    let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+    let last = events.len() as u32 - 1;
+    let before: Vec<EventId> = (0..last).map(EventId).collect();
+    let schedule = Schedule {
+        trace: trace.id(),
+        kind: RaceKind::Unordered,
+        race: (EventId(0), EventId(last)),
+        slices: Schedule::slices_of(&trace, &before),
+        wakes: Vec::new(),
+    };
+    Checker::new(&trace).check(&schedule).map(|_| ())
+}
+
+fn synchronized(events: &[(u32, Op)]) -> bool {
+    match unordered(events) {
+        Ok(()) => false,
+        Err(Rejection::Synchronized { .. }) => true,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+use MemoryOrder::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+#[test]
+fn release_and_acquire_synchronize_and_nothing_less_does() {
+    for (stored, loaded, expected) in [
+        (Release, Acquire, true),
+        (SeqCst, SeqCst, true),
+        (Relaxed, Acquire, false),
+        (Release, Relaxed, false),
+        (Relaxed, Relaxed, false),
+    ] {
+        let events = [(0, write()), (0, store(stored)), (1, load(loaded)), (1, read())];
+        assert_eq!(synchronized(&events), expected, "{stored:?} {loaded:?}");
+    }
+}
+
+#[test]
+fn a_load_that_reads_another_store_learns_nothing_of_the_first() {
+    let other = [
+        (0, write()),
+        (0, store(Release)),
+        (2, store(Relaxed)),
+        (1, load(Acquire)),
+        (1, read()),
+    ];
+    assert!(!synchronized(&other));
+}
+
+#[test]
+fn a_read_modify_write_continues_a_release_sequence() {
+    let events = [
+        (0, write()),
+        (0, store(Release)),
+        (2, rmw(Relaxed)),
+        (1, load(Acquire)),
+        (1, read()),
+    ];
+    assert!(synchronized(&events));
+    // The one in between is not acquire, so its own thread learns nothing.
+    let relaxed = [(0, write()), (0, store(Release)), (2, rmw(Relaxed)), (2, read())];
+    assert!(!synchronized(&relaxed));
+    let acquiring = [(0, write()), (0, store(Release)), (2, rmw(AcqRel)), (2, read())];
+    assert!(synchronized(&acquiring));
+}
+
+#[test]
+fn fences_lend_their_order_to_relaxed_operations() {
+    let fence = |order| Op::Fence { order };
+    let both = |release, acquire| {
+        [
+            (0, write()),
+            (0, fence(release)),
+            (0, store(Relaxed)),
+            (1, load(Relaxed)),
+            (1, fence(acquire)),
+            (1, read()),
+        ]
+    };
+    assert!(synchronized(&both(Release, Acquire)));
+    assert!(!synchronized(&both(Acquire, Acquire)));
+    assert!(!synchronized(&both(Release, Release)));
+    // The fence has to come before the store, and after the load.
+    let late = [
+        (0, write()),
+        (0, store(Relaxed)),
+        (0, fence(Release)),
+        (1, load(Acquire)),
+        (1, read()),
+    ];
+    assert!(!synchronized(&late));
+}
+
+#[test]
+fn locks_fork_and_join_synchronize() {
+    let (lock, child) = (LOCK, ThreadId(1));
+    let critical = |thread, op| {
+        [
+            (thread, Op::Acquire { lock }),
+            (thread, op),
+            (thread, Op::Release { lock }),
+        ]
+    };
+    let [a, b, c] = critical(0, store(Relaxed));
+    let locked = [(0, write()), a, b, c, (1, Op::Acquire { lock }), (1, read())];
+    assert!(synchronized(&locked));
+    let forked = [(0, write()), (0, Op::Fork { child }), (1, Op::Begin), (1, read())];
+    assert!(synchronized(&forked));
+    let joined = [(1, write()), (1, Op::End), (0, Op::Join { child }), (0, read())];
+    assert!(synchronized(&joined));
+}
+
+#[test]
+fn readers_of_a_lock_do_not_synchronize_with_each_other() {
+    let lock = LOCK;
+    let shared = |second| {
+        [
+            (0, write()),
+            (0, Op::AcquireShared { lock }),
+            (0, Op::Release { lock }),
+            (1, second),
+            (1, read()),
+        ]
+    };
+    assert!(!synchronized(&shared(Op::AcquireShared { lock })));
+    assert!(synchronized(&shared(Op::Acquire { lock })));
+}
+
+#[test]
+fn the_first_access_has_to_be_performed() {
+    let events = [(0, Op::Begin), (0, write()), (1, Op::Begin), (1, read())];
+    let event = |&(thread, op): &(u32, Op)| Event {
+        thread: ThreadId(thread),
+        pc: 1,
+        stack: StackId::EMPTY,
+        op,
+    };
+    let tables = Tables {
+        threads: vec![ThreadInfo::default(); 2],
+        ..Tables::default()
+    };
+    let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+    let order = [EventId(0), EventId(2)];
+    let schedule = Schedule {
+        trace: trace.id(),
+        kind: RaceKind::Unordered,
+        race: (EventId(1), EventId(3)),
+        slices: Schedule::slices_of(&trace, &order),
+        wakes: Vec::new(),
+    };
+    let rejected = Checker::new(&trace).check(&schedule);
+    assert_eq!(rejected.map(|_| ()), Err(Rejection::NotPerformed(EventId(1))));
+}
