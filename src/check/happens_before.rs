@@ -144,12 +144,13 @@ impl<'t> HappensBefore<'t> {
         let own = thread.index();
         for used in self.trace.uses(access) {
             let atomic = access.kind.is_atomic();
-            if atomic && access.kind.reads() {
-                if let Some((clock, _)) = self.released.get(&used.cell) {
-                    join(&mut self.loaded[own], clock);
-                    if acquires(access.order) {
-                        join(&mut self.threads[own], clock);
-                    }
+            if atomic
+                && access.kind.reads()
+                && let Some((clock, _)) = self.released.get(&used.cell)
+            {
+                join(&mut self.loaded[own], clock);
+                if acquires(access.order) {
+                    join(&mut self.threads[own], clock);
                 }
             }
             if !access.kind.writes() {
