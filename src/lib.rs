@@ -8,6 +8,7 @@ pub mod candidates;
 pub mod check;
 pub mod encode;
 pub mod generate;
+pub mod import;
 pub mod predict;
 pub mod prune;
 pub mod record;

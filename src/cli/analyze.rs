@@ -1,6 +1,7 @@
 //! `witness analyze`: predicts the races of a trace and proves each of them.
 
 use super::ExitCode;
+use super::input::InputArgs;
 use super::output::{Color, print};
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
@@ -22,12 +23,13 @@ use witness::verdict::Analysis;
 #[command(after_long_help = "Examples:
   witness analyze trace.bin
   witness analyze trace.bin --instances all --budget 100000000
+  witness analyze trace.std --store results
   witness analyze trace.bin --json | jq '.pairs[] | select(.verdict == \"witnessed\")'
 
 Exit status: 66 a race witnessed, 3 only unknowns, 0 neither, 2 a trace that cannot be read.")]
 pub struct AnalyzeArgs {
-    /// The trace.
-    trace: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// The results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
@@ -188,13 +190,19 @@ pub fn verdict_code(summary: Summary) -> ExitCode {
 }
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
-    report(&args.trace, &args.analysis, args.json, color)
+    let trace = args.input.load()?;
+    report(&args.input.trace, &trace, &args.analysis, args.json, color)
 }
 
-/// Analyses a trace file and prints the report.
-pub fn report(path: &Path, analysis: &AnalysisArgs, json: bool, color: Color) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(path)?;
-    let (_, code) = analysis.run(path, &trace, |findings| {
+/// Analyses a trace and prints the report.
+pub fn report(
+    path: &Path,
+    trace: &Trace,
+    analysis: &AnalysisArgs,
+    json: bool,
+    color: Color,
+) -> anyhow::Result<ExitCode> {
+    let (_, code) = analysis.run(path, trace, |findings| {
         let text = Text {
             paint: Paint { on: color.for_stdout() },
         };

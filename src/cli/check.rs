@@ -2,9 +2,9 @@
 
 use super::ExitCode;
 use super::analyze::warn_if_cut;
+use super::input::InputArgs;
 use super::output::print;
 use std::io::Write;
-use std::path::PathBuf;
 use witness::check::Checker;
 use witness::schedule::RaceKind;
 use witness::store::read_schedule;
@@ -23,16 +23,16 @@ use witness::trace::Trace;
 
 Exit status: 0 accepted, 1 not accepted, 2 a file that cannot be read.")]
 pub struct CheckArgs {
-    /// The trace.
-    trace: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// Schedules of it.
     #[arg(value_name = "SCHEDULE")]
-    schedules: Vec<PathBuf>,
+    schedules: Vec<std::path::PathBuf>,
 }
 
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(&args.trace)?;
-    warn_if_cut(&args.trace, &trace);
+    let trace = args.input.load()?;
+    warn_if_cut(&args.input.trace, &trace);
     let checker = Checker::new(&trace);
     if args.schedules.is_empty() {
         return check_trace(args, &trace, &checker);
@@ -83,6 +83,6 @@ fn check_trace(args: &CheckArgs, trace: &Trace, checker: &Checker<'_>) -> anyhow
             ExitCode::NotAccepted,
         ),
     };
-    print(|out| Ok(writeln!(out, "{}: {verdict}", args.trace.display())?))?;
+    print(|out| Ok(writeln!(out, "{}: {verdict}", args.input.trace.display())?))?;
     Ok(code)
 }

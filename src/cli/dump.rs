@@ -2,11 +2,11 @@
 
 use super::ExitCode;
 use super::event::{fields, kind, line};
+use super::input::InputArgs;
 use super::output::print;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::PathBuf;
-use trace_format::{Ending, TraceFile};
+use trace_format::Ending;
 use witness::symbols::Symbols;
 
 /// Print the events of a trace.
@@ -17,8 +17,8 @@ use witness::symbols::Symbols;
   witness dump trace.bin --from 1000 --count 20
   witness dump trace.bin --thread 2 --json | jq 'select(.kind == \"write\")'")]
 pub struct DumpArgs {
-    /// The trace.
-    trace: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// Number of the first event to print; the trace starts with 0.
     #[arg(long, env = "WITNESS_FROM", value_name = "EVENT", default_value_t = 0)]
     from: u64,
@@ -34,7 +34,7 @@ pub struct DumpArgs {
 }
 
 pub fn run(args: &DumpArgs) -> anyhow::Result<ExitCode> {
-    let file = TraceFile::open(&args.trace)?;
+    let file = args.input.file()?;
     let symbols = Symbols::new(file.tables());
     let count = args.count.unwrap_or(u64::MAX);
     let mut left = count;
@@ -68,7 +68,7 @@ pub fn run(args: &DumpArgs) -> anyhow::Result<ExitCode> {
         Ok(())
     })?;
     if let Ending::Cut { .. } = file.ending() {
-        eprintln!("witness: {} is {}", args.trace.display(), file.ending());
+        eprintln!("witness: {} is {}", args.input.trace.display(), file.ending());
     }
     Ok(ExitCode::Nothing)
 }

@@ -2,13 +2,13 @@
 
 use super::ExitCode;
 use super::event::kind;
+use super::input::InputArgs;
 use super::output::print;
 use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
-use trace_format::{Meta, TraceFile};
+use trace_format::Meta;
 use witness::trace::{ThreadId, Trace};
 
 /// Say what a trace holds: threads, events by kind, modules, objects, how it ends.
@@ -17,8 +17,8 @@ use witness::trace::{ThreadId, Trace};
   witness info trace.bin
   witness info trace.bin --json | jq .events_by_kind")]
 pub struct InfoArgs {
-    /// The trace.
-    trace: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// One JSON object.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
@@ -86,7 +86,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
-    let file = TraceFile::open(&args.trace)?;
+    let file = args.input.file()?;
     let trace = Trace::from_file(&file)?;
     let mut events_by_kind = BTreeMap::new();
     for event in file.events() {
@@ -115,8 +115,8 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         .accesses()
         .iter()
         .filter(|access| access.kind.reads() && trace.uses(access).iter().any(|used| trace.cell(used.cell).external));
-    let bytes = std::fs::metadata(&args.trace)
-        .with_context(|| args.trace.display().to_string())?
+    let bytes = std::fs::metadata(&args.input.trace)
+        .with_context(|| args.input.trace.display().to_string())?
         .len();
     let Meta {
         producer,
@@ -130,7 +130,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         ..
     } = tables.meta.clone();
     Ok(Info {
-        path: args.trace.display().to_string(),
+        path: args.input.trace.display().to_string(),
         id: file.id().to_string(),
         producer,
         command,

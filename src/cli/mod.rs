@@ -5,11 +5,13 @@
 
 mod analyze;
 mod check;
+mod convert;
 mod dump;
 mod event;
 mod exit_code;
 mod generate;
 mod info;
+mod input;
 mod output;
 mod record;
 mod replay;
@@ -49,6 +51,7 @@ enum Command {
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
     Info(info::InfoArgs),
+    Convert(convert::ConvertArgs),
     Generate(generate::GenerateArgs),
     Record(record::RecordArgs),
     Run(run::RunArgs),
@@ -92,6 +95,7 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Check(args) => check::run(args).map(Into::into),
         Command::Dump(args) => dump::run(args).map(Into::into),
         Command::Info(args) => info::run(args).map(Into::into),
+        Command::Convert(args) => convert::run(args).map(Into::into),
         Command::Generate(args) => generate::run(args).map(Into::into),
         Command::Record(args) => record::run(args),
         Command::Run(args) => run::run(args, cli.color).map(Into::into),

@@ -2,10 +2,10 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, verdict_code, warn_if_cut};
+use super::input::InputArgs;
 use super::output::{Color, print};
 use anyhow::{Context, bail};
 use std::io::Write;
-use std::path::PathBuf;
 use witness::check::Checker;
 use witness::replay::Replay;
 use witness::report::{Detail, Interleaving, Paint, SourceText, Words};
@@ -27,8 +27,8 @@ use witness::verdict::{Analysis, Verdict};
 
 Exit status: 66 if a witness was shown; else as `witness analyze`.")]
 pub struct ReplayArgs {
-    /// The trace.
-    trace: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// Only this witness; they are numbered from 1.
     #[arg(long, env = "WITNESS_WITNESS", value_name = "N")]
     witness: Option<usize>,
@@ -40,15 +40,15 @@ pub struct ReplayArgs {
 }
 
 pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(&args.trace)?;
-    let folder = args.analysis.folder(&args.trace);
+    let trace = args.input.load()?;
+    let folder = args.analysis.folder(&args.input.trace);
     let (schedules, code) = match store::load(&folder, trace.id())? {
         Some(stored) => {
-            warn_if_cut(&args.trace, &trace);
+            warn_if_cut(&args.input.trace, &trace);
             (stored.schedules, verdict_code(stored.results.summary))
         }
         None => {
-            let (analysis, code) = args.analysis.run(&args.trace, &trace, |_| Ok(()))?;
+            let (analysis, code) = args.analysis.run(&args.input.trace, &trace, |_| Ok(()))?;
             (schedules_of(analysis), code)
         }
     };
@@ -97,7 +97,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
             writeln!(
                 out,
                 "witness: no race of {} was witnessed, so there is nothing to replay",
-                args.trace.display()
+                args.input.trace.display()
             )?;
         }
         for &(number, schedule) in shown {

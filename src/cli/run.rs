@@ -4,6 +4,7 @@ use super::ExitCode;
 use super::analyze::{AnalysisArgs, report};
 use super::output::Color;
 use super::record::{self, RecordArgs};
+use witness::trace::Trace;
 
 /// Record one run of a program, and analyze it.
 ///
@@ -24,5 +25,6 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     record::run(&args.record)?;
-    report(args.record.output(), &args.analysis, false, color)
+    let path = args.record.output();
+    report(path, &Trace::open(path)?, &args.analysis, false, color)
 }

@@ -20,7 +20,7 @@ fn a_missing_file_is_named() {
 #[test]
 fn what_is_no_trace_is_refused() {
     let folder = folder("no_trace");
-    fs::write(folder.join("text.bin"), "T0|acq(L1)|12\n".repeat(20)).expect("a file");
+    fs::write(folder.join("text.bin"), "This is no trace.\n".repeat(20)).expect("a file");
     fs::write(folder.join("empty.bin"), "").expect("a file");
     for command in READERS {
         for file in ["text.bin", "empty.bin", "."] {

@@ -1,0 +1,43 @@
+//! The trace that a subcommand reads, in whatever format it is.
+
+use std::path::PathBuf;
+use trace_format::TraceFile;
+use witness::import::{self, Format, Repair};
+use witness::trace::Trace;
+
+/// A trace, and how to read it.
+#[derive(Debug, clap::Args)]
+pub struct InputArgs {
+    /// The trace: recorded, or in another tool's format (see `witness convert --help`).
+    pub trace: PathBuf,
+    /// The trace's format: witness, std, rapidbin, roadrunner or jsonl [default: what its content shows].
+    #[arg(long, env = "WITNESS_FORMAT", value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Mend a foreign trace that no execution can have, and list each repair.
+    #[arg(long, env = "WITNESS_REPAIR")]
+    pub repair: bool,
+}
+
+impl InputArgs {
+    /// Opens the trace file; says on stderr what was repaired.
+    pub fn file(&self) -> anyhow::Result<TraceFile> {
+        let opened = import::open(&self.trace, self.format, self.repair)?;
+        list_repairs(&opened.repairs);
+        Ok(opened.file)
+    }
+
+    /// Loads the trace.
+    pub fn load(&self) -> anyhow::Result<Trace> {
+        Ok(Trace::from_file(&self.file()?)?)
+    }
+}
+
+/// Says on stderr what was changed in a trace that was mended.
+pub fn list_repairs(repairs: &[Repair]) {
+    for repair in repairs {
+        eprintln!("witness: {repair}");
+    }
+    if !repairs.is_empty() {
+        eprintln!("witness: {} repairs; verdicts are as good as they are", repairs.len());
+    }
+}

@@ -1,0 +1,145 @@
+//! A trace as STD text, for other tools.
+//!
+//! A variable is a cell of the model, so accesses that overlap in part become one line for each
+//! cell they share, and memory that is used again is another variable. What STD has no words for
+//! is left out and counted where it orders nothing; where it orders threads (atomics, shared
+//! locks, barriers …) the export is refused, since other tools would report races that are none.
+
+use crate::symbols::Symbols;
+use crate::trace::{AccessKind, ObjectId, Op, ThreadId, Trace};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use trace_format::ObjectKind;
+
+/// How many events of each kind were left out.
+pub type LeftOut = BTreeMap<&'static str, u64>;
+
+/// Why a trace cannot be written as STD.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// An event that orders threads in a way that STD cannot say.
+    #[error("event {event} is {kind}, for which STD has no words; export to jsonl, which has")]
+    Inexpressible {
+        /// Its number.
+        event: u32,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// The destination cannot be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+/// Writes a trace as STD, and says what was left out.
+///
+/// # Errors
+/// [`ExportError`].
+pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError> {
+    let names = Names::of(trace);
+    let symbols = Symbols::new(trace.tables());
+    let mut places: HashMap<u64, String> = HashMap::new();
+    let mut left_out = LeftOut::new();
+    for event in trace.events() {
+        let pc = trace.pc(event);
+        let place = places.entry(pc).or_insert_with(|| match pc {
+            0 => String::new(),
+            pc => symbols
+                .place(pc)
+                .replace(|c: char| c == '|' || c.is_whitespace() || c.is_control(), "_"),
+        });
+        let thread = names.thread(trace.thread(event));
+        let inexpressible = |kind| ExportError::Inexpressible { event: event.0, kind };
+        let mut put = |operation: &str| writeln!(out, "{thread}|{operation}|{place}");
+        match trace.op(event) {
+            Op::Begin => put("begin")?,
+            Op::End => put("end")?,
+            Op::Fork { child } => put(&format!("fork({})", names.thread(child)))?,
+            Op::Join { child } => put(&format!("join({})", names.thread(child)))?,
+            Op::Acquire { lock } => put(&format!("acq({})", names.object(lock)))?,
+            Op::Release { lock } => put(&format!("rel({})", names.object(lock)))?,
+            Op::WaitBegin { condition, lock } => {
+                put(&format!("rel({})", names.object(lock)))?;
+                put(&format!("wait({})", names.object(condition)))?;
+            }
+            Op::WaitEnd { lock, .. } => put(&format!("acq({})", names.object(lock)))?,
+            Op::Notify { condition } => put(&format!("notify({})", names.object(condition)))?,
+            Op::NotifyAll { condition } => put(&format!("notifyAll({})", names.object(condition)))?,
+            Op::Branch => put("branch")?,
+            Op::Access(_) => {
+                let Some(access) = trace.access(event) else { continue };
+                let operation = match access.kind {
+                    AccessKind::Read => "r",
+                    AccessKind::Write => "w",
+                    AccessKind::Free => {
+                        *left_out.entry("free").or_default() += 1;
+                        continue;
+                    }
+                    _ => return Err(inexpressible("an atomic access")),
+                };
+                for used in trace.uses(access) {
+                    put(&format!("{operation}(V{})", used.cell.0))?;
+                }
+            }
+            Op::Alloc { .. } => *left_out.entry("alloc").or_default() += 1,
+            Op::Input { .. } => *left_out.entry("input").or_default() += 1,
+            Op::Output { .. } => *left_out.entry("output").or_default() += 1,
+            Op::Fence { .. } => *left_out.entry("fence").or_default() += 1,
+            Op::AcquireShared { .. } => return Err(inexpressible("an acquire of a shared lock")),
+            Op::AcquireFailed { .. } => return Err(inexpressible("a failed acquire")),
+            Op::BarrierEnter { .. } | Op::BarrierExit { .. } => return Err(inexpressible("at a barrier")),
+            Op::SemPost { .. } | Op::SemWait { .. } => return Err(inexpressible("at a semaphore")),
+            Op::OnceBegin { .. } | Op::OnceEnd { .. } | Op::OnceWait { .. } => {
+                return Err(inexpressible("a once-only initialization"));
+            }
+        }
+    }
+    Ok(left_out)
+}
+
+/// What threads and objects are called: as in the trace, if STD can say all of these names.
+struct Names {
+    threads: Vec<String>,
+    objects: Vec<String>,
+}
+
+impl Names {
+    fn of(trace: &Trace) -> Names {
+        let tables = trace.tables();
+        let threads: Option<Vec<String>> = tables.threads.iter().map(|row| row.name.clone()).collect();
+        let is_usual = |name: &String| {
+            let number = name.strip_prefix('T').unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let threads = threads.filter(|names| names.iter().all(is_usual) && distinct(names.iter()));
+        let objects: Option<Vec<String>> = tables.objects.iter().map(|row| row.name.clone()).collect();
+        let plain = |name: &String| {
+            let odd = |c: char| c.is_whitespace() || c.is_control() || "|()".contains(c);
+            !name.is_empty() && !name.contains(odd)
+        };
+        // A lock and a condition may have one name: which is meant follows from the operation.
+        let objects = objects.filter(|names| {
+            let roles = names.iter().zip(&tables.objects);
+            names.iter().all(plain) && distinct(roles.map(|(name, row)| (name, row.kind == ObjectKind::Condition)))
+        });
+        Names {
+            threads: threads.unwrap_or_default(),
+            objects: objects.unwrap_or_default(),
+        }
+    }
+
+    fn thread(&self, thread: ThreadId) -> String {
+        let name = self.threads.get(thread.index()).cloned();
+        name.unwrap_or_else(|| format!("T{}", thread.0))
+    }
+
+    fn object(&self, object: ObjectId) -> String {
+        let name = self.objects.get(object.index()).cloned();
+        name.unwrap_or_else(|| format!("L{}", object.0))
+    }
+}
+
+fn distinct<T: std::hash::Hash + Eq>(names: impl Iterator<Item = T>) -> bool {
+    let mut seen = HashSet::new();
+    names.into_iter().all(|name| seen.insert(name))
+}

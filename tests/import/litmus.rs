@@ -1,0 +1,30 @@
+//! The situations of `tests/litmus`, each with exactly the races that its `.races` file lists.
+//!
+//! A line of that file is a pair of positions that races; a line with `#` says why. Every other
+//! pair of positions with conflicting accesses has to be refuted.
+
+use crate::files;
+use crate::verdicts::racing;
+use std::collections::BTreeSet;
+use std::fs;
+use witness::check::validate;
+use witness::import::open;
+use witness::trace::Trace;
+
+#[test]
+fn published_situations_have_exactly_their_races() {
+    for path in files::of("litmus", "races") {
+        let name = path.display();
+        let opened = open(&path, None, false).unwrap_or_else(|error| panic!("{error}"));
+        let trace = Trace::from_file(&opened.file).expect("it can be loaded");
+        validate(&trace).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+        let text = fs::read_to_string(path.with_extension("races")).expect("an expectation beside it");
+        assert!(text.starts_with('#'), "{name}: the expectation says why");
+        let pairs = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let expected: BTreeSet<(String, String)> = pairs
+            .map(|line| line.split_once(' ').unwrap_or_else(|| panic!("{name}: {line}")))
+            .map(|(a, b)| (a.min(b).to_owned(), a.max(b).to_owned()))
+            .collect();
+        assert_eq!(racing(&trace).0, expected, "{name}");
+    }
+}

@@ -1,0 +1,188 @@
+//! Verdicts on generated traces in STD, and on the command line.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use trace_format::Tables;
+use witness::analyze::{Options, analyze};
+use witness::generate::{Generator, Shape};
+use witness::import::{Format, read, write_std};
+use witness::symbols::Symbols;
+use witness::trace::Trace;
+use witness::verdict::Verdict;
+
+/// The witnessed pairs of places and the number of all pairs. Asserts that none is left unknown.
+pub fn racing(trace: &Trace) -> (BTreeSet<(String, String)>, usize) {
+    let options = Options {
+        instances: None,
+        budget: 100_000_000,
+        ..Options::default()
+    };
+    let analysis = analyze(trace, &options);
+    assert!(analysis.rejected.is_empty(), "{:?}", analysis.rejected);
+    let symbols = Symbols::new(trace.tables());
+    let mut racing = BTreeSet::new();
+    for pair in &analysis.pairs {
+        let (a, b) = (symbols.place(pair.positions.0), symbols.place(pair.positions.1));
+        match &pair.verdict {
+            Verdict::Witnessed(_) => drop(racing.insert(if a <= b { (a, b) } else { (b, a) })),
+            Verdict::Refuted(_) => {}
+            Verdict::Unknown(why) => panic!("{a} and {b}: {why:?}"),
+        }
+    }
+    (racing, analysis.pairs.len())
+}
+
+fn generated(shape: Shape) -> Trace {
+    let generator = Generator::new(shape);
+    let tables = Tables {
+        threads: generator.threads(),
+        objects: generator.objects(),
+        sources: generator.sources(),
+        ..Tables::default()
+    };
+    let event = |(thread, pc, op)| trace_format::Event {
+        thread,
+        pc,
+        stack: trace_format::StackId::EMPTY,
+        op,
+    };
+    let events: Vec<_> = generator.map(event).collect();
+    Trace::from_events(tables, &events)
+}
+
+fn as_std(trace: &Trace) -> Trace {
+    let mut text = Vec::new();
+    write_std(trace, &mut text).expect("STD can say it");
+    let opened = read("generated.std", text, None, false).expect("a trace");
+    assert_eq!(opened.format, Format::Std);
+    Trace::from_file(&opened.file).expect("it can be loaded")
+}
+
+#[test]
+fn disciplined_traces_have_no_race() {
+    let shape = Shape {
+        events: 500,
+        threads: 4,
+        variables: 10,
+        locks: 3,
+        unprotected: 0.0,
+        ..Shape::default()
+    };
+    for seed in 1..=5 {
+        let (racing, pairs) = racing(&as_std(&generated(Shape { seed, ..shape })));
+        assert!(racing.is_empty(), "{racing:?}");
+        assert!(pairs > 0);
+    }
+}
+
+/// Where all written values differ, the trace with values says no more than the one without.
+#[test]
+fn verdicts_are_those_of_distinct_values() {
+    let shape = Shape {
+        events: 150,
+        threads: 3,
+        variables: 6,
+        locks: 3,
+        unprotected: 0.2,
+        values: 1 << 60,
+        ..Shape::default()
+    };
+    let mut witnessed = 0;
+    for seed in 1..=5 {
+        let trace = generated(Shape { seed, ..shape });
+        let found = racing(&as_std(&trace));
+        assert_eq!(found, racing(&trace), "seed {seed}");
+        witnessed += found.0.len();
+    }
+    assert!(witnessed > 0);
+}
+
+fn witness(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_witness"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WITNESS_")) {
+        command.env_remove(name);
+    }
+    let output = command
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("witness starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn folder(name: &str, file: &str, content: &str) -> std::path::PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("import").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    std::fs::write(folder.join(file), content).expect("the trace can be written");
+    folder
+}
+
+const RACE: &str = "T0|fork(T1)|main.c:1\nT0|w(x)|main.c:2\nT1|r(x)|main.c:9\n";
+
+#[test]
+fn every_subcommand_reads_std() {
+    let folder = folder("subcommands", "race.std", RACE);
+    let (status, out, _) = witness(&folder, &["analyze", "race.std"]);
+    assert_eq!(status, Some(66), "{out}");
+    assert!(out.contains("main.c:2") && out.contains("main.c:9"), "{out}");
+    assert_eq!(witness(&folder, &["replay", "race.std"]).0, Some(66));
+    assert_eq!(
+        witness(&folder, &["check", "race.std", "race.std.witnesses/1.sched"]).0,
+        Some(0)
+    );
+    assert_eq!(witness(&folder, &["info", "race.std"]).0, Some(0));
+    let (status, out, _) = witness(&folder, &["dump", "--format", "std", "race.std"]);
+    assert_eq!((status, out.lines().count()), (Some(0), 3));
+}
+
+#[test]
+fn a_way_through_all_formats() {
+    let folder = folder("formats", "race.std", RACE);
+    for (from, to) in [
+        ("race.std", "a.bin"),
+        ("a.bin", "b.jsonl"),
+        ("b.jsonl", "c.bin"),
+        ("c.bin", "d.std"),
+    ] {
+        let (status, _, error) = witness(&folder, &["convert", from, to]);
+        assert_eq!(status, Some(0), "{error}");
+    }
+    let text = std::fs::read_to_string(folder.join("d.std")).expect("it was written");
+    assert_eq!(text, RACE.replace("(x)", "(V0)"));
+}
+
+#[test]
+fn a_refusal_says_line_reason_and_remedy() {
+    let folder = folder("refusal", "bad.std", "T0|w(x)|1\nT0|rel(l)|2\n");
+    for command in ["analyze", "check", "info", "dump", "replay"] {
+        let (status, _, error) = witness(&folder, &[command, "bad.std"]);
+        assert_eq!(status, Some(2));
+        let expected = "bad.std:2: T0 releases l, which it does not hold; remove the release (--repair does)";
+        assert!(error.contains(expected), "{error}");
+    }
+    let (status, _, error) = witness(&folder, &["convert", "--repair", "bad.std", "good.bin"]);
+    assert_eq!(status, Some(0));
+    assert!(error.contains("line 2: T0 releases l"), "{error}");
+    assert_eq!(witness(&folder, &["convert", "bad.std", "worse.bin"]).0, Some(2));
+    assert!(!folder.join("worse.bin").exists());
+    assert_eq!(witness(&folder, &["convert", "good.bin", "good.rr"]).0, Some(2));
+}
+
+#[test]
+fn std_does_not_say_what_it_cannot() {
+    let text = concat!(
+        "{\"trace\":{\"version\":1}}\n",
+        "{\"thread\":{\"name\":null,\"parent\":null,\"os_id\":0}}\n",
+        "{\"object\":{\"kind\":\"RwLock\",\"addr\":0,\"name\":null,\"initial\":0}}\n",
+        "{\"event\":{\"thread\":0,\"pc\":0,\"stack\":0,\"op\":{\"AcquireShared\":{\"lock\":0}}}}\n",
+        "{\"end\":\"Unknown\"}\n"
+    );
+    let folder = folder("inexpressible", "shared.jsonl", text);
+    let (status, _, error) = witness(&folder, &["convert", "shared.jsonl", "shared.std"]);
+    assert_eq!(status, Some(2));
+    assert!(error.contains("event 0 is an acquire of a shared lock"), "{error}");
+    assert!(!folder.join("shared.std").exists());
+}
