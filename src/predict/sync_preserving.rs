@@ -17,7 +17,7 @@
 //! critical sections, or a write and a read, to change their order.
 
 use crate::prune::MustHappenBefore;
-use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
+use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
 
 /// The predictor, prepared for one trace.
@@ -40,7 +40,8 @@ impl<'t> SyncPreserving<'t> {
     /// Prepares the predictor.
     #[must_use]
     pub fn new(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> SyncPreserving<'t> {
-        let in_trace = must.with_edges(trace, explanations(trace, sections));
+        let everything: Vec<EventId> = trace.events().collect();
+        let in_trace = must.with_edges(trace, explanations(trace, sections, &everything));
         let mut open: Vec<Vec<(u32, Vec<SectionId>)>> = vec![Vec::new(); trace.threads()];
         let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
         for event in trace.events() {
@@ -180,69 +181,4 @@ impl<'t> SyncPreserving<'t> {
                 .any(|&later| section.excludes(self.sections.get(later)))
         })
     }
-}
-
-/// What explained each event in π, beyond must-happen-before.
-fn explanations(trace: &Trace, sections: &Sections) -> HashMap<EventId, Vec<EventId>> {
-    let mut found: HashMap<EventId, Vec<EventId>> = HashMap::new();
-    let mut written: HashMap<CellId, EventId> = HashMap::new();
-    let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
-    let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
-    let mut external: HashMap<CellId, HashMap<ThreadId, EventId>> = HashMap::new();
-    let everything: Vec<EventId> = trace.events().collect();
-    for (end, notify) in Wakes::of(trace, &everything).by {
-        found.entry(end).or_default().push(notify);
-    }
-    for event in trace.events() {
-        let thread = trace.thread(event);
-        match trace.op(event) {
-            Op::Access(_) => {
-                let access = trace.access(event).expect("an access");
-                for used in trace.uses(access) {
-                    let is_external = trace.cell(used.cell).external;
-                    if access.kind.reads() {
-                        found.entry(event).or_default().extend(written.get(&used.cell));
-                        if is_external {
-                            found
-                                .entry(event)
-                                .or_default()
-                                .extend(external.entry(used.cell).or_default().values());
-                        }
-                    }
-                    if access.kind.writes() {
-                        written.insert(used.cell, event);
-                        if is_external {
-                            external.entry(used.cell).or_default().insert(thread, event);
-                        }
-                    }
-                }
-            }
-            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
-                let last = semaphores.entry(semaphore).or_default();
-                if let Op::SemWait { .. } = trace.op(event) {
-                    found.entry(event).or_default().extend(last.values());
-                }
-                last.insert(thread, event);
-            }
-            Op::AcquireFailed { lock, .. } => {
-                let holders = held.get(&lock).into_iter().flatten().map(|&id| sections.get(id));
-                let other = holders
-                    .filter(|section| section.thread != thread)
-                    .find_map(|section| section.acquire);
-                found.entry(event).or_default().extend(other);
-            }
-            _ => {}
-        }
-        if let Some(id) = sections.opened_by(event) {
-            held.entry(sections.get(id).lock).or_default().push(id);
-        }
-        if let Some(id) = sections.closed_by(event) {
-            let section = sections.get(id);
-            held.entry(section.lock).or_default().retain(|&other| other != id);
-            if section.thread != thread {
-                found.entry(event).or_default().extend(section.acquire);
-            }
-        }
-    }
-    found
 }

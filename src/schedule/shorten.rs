@@ -9,7 +9,7 @@
 
 use super::{RaceKind, Schedule};
 use crate::prune::MustHappenBefore;
-use crate::trace::{CellId, EventId, ObjectId, Op, Sections, ThreadId, Trace, Wakes};
+use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ fn needed_events(
     prefix: &[EventId],
     race: (EventId, EventId),
 ) -> Vec<EventId> {
-    let sources = sources(trace, prefix);
+    let sources = explanations(trace, sections, prefix);
     let place: HashMap<EventId, usize> = prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
     let mut counts = vec![0; trace.threads()];
     let mut seen = vec![0; trace.threads()];
@@ -95,7 +95,7 @@ fn needed_events(
             others.insert((place[&event], id.0));
             let mut close = Vec::new();
             for &(_, other) in others.iter() {
-                let other = sections.get(crate::trace::SectionId(other));
+                let other = sections.get(SectionId(other));
                 if section.excludes(other) {
                     let first = if other.acquire.map(|at| place[&at]) < Some(place[&event]) {
                         other
@@ -112,58 +112,6 @@ fn needed_events(
     }
     let inside = |event: &EventId| trace.place(*event) < counts[trace.thread(*event).index()];
     prefix.iter().copied().filter(inside).collect()
-}
-
-/// For each event of `prefix`, the other events of it that its enabling rests on, beyond program
-/// order and must-happen-before.
-fn sources(trace: &Trace, prefix: &[EventId]) -> HashMap<EventId, Vec<EventId>> {
-    let mut sources: HashMap<EventId, Vec<EventId>> = HashMap::new();
-    let mut written: HashMap<CellId, EventId> = HashMap::new();
-    let mut holders: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
-    let mut semaphores: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
-    for &event in prefix {
-        match trace.op(event) {
-            Op::Access(_) => {
-                let access = trace.access(event).expect("an access");
-                for used in trace.uses(access) {
-                    if access.kind.reads() {
-                        sources.entry(event).or_default().extend(written.get(&used.cell));
-                    }
-                    if access.kind.writes() {
-                        written.insert(used.cell, event);
-                    }
-                }
-            }
-            Op::Acquire { lock } | Op::AcquireShared { lock } => holders.entry(lock).or_default().push(event),
-            Op::Release { lock } | Op::WaitBegin { lock, .. } => {
-                let thread = trace.thread(event);
-                let held = holders.entry(lock).or_default();
-                // The innermost level first; in traces with foreign unlocks, anybody's.
-                let own = held.iter().rposition(|&acquire| trace.thread(acquire) == thread);
-                if let Some(at) = own.or(held.len().checked_sub(1)) {
-                    held.remove(at);
-                }
-            }
-            Op::WaitEnd { lock, .. } => holders.entry(lock).or_default().push(event),
-            Op::AcquireFailed { lock, .. } => {
-                let held = holders.get(&lock).into_iter().flatten();
-                let other = held
-                    .copied()
-                    .find(|&acquire| trace.thread(acquire) != trace.thread(event));
-                sources.entry(event).or_default().extend(other);
-            }
-            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
-                let all = semaphores.entry(semaphore).or_default();
-                sources.entry(event).or_default().extend(all.iter());
-                all.push(event);
-            }
-            _ => {}
-        }
-    }
-    for (end, notify) in Wakes::of(trace, prefix).by {
-        sources.entry(end).or_default().push(notify);
-    }
-    sources
 }
 
 /// Reorders `prefix` so that threads run long, keeping the order of events that depend on each other.

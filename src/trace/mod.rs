@@ -12,12 +12,14 @@
 //! Events are kept in columns indexed by [`EventId`], which is the event's number in the file.
 
 mod cells;
+mod explained;
 mod load;
 mod op;
 mod sections;
 mod wakes;
 
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
+pub use explained::explanations;
 pub use load::LoadError;
 pub use op::{Access, AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};

@@ -1,0 +1,76 @@
+//! What explains each event of a feasible sequence: why it could happen where it did.
+//!
+//! A read rests on the write that it took its value from, a wait's end on the notify that woke it, a
+//! failed acquire on whoever held the lock, a semaphore's wait on all that went on at the semaphore
+//! before, a pinned read on every write before it, a release by somebody else on the acquire. Parts of
+//! the sequence that are closed under this (and under program order, must-happen-before and the closing
+//! of critical sections) are feasible too.
+
+use super::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
+use hashbrown::HashMap;
+
+/// For each event of `order`, a feasible sequence, the earlier events that its enabling rests on
+/// there, beyond program order and must-happen-before.
+#[must_use]
+pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> HashMap<EventId, Vec<EventId>> {
+    let mut found: HashMap<EventId, Vec<EventId>> = HashMap::new();
+    let mut written: HashMap<CellId, EventId> = HashMap::new();
+    let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
+    let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
+    let mut external: HashMap<CellId, HashMap<ThreadId, EventId>> = HashMap::new();
+    for (end, notify) in Wakes::of(trace, order).by {
+        found.entry(end).or_default().push(notify);
+    }
+    for &event in order {
+        let thread = trace.thread(event);
+        match trace.op(event) {
+            Op::Access(_) => {
+                let access = trace.access(event).expect("an access");
+                for used in trace.uses(access) {
+                    let is_external = trace.cell(used.cell).external;
+                    if access.kind.reads() {
+                        found.entry(event).or_default().extend(written.get(&used.cell));
+                        if is_external {
+                            found
+                                .entry(event)
+                                .or_default()
+                                .extend(external.entry(used.cell).or_default().values());
+                        }
+                    }
+                    if access.kind.writes() {
+                        written.insert(used.cell, event);
+                        if is_external {
+                            external.entry(used.cell).or_default().insert(thread, event);
+                        }
+                    }
+                }
+            }
+            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
+                let last = semaphores.entry(semaphore).or_default();
+                if let Op::SemWait { .. } = trace.op(event) {
+                    found.entry(event).or_default().extend(last.values());
+                }
+                last.insert(thread, event);
+            }
+            Op::AcquireFailed { lock, .. } => {
+                let holders = held.get(&lock).into_iter().flatten().map(|&id| sections.get(id));
+                let other = holders
+                    .filter(|section| section.thread != thread)
+                    .find_map(|section| section.acquire);
+                found.entry(event).or_default().extend(other);
+            }
+            _ => {}
+        }
+        if let Some(id) = sections.opened_by(event) {
+            held.entry(sections.get(id).lock).or_default().push(id);
+        }
+        if let Some(id) = sections.closed_by(event) {
+            let section = sections.get(id);
+            held.entry(section.lock).or_default().retain(|&other| other != id);
+            if section.thread != thread {
+                found.entry(event).or_default().extend(section.acquire);
+            }
+        }
+    }
+    found
+}
