@@ -17,11 +17,16 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// Size at which the first block is closed, in bytes before compression.
+const FIRST_BLOCK_BYTES: usize = 256;
+
 /// How a trace is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
     /// Size at which a block of events is closed, in bytes before compression. Larger blocks
-    /// compress better; smaller ones lose less when a recording is killed. Limited to 4 MiB.
+    /// compress better; smaller ones lose less when a recording is killed. Limited to 4 MiB. The
+    /// first block is small and each next one twice as large until this size is reached, so that a
+    /// short trace that is cut keeps most of its events, too.
     pub block_bytes: usize,
     /// Compression level of zstd, 1 to 22; 0 stores all blocks uncompressed.
     pub zstd_level: i32,
@@ -56,6 +61,8 @@ pub struct Summary {
 pub struct TraceWriter<W: Write = PartialFile> {
     output: BlockOutput<W>,
     block_bytes: usize,
+    /// Size at which the current block is closed, at most `block_bytes`.
+    close_at: usize,
     /// Rows defined so far, and rows on file.
     defined: Rows,
     written: Rows,
@@ -104,9 +111,11 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// If the header cannot be written, or zstd does not accept the level.
     pub fn to_sink(path: impl Into<PathBuf>, sink: W, options: &WriterOptions) -> Result<Self, WriteError> {
+        let block_bytes = options.block_bytes.clamp(1, MAX_EVENT_BYTES as usize - MAX_EVENT_LEN);
         Ok(Self {
             output: BlockOutput::new(path.into(), sink, options.zstd_level)?,
-            block_bytes: options.block_bytes.clamp(1, MAX_EVENT_BYTES as usize - MAX_EVENT_LEN),
+            block_bytes,
+            close_at: block_bytes.min(FIRST_BLOCK_BYTES),
             defined: Rows::default(),
             written: Rows::default(),
             pending: Pending::default(),
@@ -223,8 +232,9 @@ impl<W: Write> TraceWriter<W> {
             .map_err(|fault| WriteError::InvalidEvent { number, fault })?;
         self.encoder.push(&event);
         self.events += 1;
-        if self.encoder.payload().len() >= self.block_bytes || self.encoder.events() >= MAX_EVENTS {
+        if self.encoder.payload().len() >= self.close_at || self.encoder.events() >= MAX_EVENTS {
             self.write_blocks()?;
+            self.close_at = (2 * self.close_at).min(self.block_bytes);
         }
         Ok(number)
     }
