@@ -173,16 +173,16 @@ pub enum Disabled {
         /// What is there now; `None` for freed memory and for what the trace does not show.
         found: Option<u64>,
     },
-    /// A pinned read is not between the writes between which it was in the trace.
-    #[error("unrecorded code changes {addr:#x}, so this read is pinned between the writes around it, and {}", match last {
-        Some(last) => format!("the writes now end with event {}", last.0),
-        None => "no write has happened".to_owned(),
-    })]
+    /// A pinned access is not in its place among the events of another thread.
+    #[error("unrecorded code changes this memory, so the access keeps its place: event {} of thread {} must come {}",
+        other.0, thread.0, if *early { "after it" } else { "before it" })]
     Unpinned {
-        /// First byte of the cell.
-        addr: u64,
-        /// The last write to the cell so far.
-        last: Option<EventId>,
+        /// The other thread.
+        thread: ThreadId,
+        /// Its event that is out of place.
+        other: EventId,
+        /// Whether that came too early; else it is missing.
+        early: bool,
     },
     /// Inputs of one source keep their order.
     #[error("{}", match next {

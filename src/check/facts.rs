@@ -1,10 +1,9 @@
 //! What the table's conditions need to know of π besides the event itself.
 //!
-//! Whether a thread is created in the trace at all, how many arrive in each round of a barrier,
-//! which writes of an external cell precede a read; and, for a trace that begins in the middle of
-//! a run, what held before its first event. One walk over π collects them.
+//! Whether a thread is created in the trace at all, how many arrive in each round of a barrier;
+//! and, for a trace that begins in the middle of a run, what held before its first event. One walk over π collects them.
 
-use crate::trace::{CellId, EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use hashbrown::{HashMap, HashSet};
 
 /// A thread in a wait set before the first event.
@@ -24,8 +23,6 @@ pub(super) struct Facts {
     /// By thread: what a join waits for.
     ends: Vec<Option<EventId>>,
     arrivals: HashMap<(ObjectId, u32), u32>,
-    /// Writes of each external cell, in the order of π.
-    writes: HashMap<CellId, Vec<EventId>>,
     inputs: HashMap<ObjectId, Vec<EventId>>,
     /// For each input: the last output of each thread to its source before it.
     outputs: HashMap<EventId, Vec<EventId>>,
@@ -62,7 +59,6 @@ impl Facts {
                         facts.outputs.insert(event, last.clone());
                     }
                 }
-                Op::Access(_) => facts.access(trace, event),
                 _ => {}
             }
         }
@@ -77,15 +73,6 @@ impl Facts {
         self.forks[child.index()].get_or_insert(event);
     }
 
-    fn access(&mut self, trace: &Trace, event: EventId) {
-        let Some(access) = trace.access(event).filter(|access| access.kind.writes()) else {
-            return;
-        };
-        for used in trace.uses(access).iter().filter(|used| trace.cell(used.cell).external) {
-            self.writes.entry(used.cell).or_default().push(event);
-        }
-    }
-
     /// The event that creates the thread; `None` if it is alive from the start.
     pub(super) fn fork_of(&self, thread: ThreadId) -> Option<EventId> {
         self.forks.get(thread.index()).copied().flatten()
@@ -98,12 +85,6 @@ impl Facts {
 
     pub(super) fn arrivals(&self, barrier: ObjectId, round: u32) -> u32 {
         self.arrivals.get(&(barrier, round)).copied().unwrap_or(0)
-    }
-
-    /// The writes of an external cell that precede `read` in π.
-    pub(super) fn writes_before(&self, cell: CellId, read: EventId) -> &[EventId] {
-        let all = self.writes.get(&cell).map_or(&[][..], Vec::as_slice);
-        &all[..all.partition_point(|&write| write < read)]
     }
 
     pub(super) fn inputs(&self, source: ObjectId) -> &[EventId] {

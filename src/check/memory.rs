@@ -1,13 +1,10 @@
-//! Memory: the value of each cell, and the reads that are pinned.
+//! Memory: the value of each cell, and the accesses that are pinned.
 //!
-//! A read of a cell that unrecorded code changes ("external") is enabled only if exactly those
-//! writes of the cell have happened that preceded it in π. Stricter than the table in one point:
-//! the last of them must be the one that was last in π, since the read may have seen its value.
+//! The value that a read of an external cell saw came from unrecorded code, or may have. It is not
+//! compared; the access keeps its place among the events of other threads instead.
 
 use super::disabled::Disabled;
-use super::facts::Facts;
-use crate::trace::{Access, Cell, CellId, EventId, Trace};
-use hashbrown::HashMap;
+use crate::trace::{Access, Cell, CellId, Trace};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
@@ -17,20 +14,10 @@ enum Content {
     Freed,
 }
 
-/// The recorded writes of an external cell so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Written {
-    count: usize,
-    /// The one latest in π.
-    highest: Option<EventId>,
-    last: Option<EventId>,
-}
-
 /// The contents of all cells.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     contents: Vec<Content>,
-    external: HashMap<CellId, Written>,
 }
 
 impl Memory {
@@ -38,7 +25,6 @@ impl Memory {
         let initial = |cell: &Cell| cell.initial.map_or(Content::Unknown, Content::Value);
         Memory {
             contents: trace.cells().iter().map(initial).collect(),
-            external: HashMap::new(),
         }
     }
 
@@ -51,12 +37,10 @@ impl Memory {
     }
 
     /// Whether every cell that the access reads holds the value that it saw.
-    pub(super) fn read(&self, trace: &Trace, facts: &Facts, access: &Access) -> Result<(), Disabled> {
+    pub(super) fn read(&self, trace: &Trace, access: &Access) -> Result<(), Disabled> {
         for used in trace.uses(access) {
             let cell = trace.cell(used.cell);
-            if cell.external {
-                self.read_pinned(facts, access.event, used.cell, cell)?;
-            } else if self.contents[used.cell.index()] != Content::Value(used.read) {
+            if !cell.external && self.contents[used.cell.index()] != Content::Value(used.read) {
                 return Err(Disabled::OtherValue {
                     addr: cell.addr,
                     size: cell.size,
@@ -68,19 +52,6 @@ impl Memory {
         Ok(())
     }
 
-    fn read_pinned(&self, facts: &Facts, read: EventId, id: CellId, cell: &Cell) -> Result<(), Disabled> {
-        let now = self.external.get(&id).copied().unwrap_or_default();
-        let before = facts.writes_before(id, read);
-        let wanted = before.last().copied();
-        // As many writes as preceded it, and none that followed it: the very same ones.
-        if now.count == before.len() && now.highest == wanted && now.last == wanted {
-            Ok(())
-        } else {
-            let (addr, last) = (cell.addr, now.last);
-            Err(Disabled::Unpinned { addr, last })
-        }
-    }
-
     /// What a write or a free leaves.
     pub(super) fn write(&mut self, trace: &Trace, access: &Access) {
         let freed = access.kind == crate::trace::AccessKind::Free;
@@ -90,12 +61,6 @@ impl Memory {
             } else {
                 Content::Value(used.written)
             };
-            if trace.cell(used.cell).external {
-                let now = self.external.entry(used.cell).or_default();
-                now.count += 1;
-                now.highest = now.highest.max(Some(access.event));
-                now.last = Some(access.event);
-            }
         }
     }
 }

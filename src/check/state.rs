@@ -201,11 +201,43 @@ impl<'a> State<'a> {
             return Ok(());
         };
         self.allocated(access.incarnation)?;
+        self.in_place(event)?;
         if access.kind.reads() {
-            self.memory.read(self.trace, self.facts, access)?;
+            self.memory.read(self.trace, access)?;
         }
         if access.kind.writes() {
             self.memory.write(self.trace, access);
+        }
+        Ok(())
+    }
+
+    /// Whether a pinned access has its place among the events of the other threads.
+    fn in_place(&self, event: EventId) -> Result<(), Disabled> {
+        let Some(pin) = self.trace.pin(event) else {
+            return Ok(());
+        };
+        for (number, &done) in self.progress.done.iter().enumerate() {
+            let thread = ThreadId(number as u32);
+            let order = self.trace.program_order(thread);
+            let next = order.get(done as usize).copied();
+            let last = (done as usize).checked_sub(1).map(|last| order[last]);
+            if thread == self.trace.thread(event) {
+                continue;
+            }
+            if let Some(other) = next.filter(|&next| next < pin.from) {
+                return Err(Disabled::Unpinned {
+                    thread,
+                    other,
+                    early: false,
+                });
+            }
+            if let Some(other) = last.filter(|&last| last > pin.until) {
+                return Err(Disabled::Unpinned {
+                    thread,
+                    other,
+                    early: true,
+                });
+            }
         }
         Ok(())
     }

@@ -561,12 +561,7 @@ fn atomics_read_and_write_at_one_point() {
 #[test]
 fn accesses_and_free_after_the_allocation() {
     let addr = X.addr;
-    let trace = trace(&[
-        (0, Op::Alloc { addr, size: 16 }),
-        (1, write(1)),
-        (2, Op::Free { addr }),
-        (1, read(1)),
-    ]);
+    let trace = trace(&[(0, Op::Alloc { addr, size: 16 }), (1, write(1)), (2, Op::Free { addr })]);
     let alloc = EventId(0);
     enabled(&trace, &[0, 1]);
     enabled(&trace, &[0, 2]);
@@ -606,53 +601,38 @@ fn incarnations_of_one_address_do_not_share_values() {
 }
 
 #[test]
-fn pinned_reads_keep_the_writes_around_them() {
-    // No recorded write explains the 9.
+fn pinned_accesses_keep_their_places() {
+    // No recorded write explains the 9: something else wrote it, in some thread, after event 2.
+    let other = MemRange { addr: 0x2000, size: 4 };
+    let y = |value| Op::Write { mem: other, value };
     let trace = trace(&[
         (0, write(1)),
+        (1, y(5)),
         (1, write(2)),
+        (0, y(6)),
         (2, read(9)),
+        (1, y(7)),
+        (3, read(9)),
         (0, write(3)),
+        (1, y(8)),
         (2, read(3)),
-        (3, write(4)),
     ]);
-    let addr = X.addr;
-    enabled(&trace, &[0, 1, 2]);
-    let unpinned = |last: Option<u32>| {
-        let last = last.map(EventId);
-        Disabled::Unpinned { addr, last }
+    let unpinned = |thread: u16, other: u32, early| Disabled::Unpinned {
+        thread: ThreadId(thread.into()),
+        other: EventId(other),
+        early,
     };
-    assert_eq!(
-        disabled(&trace, &[0, 2]),
-        unpinned(Some(0)),
-        "a write before it is missing"
-    );
-    assert_eq!(
-        disabled(&trace, &[0, 1, 3, 2]),
-        unpinned(Some(3)),
-        "a write after it came too early"
-    );
-    assert_eq!(
-        disabled(&trace, &[1, 0, 2]),
-        unpinned(Some(0)),
-        "another write was the last"
-    );
-    assert_eq!(
-        disabled(&trace, &[0, 3, 2]),
-        unpinned(Some(3)),
-        "as many writes, but others"
-    );
-    assert_eq!(
-        disabled(&trace, &[1, 2]),
-        unpinned(Some(1)),
-        "an earlier write before it is missing"
-    );
-    assert_eq!(
-        disabled(&trace, &[5, 1, 2]),
-        unpinned(Some(1)),
-        "as many writes and the same last one, but another among them"
-    );
     enabled(&trace, &[0, 1, 2, 3, 4]);
+    // The 9 may have been written by any thread, after all that it had done.
+    assert_eq!(disabled(&trace, &[0, 1, 2, 4]), unpinned(0, 3, false));
+    assert_eq!(disabled(&trace, &[0, 3, 1, 4]), unpinned(1, 2, false));
+    // Who read it may have done so at any time before it went away.
+    enabled(&trace, &[0, 1, 2, 3, 5, 6, 4]);
+    enabled(&trace, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(disabled(&trace, &[0, 1, 2, 3, 5, 8, 4]), unpinned(1, 8, true));
+    assert_eq!(disabled(&trace, &[0, 1, 2, 3, 7]), unpinned(1, 5, false));
+    // The order of the writes before it is that of π.
+    assert_eq!(disabled(&trace, &[1, 2]), unpinned(0, 0, false));
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub(super) fn validate(checker: &Checker<'_>) -> Result<Validated, Violation> {
             Op::Notify { condition } => earliest_deadline(&state, condition),
             _ => None,
         };
-        if pinned(trace, event) {
-            found.pinned_reads += 1;
+        if external(trace, event) {
+            found.pinned_reads += u64::from(trace.pin(event).is_some());
             if found.first_unexplained.is_none() && !explained(&state, trace, event) {
                 found.first_unexplained = Some(event);
             }
@@ -48,7 +48,7 @@ fn earliest_deadline(state: &State<'_>, condition: ObjectId) -> Option<ThreadId>
     first.map(|waiter| waiter.thread)
 }
 
-fn pinned(trace: &Trace, event: EventId) -> bool {
+fn external(trace: &Trace, event: EventId) -> bool {
     trace.access(event).is_some_and(|access| {
         access.kind.reads() && trace.uses(access).iter().any(|used| trace.cell(used.cell).external)
     })

@@ -114,7 +114,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let pinned = trace
         .accesses()
         .iter()
-        .filter(|access| access.kind.reads() && trace.uses(access).iter().any(|used| trace.cell(used.cell).external));
+        .filter(|access| access.kind.reads() && trace.pin(access.event).is_some());
     let bytes = std::fs::metadata(&args.input.trace)
         .with_context(|| args.input.trace.display().to_string())?
         .len();

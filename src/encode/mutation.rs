@@ -13,7 +13,7 @@ pub enum Mutation {
     NoInterference,
     /// β: one possible writer of each read is forgotten.
     ForgottenWriter,
-    /// β: pinned reads are free.
+    /// β: pinned accesses are free.
     NoPins,
     /// γ: critical sections may overlap.
     NoLocks,

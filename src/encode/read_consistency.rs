@@ -8,8 +8,8 @@
 //! write must come between. A read-modify-write is a read and a write at one point; it does not
 //! interfere with itself.
 //!
-//! Reads of external cells are pinned: they keep the writes before and after them that they had in
-//! π, and the last one before them stays the last.
+//! Accesses of external cells are pinned: they keep the events of other threads before and after
+//! them that they had in π.
 
 use super::{Choice, Encoder, FactId, Literal, Mutation, before, behind};
 use crate::trace::{CellId, EventId, ThreadId};
@@ -24,6 +24,8 @@ pub struct ReadOptions {
     pub fact: FactId,
     /// Each possible writer (`None`: the initial value) and the choice that says it is the one.
     pub options: Vec<(Option<EventId>, Choice)>,
+    /// It is not explained by a writer: it keeps its place.
+    pub pinned: bool,
     /// Pairs (chosen writer, other writer) whose clause is written down.
     kept_apart: HashSet<(Option<EventId>, EventId)>,
 }
@@ -79,6 +81,7 @@ impl Encoder<'_> {
             ReadOptions {
                 fact,
                 options,
+                pinned: false,
                 kept_apart: HashSet::new(),
             },
         );
@@ -141,35 +144,24 @@ impl Encoder<'_> {
         self.trace.cell(cell).initial == Some(value) && self.writers_before(read, cell).is_empty()
     }
 
+    /// Writes down the place of a pinned access, which may be a write.
     fn pin(&mut self, read: EventId, cell: CellId) {
         let fact = self.new_fact(Fact::Pinned { read, cell });
-        let mut last_before: BTreeMap<ThreadId, EventId> = BTreeMap::new();
-        let mut first_after: BTreeMap<ThreadId, EventId> = BTreeMap::new();
-        for &(write, _) in &self.index.writers[cell.index()] {
-            let thread = self.trace.thread(write);
-            if write < read {
-                last_before.insert(thread, write);
-            } else if write > read {
-                first_after.entry(thread).or_insert(write);
+        let others: Vec<_> = self.trace.pinned_between(read).collect();
+        if self.mutation != Some(Mutation::NoPins) {
+            for (last, first) in others {
+                if let Some(last) = last {
+                    self.clause(fact, &[behind(read), before(last, read)]);
+                }
+                if let Some(first) = first {
+                    self.clause(fact, &[behind(read), before(read, first)]);
+                }
             }
-        }
-        if self.mutation == Some(Mutation::NoPins) {
-            last_before.clear();
-            first_after.clear();
-        }
-        let last = last_before.values().copied().max();
-        for write in last_before.into_values() {
-            self.clause(fact, &[behind(read), before(write, read)]);
-            if let Some(last) = last.filter(|&last| last != write) {
-                self.clause(fact, &[behind(read), before(write, last)]);
-            }
-        }
-        for write in first_after.into_values() {
-            self.clause(fact, &[behind(read), before(read, write)]);
         }
         let options = ReadOptions {
             fact,
             options: Vec::new(),
+            pinned: self.mutation != Some(Mutation::NoPins),
             kept_apart: HashSet::new(),
         };
         self.reads.insert((read, cell), options);

@@ -11,7 +11,7 @@
 //! If the cut can do without both accesses, its events in the order of π are a feasible prefix:
 //! each read sees what it saw, locks are handed over as they were. Ours goes beyond the paper's
 //! reads, writes and locks: condition variables keep the matching of π, semaphore operations pull
-//! in all earlier ones on the same semaphore, a read of an external cell all earlier writes of it.
+//! in all earlier ones on the same semaphore, a pinned access all that must precede it.
 //!
 //! Complete for sync-preserving races on reads, writes and mutexes; misses all that need two
 //! critical sections, or a write and a read, to change their order.

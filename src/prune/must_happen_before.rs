@@ -10,8 +10,8 @@
 //! - inputs and outputs of one source, in the order of π;
 //! - where only one notify can have woken a wait: notify → wait end. (Not wait begin → notify: in a
 //!   prefix without the wait's end, that notify may come early and find nobody.)
-//! - a pinned read keeps the writers that it had before it, so these precede all that follows it
-//!   (but not the read itself while it is only *next*: a pending read need not see its value).
+//! - a pinned access keeps the events that it had before it, so these precede all that follows it
+//!   (but not the access itself while it is only *next*: a pending read need not see its value).
 //!
 //! It is represented by vector clocks that say, per event and thread, how many events of that
 //! thread must come before. Clocks change only where an edge comes in from another thread, so one
@@ -167,8 +167,6 @@ struct Walk<'t> {
     enters: HashMap<(u32, u32), Vec<EventId>>,
     once_end: HashMap<u32, EventId>,
     source: HashMap<u32, EventId>,
-    /// Per external cell, the last write of each thread so far.
-    writers: HashMap<u32, HashMap<ThreadId, EventId>>,
 }
 
 impl<'t> Walk<'t> {
@@ -185,7 +183,6 @@ impl<'t> Walk<'t> {
             enters: HashMap::new(),
             once_end: HashMap::new(),
             source: HashMap::new(),
-            writers: HashMap::new(),
         }
     }
 
@@ -283,31 +280,16 @@ impl<'t> Walk<'t> {
         self.row_of.push(row);
     }
 
-    /// Orders the writers before a pinned read before all that follows the read.
+    /// Orders what must precede a pinned access before all that follows the access.
     fn pin(&mut self, event: EventId) {
-        let access = self.trace.access(event).expect("an access");
-        for used in self.trace.uses(access) {
-            if !self.trace.cell(used.cell).external {
-                continue;
-            }
-            let writers = self.writers.entry(used.cell.0).or_default();
-            if access.kind.reads()
-                && let Some(next) = self.trace.successor(event)
-            {
-                let thread = self.trace.thread(event);
-                let edges = self.incoming.entry(next).or_default();
-                edges.extend(
-                    writers
-                        .iter()
-                        .filter(|&(&writer, _)| writer != thread)
-                        .map(|(_, &write)| write),
-                );
-                edges.sort_unstable();
-                edges.dedup();
-            }
-            if access.kind.writes() {
-                writers.insert(self.trace.thread(event), event);
-            }
+        if self.trace.pin(event).is_none() {
+            return;
+        }
+        if let Some(next) = self.trace.successor(event) {
+            let edges = self.incoming.entry(next).or_default();
+            edges.extend(self.trace.pinned_between(event).filter_map(|(last, _)| last));
+            edges.sort_unstable();
+            edges.dedup();
         }
     }
 

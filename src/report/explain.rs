@@ -129,7 +129,7 @@ impl Words<'_> {
                 format!("{}, which needs a post: {}", self.sentence(*wait), self.any_of(posts))
             }
             Fact::Pinned { read, cell } => format!(
-                "{}; unrecorded code changes {}, so this read keeps the recorded writes before and after it",
+                "{}; unrecorded code changes {}, so this access keeps its place among the events of other threads",
                 self.sentence(*read),
                 self.cell(*cell)
             ),

@@ -187,6 +187,14 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
                         .or_default()
                         .step(&mut edges, event, access.kind.writes());
                 }
+                for (last, first) in trace.pinned_between(event) {
+                    for from in last.into_iter().filter(|from| inside.contains(from)) {
+                        edges.add(from, event);
+                    }
+                    for to in first.into_iter().filter(|to| inside.contains(to)) {
+                        edges.add(event, to);
+                    }
+                }
             }
             Op::AcquireShared { lock } => objects.entry(lock).or_default().step(&mut edges, event, false),
             Op::Acquire { lock } | Op::Release { lock } | Op::AcquireFailed { lock, .. } => {

@@ -23,7 +23,7 @@ pub(super) enum Violation {
         value: u64,
         writes: Vec<EventId>,
     },
-    /// A pinned read does not have the writes before it that it had.
+    /// A pinned access is not in its place among the events of another thread.
     Pinned { read: EventId, cell: CellId, value: u64 },
     /// Two sections overlap.
     Sections(SectionId, SectionId),
@@ -146,6 +146,9 @@ fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &d
         {
             let chosen = known.options.iter().find(|&&(_, choice)| model.chosen(choice));
             needed.extend(chosen.and_then(|&(writer, _)| writer));
+            if known.pinned {
+                needed.extend(trace.pinned_between(event).filter_map(|(last, _)| last));
+            }
         }
     }
     if let Some(matching) = encoder.matching(event).filter(|known| active(known.fact)) {
@@ -231,34 +234,34 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         }
     }
     let mut permits: HashMap<u32, i64> = HashMap::new();
+    let mut done = vec![0_u32; trace.threads()];
     for &event in order {
+        done[trace.thread(event).index()] += 1;
         match trace.op(event) {
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
+                if !in_place(trace, &done, event)
+                    && let Some(used) = trace.uses(access).iter().find(|used| is_pinned(trace, used.cell))
+                {
+                    found.push(Violation::Pinned {
+                        read: event,
+                        cell: used.cell,
+                        value: used.read,
+                    });
+                }
                 for used in trace.uses(access) {
                     let cell = trace.cell(used.cell);
-                    if access.kind.reads() {
-                        if cell.external {
-                            let now = memory.get(&used.cell).map_or(&[][..], Vec::as_slice);
-                            let had = || encoder.writers(used.cell).take_while(|&write| write < event);
-                            let last = now.last().copied();
-                            // As many as in π, none later than the last one in π, and that one last.
-                            if now.iter().max().copied() != last || had().last() != last || had().count() != now.len() {
-                                found.push(Violation::Pinned {
-                                    read: event,
-                                    cell: used.cell,
-                                    value: used.read,
-                                });
-                            }
-                        } else if values.get(&used.cell).copied().unwrap_or(cell.initial) != Some(used.read) {
-                            let writes = memory.get(&used.cell).cloned().unwrap_or_default();
-                            found.push(Violation::Read {
-                                read: event,
-                                cell: used.cell,
-                                value: used.read,
-                                writes,
-                            });
-                        }
+                    if access.kind.reads()
+                        && !cell.external
+                        && values.get(&used.cell).copied().unwrap_or(cell.initial) != Some(used.read)
+                    {
+                        let writes = memory.get(&used.cell).cloned().unwrap_or_default();
+                        found.push(Violation::Read {
+                            read: event,
+                            cell: used.cell,
+                            value: used.read,
+                            writes,
+                        });
                     }
                     if access.kind.writes() {
                         memory.entry(used.cell).or_default().push(event);
@@ -326,4 +329,24 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         found.extend(rivals.into_iter().map(Violation::Unmatched));
     }
     found
+}
+
+fn is_pinned(trace: &Trace, cell: CellId) -> bool {
+    let cell = trace.cell(cell);
+    cell.external && !cell.private
+}
+
+/// Whether a pinned access, just executed, has its place among the events of other threads.
+fn in_place(trace: &Trace, done: &[u32], event: EventId) -> bool {
+    let Some(pin) = trace.pin(event) else {
+        return true;
+    };
+    done.iter().enumerate().all(|(number, &done)| {
+        let thread = ThreadId(number as u32);
+        let order = trace.program_order(thread);
+        let next = order.get(done as usize);
+        let last = (done as usize).checked_sub(1).map(|last| order[last]);
+        thread == trace.thread(event)
+            || next.is_none_or(|&next| next >= pin.from) && last.is_none_or(|last| last <= pin.until)
+    })
 }

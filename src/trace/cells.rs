@@ -63,8 +63,11 @@ pub struct Cell {
     /// The value before any event of the trace, as far as π shows it: what its first access read.
     pub initial: Option<u64>,
     /// π shows a value in it that no recorded write explains, so something unrecorded changes it.
-    /// All its reads are pinned: they keep the writers before and after them that they had in π.
     pub external: bool,
+    /// It is external, and only one thread has to do with that: all accesses are by it, and so is
+    /// every change. Then program order alone keeps its reads right. The accesses of all other
+    /// external cells are pinned, see [`Trace::pin`](super::Trace::pin).
+    pub private: bool,
 }
 
 /// What an access does to one cell. `read` is meaningful if the access reads, `written` if it
@@ -204,6 +207,7 @@ impl CellBuilder {
                         size,
                         initial: None,
                         external: false,
+                        private: false,
                     });
                 }
             }

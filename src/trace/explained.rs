@@ -2,7 +2,7 @@
 //!
 //! A read rests on the write that it took its value from, a wait's end on the notify that woke it, a
 //! failed acquire on whoever held the lock, a semaphore's wait on all that went on at the semaphore
-//! before, a pinned read on every write before it, a release by somebody else on the acquire. Parts of
+//! before, a pinned access on all that must precede it, a release by somebody else on the acquire. Parts of
 //! the sequence that are closed under this (and under program order, must-happen-before and the closing
 //! of critical sections) are feasible too.
 
@@ -17,7 +17,6 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
     let mut written: HashMap<CellId, EventId> = HashMap::new();
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
-    let mut external: HashMap<CellId, HashMap<ThreadId, EventId>> = HashMap::new();
     for (end, notify) in Wakes::of(trace, order).by {
         found.entry(end).or_default().push(notify);
     }
@@ -27,22 +26,16 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {
-                    let is_external = trace.cell(used.cell).external;
                     if access.kind.reads() {
                         found.entry(event).or_default().extend(written.get(&used.cell));
-                        if is_external {
-                            found
-                                .entry(event)
-                                .or_default()
-                                .extend(external.entry(used.cell).or_default().values());
-                        }
                     }
                     if access.kind.writes() {
                         written.insert(used.cell, event);
-                        if is_external {
-                            external.entry(used.cell).or_default().insert(thread, event);
-                        }
                     }
+                }
+                if trace.pin(event).is_some() {
+                    let before = trace.pinned_between(event).filter_map(|(last, _)| last);
+                    found.entry(event).or_default().extend(before);
                 }
             }
             Op::SemPost { semaphore } | Op::SemWait { semaphore } => {

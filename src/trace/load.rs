@@ -2,6 +2,7 @@
 
 use super::cells::{CellBuilder, slice_value};
 use super::{Access, AccessId, AccessKind, CellUse, Cut, EventId, Op, Trace};
+use hashbrown::HashMap;
 use std::path::Path;
 use trace_format::{Ending, Event, MemRange, MemoryOrder, Op as FileOp, ReadError, Tables, TraceFile, TraceId};
 
@@ -103,6 +104,7 @@ impl Builder {
                 uses: Vec::new(),
                 cells: Vec::new(),
                 incarnations: Vec::new(),
+                pins: HashMap::new(),
             },
             raw: Vec::new(),
             memory: CellBuilder::new(),
@@ -271,39 +273,7 @@ impl Builder {
         trace.tables = tables;
         trace.cut = cut;
         trace.find_initial_values();
+        trace.find_pins();
         trace
-    }
-}
-
-/// What a cell holds while π is walked.
-#[derive(Clone, Copy, PartialEq)]
-enum Content {
-    Untouched,
-    Value(u64),
-    Freed,
-}
-
-impl Trace {
-    /// Walks π once to learn each cell's initial value and which cells change behind its back.
-    fn find_initial_values(&mut self) {
-        let mut memory = vec![Content::Untouched; self.cells.len()];
-        for access in &self.accesses {
-            for used in &self.uses[access.uses.start as usize..access.uses.end as usize] {
-                let (cell, content) = (&mut self.cells[used.cell.index()], &mut memory[used.cell.index()]);
-                if access.kind.reads() {
-                    match *content {
-                        Content::Untouched => cell.initial = Some(used.read),
-                        Content::Value(value) if value == used.read => {}
-                        Content::Value(_) | Content::Freed => cell.external = true,
-                    }
-                    *content = Content::Value(used.read);
-                }
-                if access.kind == AccessKind::Free {
-                    *content = Content::Freed;
-                } else if access.kind.writes() {
-                    *content = Content::Value(used.written);
-                }
-            }
-        }
     }
 }

@@ -6,13 +6,14 @@
 //!
 //! - which *incarnation* of an address an access belongs to, and which *cells* it touches;
 //! - the initial value of each cell, and which cells are *external* (changed by something that was
-//!   not recorded), whose reads are pinned to the writers around them;
+//!   not recorded), whose accesses are pinned to their places among the events around them;
 //! - program order, and the critical sections of each lock.
 //!
 //! Events are kept in columns indexed by [`EventId`], which is the event's number in the file.
 
 mod cells;
 mod explained;
+mod external;
 mod load;
 mod op;
 mod sections;
@@ -20,14 +21,17 @@ mod wakes;
 
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
+pub use external::Pin;
 pub use load::LoadError;
 pub use op::{Access, AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
 pub use wakes::Wakes;
 
+use hashbrown::HashMap;
+
 /// An event: its number in the trace, counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct EventId(pub u32);
 
@@ -68,6 +72,7 @@ pub struct Trace {
     uses: Vec<CellUse>,
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
+    pins: HashMap<EventId, Pin>,
 }
 
 impl Trace {

@@ -9,8 +9,6 @@ struct State {
     /// Events done, per thread.
     done: Vec<u32>,
     memory: BTreeMap<u32, Option<u64>>,
-    /// Last write of each external cell.
-    last: BTreeMap<u32, EventId>,
     /// Exclusive holder and depth, per lock.
     owner: BTreeMap<u32, (u32, u32)>,
     /// Depth per (lock, reader).
@@ -30,7 +28,6 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
     let start = State {
         done: vec![0; threads as usize],
         memory: BTreeMap::new(),
-        last: BTreeMap::new(),
         owner: BTreeMap::new(),
         readers: BTreeMap::new(),
         kept: BTreeMap::new(),
@@ -249,29 +246,21 @@ fn release(after: &mut State, lock: u32, thread: u32) -> bool {
 
 fn access(trace: &Trace, state: &State, event: EventId, after: &mut State) -> bool {
     let access = trace.access(event).expect("an access");
-    let mut enabled = true;
+    // Pinned: of the other threads, all that came before its place, and nothing that came after it.
+    let mut enabled = trace.pin(event).is_none_or(|pin| {
+        trace
+            .events()
+            .filter(|&other| trace.thread(other) != trace.thread(event))
+            .all(|other| {
+                let done = is_done(trace, state, other);
+                (done || other >= pin.from) && (!done || other <= pin.until)
+            })
+    });
     for used in trace.uses(access) {
         let cell = trace.cell(used.cell);
         if access.kind.reads() {
-            enabled &= if cell.external {
-                // Pinned: exactly the writes that came before in the trace have happened, the last one last.
-                let writes = |event: &EventId| {
-                    trace
-                        .access(*event)
-                        .is_some_and(|access| !matches!(access.kind, AccessKind::Read | AccessKind::AtomicLoad))
-                        && trace.cell_uses(*event).iter().any(|its| its.cell == used.cell)
-                };
-                let others: Vec<EventId> = trace.events().filter(|&other| other != event).filter(writes).collect();
-                others
-                    .iter()
-                    .all(|&other| is_done(trace, state, other) == (other < event))
-                    && state.last.get(&used.cell.0).copied() == others.iter().copied().rfind(|&other| other < event)
-            } else {
-                state.memory.get(&used.cell.0).copied().unwrap_or(cell.initial) == Some(used.read)
-            };
-        }
-        if cell.external && !matches!(access.kind, AccessKind::Read | AccessKind::AtomicLoad) {
-            after.last.insert(used.cell.0, event);
+            enabled &=
+                cell.external || state.memory.get(&used.cell.0).copied().unwrap_or(cell.initial) == Some(used.read);
         }
         if access.kind == AccessKind::Free {
             after.memory.insert(used.cell.0, None);

@@ -8,6 +8,7 @@
 //! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed.
 
 mod brute_force;
+mod hidden_writes;
 mod needed_facts;
 mod random_trace;
 

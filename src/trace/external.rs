@@ -1,0 +1,214 @@
+//! Memory that changes without an event, and the accesses that are pinned for it.
+//!
+//! Code that was not instrumented, and the kernel, leave no events. Their effects lie somewhere
+//! between two events of some thread, and nothing says which thread. What π does show is between
+//! which two accesses of the cell each of them fell. If the accesses of the cell keep their places
+//! among *all* events around them, so do the effects: none of them can come before what preceded
+//! it in π, nor after what followed. Keeping the recorded writers alone is not enough: in
+//! `data = 5; strcpy(flag, "go")`, a read of the flag would only have to follow earlier writes of
+//! the flag, and could come before the store to `data`.
+
+use super::{AccessKind, CellId, EventId, IncarnationId, Op, ThreadId, Trace};
+use hashbrown::HashMap;
+
+/// The place that a pinned access keeps among the events of other threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// Every event before this one must have happened.
+    pub from: EventId,
+    /// No event after this one may have happened.
+    pub until: EventId,
+}
+
+/// What is known of a cell while π is walked.
+#[derive(Clone, Copy)]
+struct Walked {
+    content: Content,
+    last: EventId,
+    /// The one thread that accesses it; `None` once there were two.
+    only: Option<ThreadId>,
+    /// Whether every unrecorded change fell between two events of one thread, with none of others.
+    own: bool,
+}
+
+/// What a cell holds while π is walked.
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    Untouched,
+    Value(u64),
+    Freed,
+}
+
+impl Trace {
+    /// Walks π once to learn each cell's initial value and which cells change behind its back.
+    pub(super) fn find_initial_values(&mut self) {
+        let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
+        let mut stretch = Stretch::default();
+        for number in 0..self.accesses.len() {
+            let access = &self.accesses[number];
+            let (event, kind) = (access.event, access.kind);
+            let thread = self.thread(event);
+            let alone_since = stretch.of(self, event);
+            for used in &self.uses[access.uses.start as usize..access.uses.end as usize] {
+                let cell = &mut self.cells[used.cell.index()];
+                let state = &mut walked[used.cell.index()];
+                let block = &self.incarnations[cell.incarnation.index()];
+                let mut now = state.unwrap_or(Walked {
+                    content: Content::Untouched,
+                    last: block.alloc.unwrap_or(EventId(0)),
+                    only: Some(thread),
+                    own: true,
+                });
+                now.only = now.only.filter(|&only| only == thread);
+                if kind.reads() {
+                    let unexplained = match now.content {
+                        // Fresh memory is zero, or nobody has seen it before who wrote it.
+                        Content::Untouched => {
+                            cell.initial = Some(used.read);
+                            cell.incarnation != IncarnationId::STATIC && used.read != 0
+                        }
+                        Content::Value(value) => value != used.read,
+                        Content::Freed => true,
+                    };
+                    if unexplained {
+                        cell.external = true;
+                        now.own &= now.last >= alone_since;
+                    }
+                    now.content = Content::Value(used.read);
+                }
+                if kind == AccessKind::Free {
+                    now.content = Content::Freed;
+                } else if kind.writes() {
+                    now.content = Content::Value(used.written);
+                }
+                now.last = event;
+                *state = Some(now);
+            }
+        }
+        for (cell, walked) in self.cells.iter_mut().zip(walked) {
+            let Some((walked, only)) = walked.and_then(|walked| Some((walked, walked.only?))) else {
+                continue;
+            };
+            let alloc = self.incarnations[cell.incarnation.index()].alloc;
+            let stack = alloc.is_some_and(|alloc| {
+                let place = self.place[alloc.index()] as usize;
+                let order = &self.program_order[self.thread[alloc.index()].index()];
+                self.thread[alloc.index()] == only
+                    && place
+                        .checked_sub(1)
+                        .is_some_and(|before| self.op[order[before].index()] == Op::Begin)
+            });
+            cell.private = cell.external && (walked.own || stack);
+        }
+    }
+
+    /// Walks π again and pins the accesses of external cells.
+    pub(super) fn find_pins(&mut self) {
+        let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
+        for access in &self.accesses {
+            for used in &self.uses[access.uses.start as usize..access.uses.end as usize] {
+                let cell = &self.cells[used.cell.index()];
+                if !cell.external || cell.private {
+                    continue;
+                }
+                let runs = runs.entry(used.cell).or_default();
+                let joins = !access.kind.writes()
+                    && match runs.last() {
+                        Some(run) => run.content == Content::Value(used.read),
+                        None => cell.incarnation == IncarnationId::STATIC || used.read == 0,
+                    };
+                if !joins || runs.is_empty() {
+                    let content = match access.kind {
+                        AccessKind::Free => Content::Freed,
+                        kind if kind.writes() => Content::Value(used.written),
+                        _ => Content::Value(used.read),
+                    };
+                    // What a read sees at first was there before, at a time that π does not show.
+                    let from = if joins { EventId(0) } else { access.event };
+                    runs.push(Run {
+                        from,
+                        written: access.kind.writes(),
+                        content,
+                        events: Vec::new(),
+                    });
+                }
+                if let Some(run) = runs.last_mut() {
+                    run.events.push((access.event, access.kind == AccessKind::AtomicRmw));
+                }
+            }
+        }
+        for run in runs.into_values().flatten() {
+            let Some(&(last, _)) = run.events.last() else { continue };
+            for (event, both) in run.events {
+                let after_write = run.written && event != run.from;
+                let pin = Pin {
+                    from: if after_write { EventId(run.from.0 + 1) } else { run.from },
+                    until: if both { event } else { last },
+                };
+                let known = self.pins.entry(event).or_insert(pin);
+                known.from = known.from.max(pin.from);
+                known.until = known.until.min(pin.until);
+            }
+        }
+    }
+
+    /// The place that an access keeps because unrecorded code changes its memory.
+    #[must_use]
+    pub fn pin(&self, event: EventId) -> Option<Pin> {
+        self.pins.get(&event).copied()
+    }
+
+    /// How many events of a thread come before `event` in π.
+    #[must_use]
+    pub fn events_before(&self, thread: ThreadId, event: EventId) -> u32 {
+        self.program_order(thread).partition_point(|&other| other < event) as u32
+    }
+
+    /// The events of other threads that a pinned access keeps its place among: per thread, the
+    /// last that must precede it, and the first that must not.
+    pub fn pinned_between(&self, event: EventId) -> impl Iterator<Item = (Option<EventId>, Option<EventId>)> + '_ {
+        let own = self.thread(event);
+        let others = (0..self.threads() as u32)
+            .map(ThreadId)
+            .filter(move |&thread| thread != own);
+        self.pin(event).into_iter().flat_map(move |pin| {
+            others.clone().map(move |thread| {
+                let order = self.program_order(thread);
+                let before = self.events_before(thread, pin.from) as usize;
+                let until = self.events_before(thread, EventId(pin.until.0 + 1)) as usize;
+                (before.checked_sub(1).map(|last| order[last]), order.get(until).copied())
+            })
+        })
+    }
+}
+
+/// Accesses of one cell between two changes of it.
+struct Run {
+    from: EventId,
+    /// It begins with a recorded write.
+    written: bool,
+    content: Content,
+    /// The accesses, and whether each reads what was before as well.
+    events: Vec<(EventId, bool)>,
+}
+
+/// Since when the thread of an event has been the only one with events.
+#[derive(Default)]
+struct Stretch {
+    next: u32,
+    since: EventId,
+}
+
+impl Stretch {
+    /// Asked in the order of π.
+    fn of(&mut self, trace: &Trace, event: EventId) -> EventId {
+        while self.next <= event.0 {
+            let at = EventId(self.next);
+            if self.next > 0 && trace.thread(EventId(self.next - 1)) != trace.thread(at) {
+                self.since = at;
+            }
+            self.next += 1;
+        }
+        self.since
+    }
+}
