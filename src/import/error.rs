@@ -16,7 +16,10 @@ pub enum ImportError {
         source: std::io::Error,
     },
     /// Its content looks like no format that is known.
-    #[error("{file} is in no known format (witness, std, rapidbin, roadrunner, jsonl); name it with --format")]
+    #[error(
+        "{file} does not begin like any known format at byte 0 (witness, std, rapidbin, roadrunner, jsonl); if it is one, \
+         damaged, record it again; if its kind is not recognised, name it with --format"
+    )]
     UnknownFormat {
         /// The file.
         file: String,

@@ -116,7 +116,7 @@ pub fn corrupted() -> Result<()> {
 pub fn bad_input() -> Result<()> {
     let folder = folder("bad_input")?;
     let text = folder.join("text.bin");
-    fs::write(&text, "T0|acq(L1)|12\n".repeat(100))?;
+    fs::write(&text, "no trace of any kind\n".repeat(100))?;
     let empty = folder.join("empty.bin");
     fs::write(&empty, "")?;
     for file in [text, empty, folder.join("missing.bin"), folder.clone()] {
