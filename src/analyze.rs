@@ -112,7 +112,8 @@ impl Decider<'_> {
             .instances
             .iter()
             .copied()
-            .filter(|&(a, b)| !self.needs.exclude(a, b));
+            // The closure over writers knows no free reads.
+            .filter(|&(a, b)| self.trace.frees_reads() || !self.needs.exclude(a, b));
         let undecided: Vec<(EventId, EventId)> = undecided.collect();
         instances.tried += (candidate.instances.len() - undecided.len()) as u64;
         let affordable = self.options.instances.map_or(undecided.len(), |limit| limit as usize);

@@ -53,6 +53,12 @@ pub enum Disabled {
         /// The thread waited for.
         child: ThreadId,
     },
+    /// It depends on what its thread has read, and that was something else than in the trace.
+    #[error("it depends on event {}, a read that sees another value than in the trace", read.0)]
+    Strayed {
+        /// The read.
+        read: EventId,
+    },
     /// The lock is held exclusively.
     #[error("lock {} is held by thread {}", lock.0, by.0)]
     Held {

@@ -52,12 +52,14 @@ impl Memory {
         Ok(())
     }
 
-    /// What a write or a free leaves.
-    pub(super) fn write(&mut self, trace: &Trace, access: &Access) {
+    /// What a write or a free leaves. A thread that `strayed` writes something, but nobody knows what.
+    pub(super) fn write(&mut self, trace: &Trace, access: &Access, strayed: bool) {
         let freed = access.kind == crate::trace::AccessKind::Free;
         for used in trace.uses(access) {
             self.contents[used.cell.index()] = if freed {
                 Content::Freed
+            } else if strayed {
+                Content::Unknown
             } else {
                 Content::Value(used.written)
             };

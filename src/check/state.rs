@@ -43,6 +43,8 @@ pub struct State<'a> {
     facts: &'a Facts,
     progress: Progress<'a>,
     ended: Vec<bool>,
+    /// By thread: its first read that saw another value than in π. Only in traces that free reads.
+    strayed: Vec<Option<EventId>>,
     // Ordered, so that what is listed from it does not depend on hashing.
     locks: BTreeMap<ObjectId, Lock>,
     conditions: BTreeMap<ObjectId, Condition>,
@@ -61,6 +63,7 @@ impl<'a> State<'a> {
                 done: vec![0; trace.threads()],
             },
             ended: vec![false; trace.threads()],
+            strayed: vec![None; trace.threads()],
             locks: BTreeMap::new(),
             conditions: BTreeMap::new(),
             rounds: Rounds::default(),
@@ -139,6 +142,11 @@ impl<'a> State<'a> {
 
     fn perform(&mut self, event: EventId, thread: ThreadId, wakes: Option<ThreadId>) -> Result<Step, Disabled> {
         let op = self.trace.op(event);
+        if let (Some(read), Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. }) =
+            (self.strayed[thread.index()], op)
+        {
+            return Err(Disabled::Strayed { read });
+        }
         if let (Some(thread), false) = (wakes, matches!(op, Op::Notify { .. })) {
             let waiting = Vec::new();
             return Err(Disabled::WakesOther { thread, waiting });
@@ -153,7 +161,7 @@ impl<'a> State<'a> {
                 _ => {}
             },
             Op::Join { child } => self.join(child)?,
-            Op::Access(_) => self.access(event)?,
+            Op::Access(_) => self.access(event, thread)?,
             Op::Acquire { lock } => self.lock(lock).acquire(lock, thread, event)?,
             Op::AcquireShared { lock } => self.lock(lock).acquire_shared(lock, thread, event)?,
             Op::AcquireFailed { lock, shared } => self.lock(lock).fail(lock, thread, shared)?,
@@ -196,17 +204,24 @@ impl<'a> State<'a> {
         }
     }
 
-    fn access(&mut self, event: EventId) -> Result<(), Disabled> {
+    fn access(&mut self, event: EventId, thread: ThreadId) -> Result<(), Disabled> {
         let Some(access) = self.trace.access(event) else {
             return Ok(());
         };
         self.allocated(access.incarnation)?;
         self.in_place(event)?;
-        if access.kind.reads() {
-            self.memory.read(self.trace, access)?;
+        let strayed = &mut self.strayed[thread.index()];
+        if access.kind.reads()
+            && let Err(other_value) = self.memory.read(self.trace, access)
+        {
+            if !self.trace.frees_reads() {
+                return Err(other_value);
+            }
+            // It may see anything, until something depends on it.
+            strayed.get_or_insert(event);
         }
         if access.kind.writes() {
-            self.memory.write(self.trace, access);
+            self.memory.write(self.trace, access, strayed.is_some());
         }
         Ok(())
     }

@@ -19,6 +19,7 @@
 //! Must be exact: a missing clause gives schedules that the checker rejects, a wrong one refutes
 //! races that exist. The checker guards against the first, the oracle in the tests against both.
 
+mod control_flow;
 mod mutation;
 mod program_order;
 mod race;
@@ -33,7 +34,7 @@ use crate::prune::MustHappenBefore;
 use crate::trace::{CellId, EventId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
 use crate::verdict::Fact;
 use hashbrown::HashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What has to be linearized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -168,6 +169,8 @@ pub struct Encoder<'t> {
     /// Places of the events that have an order variable, per thread.
     used: Vec<BTreeSet<u32>>,
     reads: HashMap<(EventId, CellId), ReadOptions>,
+    /// In traces that free reads: per thread, by place of a read, whether something depends on it.
+    needed: Vec<BTreeMap<u32, Choice>>,
     lock_pairs: HashMap<(SectionId, SectionId), FactId>,
     matchings: HashMap<EventId, Matching>,
     /// What each notify (by event) or permit (post by event, or initial permit by number) may serve.
@@ -196,6 +199,7 @@ impl<'t> Encoder<'t> {
             choices: Vec::new(),
             used: vec![BTreeSet::new(); trace.threads()],
             reads: HashMap::new(),
+            needed: vec![BTreeMap::new(); trace.threads()],
             lock_pairs: HashMap::new(),
             matchings: HashMap::new(),
             served: HashMap::new(),

@@ -15,6 +15,12 @@ pub enum Mutation {
     ForgottenWriter,
     /// β: pinned accesses are free.
     NoPins,
+    /// β: no branch needs the reads before it.
+    NoBranches,
+    /// β: a write that is read from needs none of the reads that decide what it wrote.
+    NoDecisions,
+    /// β: every read is needed, although nothing depends on it.
+    NoFreeReads,
     /// γ: critical sections may overlap.
     NoLocks,
     /// γ: waits return without a notify.
@@ -29,13 +35,16 @@ pub enum Mutation {
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 11] = [
+    pub const ALL: [Mutation; 14] = [
         Mutation::NoOrderBetweenThreads,
         Mutation::NoGuards,
         Mutation::NoReadsFrom,
         Mutation::NoInterference,
         Mutation::ForgottenWriter,
         Mutation::NoPins,
+        Mutation::NoBranches,
+        Mutation::NoDecisions,
+        Mutation::NoFreeReads,
         Mutation::NoLocks,
         Mutation::NoWaits,
         Mutation::NotifyWakesMany,

@@ -66,7 +66,11 @@ impl Encoder<'_> {
         for writer in writers {
             options.push((Some(writer), self.new_choice(in_trace == Some(writer))));
         }
-        let mut some = vec![behind(read)];
+        let mut some = vec![if self.frees_reads() {
+            Literal::NotChosen(self.needed(read))
+        } else {
+            behind(read)
+        }];
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
         if self.mutation != Some(Mutation::NoReadsFrom) {
             self.clause(fact, &some);
@@ -74,6 +78,7 @@ impl Encoder<'_> {
         for &(writer, choice) in &options {
             if let Some(writer) = writer {
                 self.clause(fact, &[Literal::NotChosen(choice), before(writer, read)]);
+                self.need_what_decides(fact, choice, writer);
             }
         }
         self.reads.insert(

@@ -227,6 +227,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let mut found = Vec::new();
     let mut memory: HashMap<CellId, Vec<EventId>> = HashMap::new();
     let mut values: HashMap<CellId, Option<u64>> = HashMap::new();
+    let mut freed = FreedReads::new(encoder);
     let mut open: HashMap<u32, Vec<SectionId>> = HashMap::new();
     for (number, section) in encoder.sections().all().iter().enumerate() {
         if section.acquire.is_none() {
@@ -237,6 +238,9 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let mut done = vec![0_u32; trace.threads()];
     for &event in order {
         done[trace.thread(event).index()] += 1;
+        if trace.op(event).depends_on_reads() {
+            found.extend(freed.on_which_depends(trace.thread(event)));
+        }
         match trace.op(event) {
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
@@ -251,22 +255,26 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                 }
                 for used in trace.uses(access) {
                     let cell = trace.cell(used.cell);
-                    if access.kind.reads()
-                        && !cell.external
-                        && values.get(&used.cell).copied().unwrap_or(cell.initial) != Some(used.read)
-                    {
-                        let writes = memory.get(&used.cell).cloned().unwrap_or_default();
-                        found.push(Violation::Read {
+                    if access.kind.reads() && !cell.external {
+                        let sees = values.get(&used.cell).copied().unwrap_or(cell.initial);
+                        let other_value = (sees != Some(used.read)).then(|| Violation::Read {
                             read: event,
                             cell: used.cell,
                             value: used.read,
-                            writes,
+                            writes: memory.get(&used.cell).cloned().unwrap_or_default(),
                         });
+                        if freed.any {
+                            freed.read(trace, event, used.cell, used.read, other_value, &memory);
+                        } else {
+                            found.extend(other_value);
+                        }
                     }
-                    if access.kind.writes() {
-                        memory.entry(used.cell).or_default().push(event);
-                        values.insert(used.cell, (access.kind != AccessKind::Free).then_some(used.written));
-                    }
+                }
+                // A read-modify-write of several cells writes what all of its reads decide.
+                for used in trace.uses(access).iter().filter(|_| access.kind.writes()) {
+                    memory.entry(used.cell).or_default().push(event);
+                    values.insert(used.cell, (access.kind != AccessKind::Free).then_some(used.written));
+                    freed.write(trace.thread(event), used.cell);
                 }
             }
             Op::Acquire { lock } | Op::AcquireShared { lock } | Op::WaitEnd { lock, .. } => {
@@ -329,6 +337,67 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         found.extend(rivals.into_iter().map(Violation::Unmatched));
     }
     found
+}
+
+/// The reads that see another value than in π, in a trace that frees reads, and where that could go.
+struct FreedReads {
+    /// Whether reads are freed at all.
+    any: bool,
+    /// Per thread: reads that saw something else, or what such a read decided.
+    by_thread: Vec<Vec<Violation>>,
+    /// The same for what was last written to a cell.
+    by_cell: HashMap<CellId, Vec<Violation>>,
+}
+
+impl FreedReads {
+    fn new(encoder: &Encoder<'_>) -> FreedReads {
+        FreedReads {
+            any: encoder.frees_reads(),
+            by_thread: vec![Vec::new(); encoder.trace().threads()],
+            by_cell: HashMap::new(),
+        }
+    }
+
+    fn read(
+        &mut self,
+        trace: &Trace,
+        read: EventId,
+        cell: CellId,
+        value: u64,
+        other_value: Option<Violation>,
+        memory: &HashMap<CellId, Vec<EventId>>,
+    ) {
+        let here = &mut self.by_thread[trace.thread(read).index()];
+        if let Some(decided_by) = self.by_cell.get(&cell) {
+            // The value fits, but only by the write that those reads decide.
+            here.push(other_value.unwrap_or_else(|| Violation::Read {
+                read,
+                cell,
+                value,
+                writes: memory.get(&cell).cloned().unwrap_or_default(),
+            }));
+            let new: Vec<Violation> = decided_by
+                .iter()
+                .filter(|known| !here.contains(known))
+                .cloned()
+                .collect();
+            here.extend(new);
+        } else {
+            here.extend(other_value);
+        }
+    }
+
+    fn write(&mut self, thread: ThreadId, cell: CellId) {
+        if self.by_thread[thread.index()].is_empty() {
+            self.by_cell.remove(&cell);
+        } else {
+            self.by_cell.insert(cell, self.by_thread[thread.index()].clone());
+        }
+    }
+
+    fn on_which_depends(&self, thread: ThreadId) -> impl Iterator<Item = Violation> + '_ {
+        self.by_thread[thread.index()].iter().cloned()
+    }
 }
 
 fn is_pinned(trace: &Trace, cell: CellId) -> bool {

@@ -105,6 +105,7 @@ impl Builder {
                 cells: Vec::new(),
                 incarnations: Vec::new(),
                 pins: HashMap::new(),
+                frees_reads: false,
             },
             raw: Vec::new(),
             memory: CellBuilder::new(),
@@ -274,6 +275,7 @@ impl Builder {
         trace.cut = cut;
         trace.find_initial_values();
         trace.find_pins();
+        trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);
         trace
     }
 }

@@ -73,6 +73,7 @@ pub struct Trace {
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
     pins: HashMap<EventId, Pin>,
+    frees_reads: bool,
 }
 
 impl Trace {
@@ -92,6 +93,14 @@ impl Trace {
     #[must_use]
     pub fn cut(&self) -> Option<&Cut> {
         self.cut.as_ref()
+    }
+
+    /// Whether a read on which nothing depends may see any value: the trace declares its control flow
+    /// recorded, and no unrecorded code, whose dependences nobody knows, touches its memory.
+    /// See `docs/SEMANTICS.md`, section 2.
+    #[must_use]
+    pub fn frees_reads(&self) -> bool {
+        self.frees_reads
     }
 
     /// Number of events.

@@ -74,6 +74,15 @@ pub struct Access {
     pub(super) uses: Range<u32>,
 }
 
+impl Op {
+    /// Whether what its thread has read decides that it happens, or leaves the thread by it other than
+    /// through recorded memory: the argument of a new thread, a result, output.
+    #[must_use]
+    pub fn depends_on_reads(self) -> bool {
+        matches!(self, Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. })
+    }
+}
+
 /// What an event does. Meanings and enabling conditions: `docs/SEMANTICS.md`, section 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are those of trace_format::Op, documented there")]

@@ -19,6 +19,8 @@ struct State {
     waiting: BTreeSet<(u32, u32)>,
     woken: BTreeSet<u32>,
     permits: BTreeMap<u32, u32>,
+    /// Threads of which a read saw another value than in π, where that is allowed.
+    strayed: BTreeSet<u32>,
 }
 
 /// The conflicting pairs of accesses that are next at once in some feasible prefix. `None` if more
@@ -34,6 +36,7 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
         waiting: BTreeSet::new(),
         woken: BTreeSet::new(),
         permits: BTreeMap::new(),
+        strayed: BTreeSet::new(),
     };
     let mut found = BTreeSet::new();
     let mut visited = HashSet::from([start.clone()]);
@@ -211,7 +214,15 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
         }
         _ => true,
     };
-    if enabled { vec![after] } else { Vec::new() }
+    let depends = matches!(
+        trace.op(event),
+        Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. }
+    );
+    if enabled && !(depends && state.strayed.contains(&thread)) {
+        vec![after]
+    } else {
+        Vec::new()
+    }
 }
 
 fn times_out(trace: &Trace, begin: EventId) -> bool {
@@ -258,15 +269,19 @@ fn access(trace: &Trace, state: &State, event: EventId, after: &mut State) -> bo
     });
     for used in trace.uses(access) {
         let cell = trace.cell(used.cell);
-        if access.kind.reads() {
-            enabled &=
-                cell.external || state.memory.get(&used.cell.0).copied().unwrap_or(cell.initial) == Some(used.read);
+        let sees = state.memory.get(&used.cell.0).copied().unwrap_or(cell.initial);
+        if access.kind.reads() && !cell.external && sees != Some(used.read) {
+            if trace.frees_reads() {
+                after.strayed.insert(trace.thread(event).0);
+            } else {
+                enabled = false;
+            }
         }
-        if access.kind == AccessKind::Free {
-            after.memory.insert(used.cell.0, None);
-        } else if access.kind.writes() {
-            after.memory.insert(used.cell.0, Some(used.written));
-        }
+    }
+    let knows = !after.strayed.contains(&trace.thread(event).0);
+    for used in trace.uses(access).iter().filter(|_| access.kind.writes()) {
+        let value = (access.kind != AccessKind::Free && knows).then_some(used.written);
+        after.memory.insert(used.cell.0, value);
     }
     enabled
 }

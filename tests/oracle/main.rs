@@ -173,7 +173,7 @@ fn disagreement(seed: u64, options: &Options) -> Option<String> {
 
 /// Whether the trace of a seed has the events that a family of clauses is about.
 fn concerns(mutation: Mutation, seed: u64) -> bool {
-    let (_, events) = random_trace::generate(seed);
+    let (tables, events) = random_trace::generate(seed);
     let count = |kind| {
         events
             .iter()
@@ -185,6 +185,11 @@ fn concerns(mutation: Mutation, seed: u64) -> bool {
         Mutation::NotifyWakesMany => count("wait end, notified") > 1 && count("notify") > 1,
         Mutation::NoFailedAcquires => count("acquire failed") > 0,
         Mutation::NoPermits => count("semaphore wait") > 0,
+        Mutation::NoBranches | Mutation::NoDecisions | Mutation::NoFreeReads => tables.meta.control_flow_recorded,
+        Mutation::NoPins => {
+            let trace = Trace::from_events(tables, &events);
+            trace.events().any(|event| trace.pin(event).is_some())
+        }
         _ => true,
     }
 }

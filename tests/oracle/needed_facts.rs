@@ -21,6 +21,8 @@ pub fn feasible(trace: &Trace, (a, b): (EventId, EventId), facts: &[Fact]) -> Op
     let start = State {
         done: vec![0; trace.threads()],
         last: BTreeMap::new(),
+        undecided: BTreeSet::new(),
+        strayed: BTreeSet::new(),
         woken: BTreeSet::new(),
     };
     let mut visited = HashSet::from([start.clone()]);
@@ -37,14 +39,32 @@ pub fn feasible(trace: &Trace, (a, b): (EventId, EventId), facts: &[Fact]) -> Op
             let Some(&event) = trace.program_order(ThreadId(thread as u32)).get(done[thread] as usize) else {
                 continue;
             };
-            if !ready(trace, &order, done, event) || !facts.iter().all(|fact| allows(trace, &state, event, fact)) {
+            if !ready(trace, &order, done, event) {
                 continue;
             }
             let mut after = state.clone();
             after.done[thread] += 1;
+            let broken: Vec<&Fact> = facts
+                .iter()
+                .filter(|fact| !allows(trace, &state, event, fact))
+                .collect();
+            let free = |fact: &&Fact| trace.frees_reads() && matches!(fact, Fact::Read { .. });
+            if !broken.iter().all(free) {
+                continue;
+            }
+            if !broken.is_empty() {
+                after.strayed.insert(thread);
+            }
+            if trace.op(event).depends_on_reads() && after.strayed.contains(&thread) {
+                continue;
+            }
             if let Some(access) = trace.access(event).filter(|access| access.kind.writes()) {
                 for used in trace.uses(access) {
                     after.last.insert(used.cell.0, event);
+                    after.undecided.remove(&used.cell.0);
+                    if after.strayed.contains(&thread) {
+                        after.undecided.insert(used.cell.0);
+                    }
                 }
             }
             for fact in facts {
@@ -71,6 +91,10 @@ pub fn feasible(trace: &Trace, (a, b): (EventId, EventId), facts: &[Fact]) -> Op
 struct State {
     done: Vec<u32>,
     last: BTreeMap<u32, EventId>,
+    /// Cells whose last write came from a thread that had strayed.
+    undecided: BTreeSet<u32>,
+    /// Threads of which a read among the facts saw another value, in traces that free reads.
+    strayed: BTreeSet<usize>,
     woken: BTreeSet<EventId>,
 }
 
@@ -101,7 +125,7 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
                         .iter()
                         .find(|used| used.cell == *cell)
                         .expect("it wrote it");
-                    kind != AccessKind::Free && left.written == wanted
+                    kind != AccessKind::Free && !state.undecided.contains(&cell.0) && left.written == wanted
                 }
             }
         }

@@ -62,6 +62,7 @@ struct World {
     allocated: bool,
     ever_allocated: bool,
     atomics_only: bool,
+    branches: bool,
     /// Which kinds of synchronization this trace leans on, so that short traces have depth in some.
     flavour: u64,
     events: Vec<Event>,
@@ -81,6 +82,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let initial = random.below(2) as u32;
     let unrecorded = random.chance(15);
     let atomics_only = random.chance(10);
+    let control_flow_recorded = random.chance(25);
     let mut world = World {
         random,
         mood: vec![Mood::NotForked; threads],
@@ -97,6 +99,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
         allocated: false,
         ever_allocated: false,
         atomics_only,
+        branches: control_flow_recorded,
         flavour,
         events: Vec::new(),
     };
@@ -123,7 +126,10 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
         initial,
     };
     let tables = Tables {
-        meta: Meta::default(),
+        meta: Meta {
+            control_flow_recorded,
+            ..Meta::default()
+        },
         threads: vec![ThreadInfo::default(); threads],
         objects: vec![
             object(ObjectKind::RecursiveMutex, 0),
@@ -184,6 +190,15 @@ impl World {
     }
 
     fn act(&mut self, thread: usize) {
+        // What a write depends on takes a few accesses and a branch that comes late.
+        if self.branches && self.flavour < 7 {
+            return match self.random.below(100) {
+                0..8 => self.thread_life(thread),
+                8..88 => self.access(thread),
+                88..95 => self.emit(thread, Op::Branch),
+                _ => self.lock(thread),
+            };
+        }
         let choice = self.random.below(100);
         if self.flavour == 8 {
             return match choice {
