@@ -48,6 +48,16 @@ impl Condition {
         waiting.map(|wait| wait.waiter)
     }
 
+    /// A wait that was woken before the first event.
+    pub(super) fn woken_before(&mut self, waiter: Waiter, depth: u32) {
+        self.waits.push(Wait {
+            waiter,
+            depth,
+            timed_out: false,
+            woken: true,
+        });
+    }
+
     pub(super) fn notify(&mut self, wakes: Option<ThreadId>) -> Result<(), Disabled> {
         let asleep = |wait: &&mut Wait| !wait.timed_out && !wait.woken;
         let threads = |condition: &Condition| condition.waiting().map(|waiter| waiter.thread).collect();

@@ -13,6 +13,8 @@ pub(super) struct WaitingFromStart {
     pub(super) thread: ThreadId,
     pub(super) end: EventId,
     pub(super) outcome: WaitOutcome,
+    /// No notify comes before its end in π: it was woken before the trace began, too.
+    pub(super) woken: bool,
 }
 
 /// Facts of one trace.
@@ -104,6 +106,7 @@ struct Start {
     taken_shared: HashSet<ObjectId>,
     depth: HashMap<(ObjectId, ThreadId), u32>,
     waiting: HashSet<(ObjectId, ThreadId)>,
+    notified: HashSet<ObjectId>,
 }
 
 impl Start {
@@ -133,8 +136,12 @@ impl Start {
                         thread,
                         end: event,
                         outcome,
+                        woken: !self.notified.contains(&condition),
                     });
                 }
+            }
+            Op::Notify { condition } | Op::NotifyAll { condition } => {
+                self.notified.insert(condition);
             }
             _ => {}
         }

@@ -81,9 +81,12 @@ impl<'a> State<'a> {
         for wait in &facts.waiting {
             let (thread, end) = (wait.thread, Some(wait.end));
             let timed_out = wait.outcome == WaitOutcome::TimedOut;
-            state
-                .condition(wait.condition)
-                .wait(Waiter { thread, end }, 1, timed_out);
+            let condition = state.condition(wait.condition);
+            if wait.woken {
+                condition.woken_before(Waiter { thread, end }, 1);
+            } else {
+                condition.wait(Waiter { thread, end }, 1, timed_out);
+            }
         }
         state
     }

@@ -20,6 +20,7 @@
 //! races that exist. The checker guards against the first, the oracle in the tests against both.
 
 mod control_flow;
+mod handed_over;
 mod mutation;
 mod program_order;
 mod race;
@@ -31,9 +32,9 @@ pub use read_consistency::ReadOptions;
 pub use sync_consistency::{Matching, Source};
 
 use crate::prune::MustHappenBefore;
-use crate::trace::{CellId, EventId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
+use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
 use crate::verdict::Fact;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has to be linearized.
@@ -172,6 +173,9 @@ pub struct Encoder<'t> {
     /// In traces that free reads: per thread, by place of a read, whether something depends on it.
     needed: Vec<BTreeMap<u32, Choice>>,
     lock_pairs: HashMap<(SectionId, SectionId), FactId>,
+    /// Histories of locks that are handed over, with the event that each excludes.
+    histories: HashSet<(EventId, Vec<EventId>)>,
+    handed_over: HashMap<ObjectId, FactId>,
     matchings: HashMap<EventId, Matching>,
     /// What each notify (by event) or permit (post by event, or initial permit by number) may serve.
     served: HashMap<Source, Vec<(EventId, Choice)>>,
@@ -201,6 +205,8 @@ impl<'t> Encoder<'t> {
             reads: HashMap::new(),
             needed: vec![BTreeMap::new(); trace.threads()],
             lock_pairs: HashMap::new(),
+            histories: HashSet::new(),
+            handed_over: HashMap::new(),
             matchings: HashMap::new(),
             served: HashMap::new(),
         }

@@ -23,6 +23,8 @@ pub enum Mutation {
     NoFreeReads,
     /// γ: critical sections may overlap.
     NoLocks,
+    /// γ: a lock that threads give back for each other may be in any state.
+    NoHandOvers,
     /// γ: waits return without a notify.
     NoWaits,
     /// γ: one notify wakes many.
@@ -35,7 +37,7 @@ pub enum Mutation {
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 14] = [
+    pub const ALL: [Mutation; 15] = [
         Mutation::NoOrderBetweenThreads,
         Mutation::NoGuards,
         Mutation::NoReadsFrom,
@@ -46,6 +48,7 @@ impl Mutation {
         Mutation::NoDecisions,
         Mutation::NoFreeReads,
         Mutation::NoLocks,
+        Mutation::NoHandOvers,
         Mutation::NoWaits,
         Mutation::NotifyWakesMany,
         Mutation::NoFailedAcquires,

@@ -106,6 +106,10 @@ impl Encoder<'_> {
 
     fn wait(&mut self, end: EventId, condition: ObjectId) {
         let begin = self.index.wait_begin.get(&end).copied();
+        if begin.is_none() && !self.trace.waiting_at_start().contains(&(condition, end)) {
+            // Woken before the trace began.
+            return;
+        }
         let possible: Vec<(EventId, bool)> = self.index.notifies.get(&condition.0).map_or_else(Vec::new, |all| {
             let fits = |notify: EventId| {
                 self.trace.thread(notify) != self.trace.thread(end)

@@ -28,7 +28,7 @@ pub struct SyncPreserving<'t> {
     sections: &'t Sections,
     /// What an event rests on in π: must-happen-before and the explanations that π gave.
     in_trace: MustHappenBefore,
-    /// Per thread, the places where the set of open sections changes, and the set from there on.
+    /// Per thread, the numbers of events after which the set of open sections changes, and the set from there on.
     open: Vec<Vec<(u32, Vec<SectionId>)>>,
     /// Per lock and thread, the sections in program order.
     by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>>,
@@ -44,17 +44,24 @@ impl<'t> SyncPreserving<'t> {
         let in_trace = must.with_edges(trace, explanations(trace, sections, &everything));
         let mut open: Vec<Vec<(u32, Vec<SectionId>)>> = vec![Vec::new(); trace.threads()];
         let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
+        for (number, section) in sections.all().iter().enumerate() {
+            if section.acquire.is_none() {
+                now[section.thread.index()].push(SectionId(number as u32));
+            }
+        }
+        for (changes, now) in open.iter_mut().zip(&now) {
+            changes.push((0, now.clone()));
+        }
         for event in trace.events() {
             let thread = trace.thread(event).index();
             if let Some(id) = sections.opened_by(event) {
                 now[thread].push(id);
             } else if let Some(id) = sections.closed_by(event) {
-                // Somebody else's section counts as open in its holder's thread until its end.
                 now[thread].retain(|&other| other != id);
             } else {
                 continue;
             }
-            open[thread].push((trace.place(event), now[thread].clone()));
+            open[thread].push((trace.place(event) + 1, now[thread].clone()));
         }
         let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
         let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
@@ -143,7 +150,7 @@ impl<'t> SyncPreserving<'t> {
         let mut grown = false;
         for thread in 0..cut.len() {
             let changes = &self.open[thread];
-            let at = changes.partition_point(|&(place, _)| place < cut[thread]);
+            let at = changes.partition_point(|&(after, _)| after <= cut[thread]);
             let Some((_, open)) = at.checked_sub(1).and_then(|at| changes.get(at)) else {
                 continue;
             };

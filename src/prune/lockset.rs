@@ -98,7 +98,6 @@ impl LockChange {
         let lock = match trace.op(event) {
             Op::Acquire { lock } | Op::AcquireShared { lock } | Op::WaitEnd { lock, .. } => {
                 let section = sections.get(sections.opened_by(event)?);
-                (!sections.is_foreign(lock)).then_some(())?;
                 return Some(LockChange::Take((lock, section.shared)));
             }
             Op::Release { lock } | Op::WaitBegin { lock, .. } => lock,

@@ -109,6 +109,10 @@ impl Words<'_> {
                     section(second)
                 )
             }
+            Fact::HandedOver { lock } => format!(
+                "{}, which threads give back for each other, is taken only when it is free and given back only when it is held",
+                self.object(*lock)
+            ),
             Fact::Wait { end, notifies } => format!(
                 "the wait of {} returns at {} only after a notify wakes it: {}",
                 self.thread_of(*end),

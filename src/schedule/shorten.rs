@@ -81,6 +81,11 @@ fn needed_events(
     include(&mut counts, race.1, false);
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
+    for (number, section) in sections.all().iter().enumerate() {
+        if section.acquire.is_none() {
+            entered.entry(section.lock).or_default().insert((0, number as u32));
+        }
+    }
     while let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) {
         let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
         seen[thread] += 1;

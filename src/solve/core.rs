@@ -125,6 +125,7 @@ impl Prover<'_> {
                 self.encoder.read_options(read, cell).map(|known| known.fact)
             }
             Violation::Sections(a, b) => self.encoder.section_fact(a, b),
+            Violation::HandedOver { lock, .. } => self.encoder.handed_over_fact(lock),
             Violation::Unmatched(event) => self.encoder.matching(event).map(|known| known.fact),
         }
     }

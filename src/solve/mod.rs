@@ -6,6 +6,7 @@
 //! solver's own resource units, never seconds, so answers do not depend on the machine.
 
 mod core;
+mod handed_over;
 mod refine;
 mod replay;
 mod z3_session;

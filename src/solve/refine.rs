@@ -151,6 +151,11 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, violation: &Violation) -> bo
     match *violation {
         Violation::Sections(a, b) => encoder.constrain_sections(a, b),
         Violation::Unmatched(event) => encoder.constrain_matching(event),
+        Violation::HandedOver {
+            lock,
+            ref history,
+            event,
+        } => encoder.exclude_history(lock, history, event),
         Violation::Pinned { read, cell, value } => {
             let new = encoder.read_options(read, cell).is_none();
             encoder.constrain_read(read, cell, value);

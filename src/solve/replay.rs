@@ -5,10 +5,11 @@
 //! the order allows; then it is executed. This execution is the encoder's own and trusted by
 //! nobody: it decides which clauses to write next, and the checker judges the result.
 
+use super::handed_over::HandedOver;
 use super::z3_session::Model;
 use crate::encode::{Encoder, FactId, Form, Source};
 use crate::prune::MustHappenBefore;
-use crate::trace::{AccessKind, CellId, EventId, Op, SectionId, ThreadId, Trace, Wakes};
+use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, SectionId, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,6 +28,12 @@ pub(super) enum Violation {
     Pinned { read: EventId, cell: CellId, value: u64 },
     /// Two sections overlap.
     Sections(SectionId, SectionId),
+    /// A lock that is handed over is not free, or not held, after these events of it.
+    HandedOver {
+        lock: ObjectId,
+        history: Vec<EventId>,
+        event: EventId,
+    },
     /// A wait, a semaphore's wait or a failed acquire has nothing to explain it.
     Unmatched(EventId),
 }
@@ -110,6 +117,9 @@ pub(super) fn linearize(
             for needed in explanations(encoder, model, event, active) {
                 cut.include(needed);
             }
+            for needed in handed_over_before(encoder, model, &place, event, active) {
+                cut.include(needed);
+            }
         }
         for &(first, second, _) in pairs.iter().filter(|&&(.., fact)| active(fact)) {
             let (first, second) = (encoder.sections().get(first), encoder.sections().get(second));
@@ -133,6 +143,25 @@ pub(super) fn linearize(
         }
     }
     in_order(encoder, &cut.counts, &model.prefix)
+}
+
+/// The events of a lock that is handed over that the model puts before `event`, which is one of them.
+fn handed_over_before(
+    encoder: &Encoder<'_>,
+    model: &Model,
+    place: &HashMap<EventId, usize>,
+    event: EventId,
+    active: &dyn Fn(FactId) -> bool,
+) -> Vec<EventId> {
+    let lock = encoder.trace().op(event).lock();
+    let known = lock.filter(|&lock| encoder.handed_over_fact(lock).is_some_and(active));
+    let (Some(lock), Some(&at)) = (known, place.get(&event)) else {
+        return Vec::new();
+    };
+    let before = model.prefix[..at].iter().copied();
+    before
+        .filter(|&other| encoder.trace().op(other).lock() == Some(lock))
+        .collect()
 }
 
 /// The events that the model explains `event` by.
@@ -228,6 +257,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let mut memory: HashMap<CellId, Vec<EventId>> = HashMap::new();
     let mut values: HashMap<CellId, Option<u64>> = HashMap::new();
     let mut freed = FreedReads::new(encoder);
+    let mut handed_over: HashMap<ObjectId, HandedOver> = HashMap::new();
     let mut open: HashMap<u32, Vec<SectionId>> = HashMap::new();
     for (number, section) in encoder.sections().all().iter().enumerate() {
         if section.acquire.is_none() {
@@ -238,6 +268,17 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let mut done = vec![0_u32; trace.threads()];
     for &event in order {
         done[trace.thread(event).index()] += 1;
+        if let Some(lock) = trace
+            .op(event)
+            .lock()
+            .filter(|&lock| encoder.sections().is_handed_over(lock))
+        {
+            let state = handed_over
+                .entry(lock)
+                .or_insert_with(|| HandedOver::new(trace, encoder.sections(), lock));
+            found.extend(state.step(trace, event));
+            continue;
+        }
         if trace.op(event).depends_on_reads() {
             found.extend(freed.on_which_depends(trace.thread(event)));
         }

@@ -2,7 +2,7 @@
 //!
 //! A read rests on the write that it took its value from, a wait's end on the notify that woke it, a
 //! failed acquire on whoever held the lock, a semaphore's wait on all that went on at the semaphore
-//! before, a pinned access on all that must precede it, a release by somebody else on the acquire. Parts of
+//! before, and so with a lock that is handed over, a pinned access on all that must precede it. Parts of
 //! the sequence that are closed under this (and under program order, must-happen-before and the closing
 //! of critical sections) are feasible too.
 
@@ -17,11 +17,17 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
     let mut written: HashMap<CellId, EventId> = HashMap::new();
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
+    let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     for (end, notify) in Wakes::of(trace, order).by {
         found.entry(end).or_default().push(notify);
     }
     for &event in order {
         let thread = trace.thread(event);
+        if let Some(lock) = trace.op(event).lock().filter(|&lock| sections.is_handed_over(lock)) {
+            let last = handed_over.entry(lock).or_default();
+            found.entry(event).or_default().extend(last.values());
+            last.insert(thread, event);
+        }
         match trace.op(event) {
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
@@ -58,11 +64,9 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
             held.entry(sections.get(id).lock).or_default().push(id);
         }
         if let Some(id) = sections.closed_by(event) {
-            let section = sections.get(id);
-            held.entry(section.lock).or_default().retain(|&other| other != id);
-            if section.thread != thread {
-                found.entry(event).or_default().extend(section.acquire);
-            }
+            held.entry(sections.get(id).lock)
+                .or_default()
+                .retain(|&other| other != id);
         }
     }
     found

@@ -106,6 +106,7 @@ impl Builder {
                 incarnations: Vec::new(),
                 pins: HashMap::new(),
                 frees_reads: false,
+                waiting_at_start: Vec::new(),
             },
             raw: Vec::new(),
             memory: CellBuilder::new(),
@@ -275,6 +276,7 @@ impl Builder {
         trace.cut = cut;
         trace.find_initial_values();
         trace.find_pins();
+        trace.find_waiting_at_start();
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);
         trace
     }

@@ -74,6 +74,7 @@ pub struct Trace {
     incarnations: Vec<Incarnation>,
     pins: HashMap<EventId, Pin>,
     frees_reads: bool,
+    waiting_at_start: Vec<(ObjectId, EventId)>,
 }
 
 impl Trace {
@@ -101,6 +102,13 @@ impl Trace {
     #[must_use]
     pub fn frees_reads(&self) -> bool {
         self.frees_reads
+    }
+
+    /// The waits that began before the trace did and end in it after a notify: the condition, and the end.
+    /// Whether that notify was the one that woke it, π does not show; in every prefix, one has to come first.
+    #[must_use]
+    pub fn waiting_at_start(&self) -> &[(ObjectId, EventId)] {
+        &self.waiting_at_start
     }
 
     /// Number of events.

@@ -75,6 +75,20 @@ pub struct Access {
 }
 
 impl Op {
+    /// The lock that it takes, gives back, or finds held.
+    #[must_use]
+    pub fn lock(self) -> Option<ObjectId> {
+        match self {
+            Op::Acquire { lock }
+            | Op::AcquireShared { lock }
+            | Op::Release { lock }
+            | Op::AcquireFailed { lock, .. }
+            | Op::WaitBegin { lock, .. }
+            | Op::WaitEnd { lock, .. } => Some(lock),
+            _ => None,
+        }
+    }
+
     /// Whether what its thread has read decides that it happens, or leaves the thread by it other than
     /// through recorded memory: the argument of a new thread, a result, output.
     #[must_use]

@@ -3,9 +3,13 @@
 //! Only outermost sections count: the depth of a recursive lock is a matter of its thread alone
 //! and does not change with the schedule (Said et al. 2011, section 4.3). Waiting on a condition
 //! ends the section at the wait's beginning and starts another at its end.
+//!
+//! A lock that one thread gave back for another has no sections: which acquire a release goes with then
+//! depends on the schedule. Such a lock is *handed over*; what is known of it is its events in order.
 
 use super::{EventId, Op, Trace};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use trace_format::{ObjectId, ThreadId};
 
 /// The number of a critical section.
@@ -50,43 +54,95 @@ pub struct Sections {
     by_lock: Vec<Vec<SectionId>>,
     opened_by: HashMap<EventId, SectionId>,
     closed_by: HashMap<EventId, SectionId>,
-    foreign: Vec<bool>,
+    /// By lock that is handed over: its events, in the order of π.
+    handed_over: BTreeMap<ObjectId, Vec<EventId>>,
 }
+
+/// What a first walk over π learns for the second.
+#[derive(Default)]
+struct Ahead {
+    /// Locks held before the first event: by whom, how deep, and whether as a reader.
+    from_start: BTreeMap<(ObjectId, ThreadId), (u32, bool)>,
+    handed_over: BTreeMap<ObjectId, Vec<EventId>>,
+}
+
+/// What each thread holds: (section, depth).
+type Held = HashMap<(ObjectId, ThreadId), (SectionId, u32)>;
 
 impl Sections {
     /// Finds the critical sections of a trace.
     #[must_use]
     pub fn of(trace: &Trace) -> Sections {
+        let mut ahead = Ahead::default();
+        let found = Sections::walk(trace, &mut ahead);
+        if ahead.from_start.is_empty() && ahead.handed_over.is_empty() {
+            return found;
+        }
+        for event in trace.events() {
+            let lock = trace.op(event).lock();
+            if let Some(events) = lock.and_then(|lock| ahead.handed_over.get_mut(&lock)) {
+                events.push(event);
+            }
+        }
+        Sections::walk(trace, &mut ahead)
+    }
+
+    /// Finds sections with what is known already, and adds to that what it finds.
+    fn walk(trace: &Trace, ahead: &mut Ahead) -> Sections {
         let mut found = Sections {
             by_lock: vec![Vec::new(); trace.tables().objects.len()],
-            foreign: vec![false; trace.tables().objects.len()],
+            handed_over: ahead.handed_over.clone(),
             ..Sections::default()
         };
-        // What each thread holds: (section, depth). `waiting` keeps the depth across a wait.
-        let mut held: HashMap<(ObjectId, ThreadId), (SectionId, u32)> = HashMap::new();
+        let mut held = Held::new();
+        for (&(lock, thread), &(depth, shared)) in &ahead.from_start {
+            if !found.is_handed_over(lock) {
+                let id = found.push(Section {
+                    lock,
+                    thread,
+                    shared,
+                    acquire: None,
+                    release: None,
+                });
+                held.insert((lock, thread), (id, depth));
+            }
+        }
+        // Depths kept across waits, and locks that readers took.
         let mut waiting: HashMap<(ObjectId, ThreadId), u32> = HashMap::new();
+        let mut read: HashSet<ObjectId> = HashSet::new();
         for event in trace.events() {
             let thread = trace.thread(event);
+            if trace.op(event).lock().is_some_and(|lock| found.is_handed_over(lock)) {
+                continue;
+            }
             match trace.op(event) {
                 Op::Acquire { lock } => found.take(&mut held, event, lock, thread, false, 1),
-                Op::AcquireShared { lock } => found.take(&mut held, event, lock, thread, true, 1),
+                Op::AcquireShared { lock } => {
+                    read.insert(lock);
+                    found.take(&mut held, event, lock, thread, true, 1);
+                }
                 Op::WaitEnd { lock, .. } => {
                     let depth = waiting.remove(&(lock, thread)).unwrap_or(1);
                     found.take(&mut held, event, lock, thread, false, depth);
                 }
-                Op::Release { lock } => match held.get_mut(&(lock, thread)) {
-                    Some((_, depth)) if *depth > 1 => *depth -= 1,
-                    Some(_) => found.give_back(&mut held, event, lock, thread),
-                    None => found.give_back_foreign(&mut held, event, lock, thread),
-                },
-                Op::WaitBegin { lock, .. } => {
-                    if let Some(&(_, depth)) = held.get(&(lock, thread)) {
-                        waiting.insert((lock, thread), depth);
-                    }
-                    if held.contains_key(&(lock, thread)) {
-                        found.give_back(&mut held, event, lock, thread);
-                    } else {
-                        found.give_back_foreign(&mut held, event, lock, thread);
+                Op::Release { lock } | Op::WaitBegin { lock, .. } => {
+                    let wait = matches!(trace.op(event), Op::WaitBegin { .. });
+                    let for_another =
+                        trace.tables().meta.foreign_unlock && held.keys().any(|&(taken, _)| taken == lock);
+                    match held.get_mut(&(lock, thread)) {
+                        Some((_, depth)) if *depth > 1 && !wait => *depth -= 1,
+                        Some(&mut (_, depth)) => {
+                            waiting.extend(wait.then_some(((lock, thread), depth)));
+                            found.give_back(&mut held, event, lock, thread);
+                        }
+                        // One that it took before the trace began, or another thread's.
+                        None if for_another => {
+                            ahead.handed_over.entry(lock).or_default();
+                        }
+                        None => {
+                            let first = (0, read.contains(&lock));
+                            ahead.from_start.entry((lock, thread)).or_insert(first).0 += 1;
+                        }
                     }
                 }
                 _ => {}
@@ -95,15 +151,7 @@ impl Sections {
         found
     }
 
-    fn take(
-        &mut self,
-        held: &mut HashMap<(ObjectId, ThreadId), (SectionId, u32)>,
-        event: EventId,
-        lock: ObjectId,
-        thread: ThreadId,
-        shared: bool,
-        depth: u32,
-    ) {
+    fn take(&mut self, held: &mut Held, event: EventId, lock: ObjectId, thread: ThreadId, shared: bool, depth: u32) {
         if let Some((_, inner)) = held.get_mut(&(lock, thread)) {
             *inner += depth;
             return;
@@ -119,51 +167,10 @@ impl Sections {
         held.insert((lock, thread), (id, depth));
     }
 
-    fn give_back(
-        &mut self,
-        held: &mut HashMap<(ObjectId, ThreadId), (SectionId, u32)>,
-        event: EventId,
-        lock: ObjectId,
-        thread: ThreadId,
-    ) {
+    fn give_back(&mut self, held: &mut Held, event: EventId, lock: ObjectId, thread: ThreadId) {
         if let Some((section, _)) = held.remove(&(lock, thread)) {
             self.all[section.index()].release = Some(event);
             self.closed_by.insert(event, section);
-        }
-    }
-
-    /// A release by a thread that does not hold the lock: it ends the section of the thread that
-    /// does, or one that was open when the trace began.
-    fn give_back_foreign(
-        &mut self,
-        held: &mut HashMap<(ObjectId, ThreadId), (SectionId, u32)>,
-        event: EventId,
-        lock: ObjectId,
-        thread: ThreadId,
-    ) {
-        let holder = held
-            .keys()
-            .filter(|(held_lock, _)| *held_lock == lock)
-            .map(|&(_, holder)| holder)
-            .min();
-        if let Some(holder) = holder {
-            self.mark_foreign(lock);
-            self.give_back(held, event, lock, holder);
-        } else {
-            let shared = false;
-            self.push(Section {
-                lock,
-                thread,
-                shared,
-                acquire: None,
-                release: Some(event),
-            });
-        }
-    }
-
-    fn mark_foreign(&mut self, lock: ObjectId) {
-        if let Some(flag) = self.foreign.get_mut(lock.index()) {
-            *flag = true;
         }
     }
 
@@ -171,7 +178,6 @@ impl Sections {
         let id = SectionId(self.all.len() as u32);
         if section.lock.index() >= self.by_lock.len() {
             self.by_lock.resize_with(section.lock.index() + 1, Vec::new);
-            self.foreign.resize(section.lock.index() + 1, false);
         }
         self.by_lock[section.lock.index()].push(id);
         self.all.push(section);
@@ -208,9 +214,15 @@ impl Sections {
         self.closed_by.get(&event).copied()
     }
 
-    /// Whether some release of the lock came from a thread that did not hold it.
+    /// Whether some release of the lock came from a thread that did not hold it: it has no sections.
     #[must_use]
-    pub fn is_foreign(&self, lock: ObjectId) -> bool {
-        self.foreign.get(lock.index()).copied().unwrap_or(false)
+    pub fn is_handed_over(&self, lock: ObjectId) -> bool {
+        self.handed_over.contains_key(&lock)
+    }
+
+    /// The events of a lock that is handed over, in the order of π; empty for other locks.
+    #[must_use]
+    pub fn handed_over(&self, lock: ObjectId) -> &[EventId] {
+        self.handed_over.get(&lock).map_or(&[], Vec::as_slice)
     }
 }

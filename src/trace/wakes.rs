@@ -6,7 +6,7 @@
 //! an earlier-ending one never hurts. Waits that timed out take part in no matching.
 
 use super::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// A matching of notifies and waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,11 @@ impl Wakes {
         }
         let mut wakes = Wakes::default();
         let mut waiting: HashMap<ObjectId, Vec<Waiter>> = HashMap::new();
+        for &(condition, end) in trace.waiting_at_start() {
+            let thread = trace.thread(end);
+            let returns = returns.get(&end).copied().unwrap_or(usize::MAX);
+            waiting.entry(condition).or_default().push(Waiter { thread, returns });
+        }
         let mut woken_by: HashMap<ThreadId, EventId> = HashMap::new();
         for &event in order {
             let thread = trace.thread(event);
@@ -79,8 +84,8 @@ impl Wakes {
                     Some(notify) => {
                         wakes.by.insert(event, notify);
                     }
-                    // A wait that began before the trace did may have been woken before, too.
-                    None if trace.place(event) == 0 => {}
+                    // Woken before the trace began.
+                    None if trace.place(event) == 0 && !is_waiting_at_start(trace, event) => {}
                     None => wakes.unserved.push(event),
                 },
                 _ => {}
@@ -88,4 +93,30 @@ impl Wakes {
         }
         wakes
     }
+}
+
+impl Trace {
+    /// Finds the waits that began before the trace did and that a notify of the trace may have ended.
+    pub(super) fn find_waiting_at_start(&mut self) {
+        let mut notified: HashSet<ObjectId> = HashSet::new();
+        for event in self.events() {
+            if let Op::Notify { condition } | Op::NotifyAll { condition } = self.op(event) {
+                notified.insert(condition);
+            }
+            if let Op::WaitEnd {
+                condition,
+                outcome: WaitOutcome::Notified,
+                ..
+            } = self.op(event)
+                && self.place(event) == 0
+                && notified.contains(&condition)
+            {
+                self.waiting_at_start.push((condition, event));
+            }
+        }
+    }
+}
+
+fn is_waiting_at_start(trace: &Trace, end: EventId) -> bool {
+    trace.waiting_at_start().iter().any(|&(_, waiting)| waiting == end)
 }

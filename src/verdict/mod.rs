@@ -109,6 +109,12 @@ pub enum Fact {
         /// Acquire and release of the second section.
         second: (Option<EventId>, Option<EventId>),
     },
+    /// A lock that threads give back for each other is free before it is taken, and held before it is
+    /// given back.
+    HandedOver {
+        /// The lock.
+        lock: ObjectId,
+    },
     /// A wait returns only after one of these notifies.
     Wait {
         /// The end of the wait.

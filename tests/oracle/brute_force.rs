@@ -27,7 +27,7 @@ struct State {
 /// than `limit` states would have to be visited.
 pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
     let threads = trace.threads() as u32;
-    let start = State {
+    let mut start = State {
         done: vec![0; threads as usize],
         memory: BTreeMap::new(),
         owner: BTreeMap::new(),
@@ -38,6 +38,7 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
         permits: BTreeMap::new(),
         strayed: BTreeSet::new(),
     };
+    hold_from_start(trace, &mut start);
     let mut found = BTreeSet::new();
     let mut visited = HashSet::from([start.clone()]);
     let mut stack = vec![start];
@@ -64,6 +65,54 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
         }
     }
     Some(found)
+}
+
+/// What a trace that begins in the middle of a run shows of the time before: locks that are given back
+/// before anybody took them, waits that end without having begun.
+fn hold_from_start(trace: &Trace, start: &mut State) {
+    let lock_of = |op: Op| op.lock().map(|lock| lock.0);
+    for event in trace.events() {
+        let (op, thread) = (trace.op(event), trace.thread(event).0);
+        let earlier = || trace.events().take_while(|&other| other < event);
+        let taken = |wanted: fn(Op) -> bool| {
+            earlier().any(|other| lock_of(trace.op(other)) == lock_of(op) && wanted(trace.op(other)))
+        };
+        match op {
+            Op::Release { lock } | Op::WaitBegin { lock, .. } => {
+                if taken(|op| matches!(op, Op::Acquire { .. } | Op::WaitEnd { .. })) {
+                    continue;
+                }
+                let own = earlier()
+                    .filter(|&other| trace.thread(other).0 == thread && lock_of(trace.op(other)) == Some(lock.0));
+                let depth = own.fold(0_u32, |depth, other| match trace.op(other) {
+                    Op::AcquireShared { .. } => depth + 1,
+                    Op::Release { .. } => depth.saturating_sub(1),
+                    _ => depth,
+                });
+                if depth > 0 {
+                    continue;
+                }
+                if taken(|op| matches!(op, Op::AcquireShared { .. })) {
+                    *start.readers.entry((lock.0, thread)).or_default() += 1;
+                } else {
+                    start.owner.entry(lock.0).or_insert((thread, 0)).1 += 1;
+                }
+            }
+            Op::WaitEnd { condition, outcome, .. } => {
+                let begins =
+                    |other: EventId| trace.thread(other).0 == thread && matches!(trace.op(other), Op::WaitBegin { .. });
+                let notifies = |other: EventId| matches!(trace.op(other), Op::Notify { condition: other } | Op::NotifyAll { condition: other } if other == condition);
+                if !earlier().any(begins) && outcome == WaitOutcome::Notified {
+                    if earlier().any(notifies) {
+                        start.waiting.insert((condition.0, thread));
+                    } else {
+                        start.woken.insert(thread);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {
@@ -126,7 +175,7 @@ fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
             *after.readers.entry((lock.0, thread)).or_default() += 1;
             !state.owner.contains_key(&lock.0)
         }
-        Op::Release { lock } => release(&mut after, lock.0, thread),
+        Op::Release { lock } => release(&mut after, lock.0, thread, trace.tables().meta.foreign_unlock),
         Op::AcquireFailed { lock, shared } => {
             let owned = state.owner.get(&lock.0).is_some_and(|&(owner, _)| owner != thread);
             let read = state
@@ -236,19 +285,29 @@ fn times_out(trace: &Trace, begin: EventId) -> bool {
     )
 }
 
-fn release(after: &mut State, lock: u32, thread: u32) -> bool {
+/// Gives back a level of its own, or, if `foreign`, of whoever holds the lock.
+fn release(after: &mut State, lock: u32, thread: u32, foreign: bool) -> bool {
     if let Some(&(owner, depth)) = after.owner.get(&lock) {
         if depth > 1 {
             after.owner.insert(lock, (owner, depth - 1));
         } else {
             after.owner.remove(&lock);
         }
-        return owner == thread;
+        return owner == thread || foreign;
     }
-    match after.readers.get_mut(&(lock, thread)) {
+    let others = after
+        .readers
+        .keys()
+        .copied()
+        .find(|&(other, _)| other == lock && foreign);
+    let own = after.readers.contains_key(&(lock, thread)).then_some((lock, thread));
+    let Some(reader) = own.or(others) else {
+        return false;
+    };
+    match after.readers.get_mut(&reader) {
         Some(depth) if *depth > 1 => *depth -= 1,
         Some(_) => {
-            after.readers.remove(&(lock, thread));
+            after.readers.remove(&reader);
         }
         None => return false,
     }

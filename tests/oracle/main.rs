@@ -186,6 +186,7 @@ fn concerns(mutation: Mutation, seed: u64) -> bool {
         Mutation::NoFailedAcquires => count("acquire failed") > 0,
         Mutation::NoPermits => count("semaphore wait") > 0,
         Mutation::NoBranches | Mutation::NoDecisions | Mutation::NoFreeReads => tables.meta.control_flow_recorded,
+        Mutation::NoHandOvers => tables.meta.foreign_unlock,
         Mutation::NoPins => {
             let trace = Trace::from_events(tables, &events);
             trace.events().any(|event| trace.pin(event).is_some())

@@ -8,6 +8,8 @@ use trace_format::{
     Event, MemRange, MemoryOrder, Meta, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
     WaitOutcome,
 };
+use witness::check::validate;
+use witness::trace::Trace;
 
 /// How many kinds [`kind`] can tell apart.
 pub const KINDS: usize = 31;
@@ -63,6 +65,7 @@ struct World {
     ever_allocated: bool,
     atomics_only: bool,
     branches: bool,
+    foreign_unlock: bool,
     /// Which kinds of synchronization this trace leans on, so that short traces have depth in some.
     flavour: u64,
     events: Vec<Event>,
@@ -83,6 +86,12 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let unrecorded = random.chance(15);
     let atomics_only = random.chance(10);
     let control_flow_recorded = random.chance(25);
+    let foreign_unlock = random.chance(15);
+    let drop = if random.chance(15) {
+        1 + random.below(6) as usize
+    } else {
+        0
+    };
     let mut world = World {
         random,
         mood: vec![Mood::NotForked; threads],
@@ -100,6 +109,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
         ever_allocated: false,
         atomics_only,
         branches: control_flow_recorded,
+        foreign_unlock,
         flavour,
         events: Vec::new(),
     };
@@ -128,6 +138,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let tables = Tables {
         meta: Meta {
             control_flow_recorded,
+            foreign_unlock,
             ..Meta::default()
         },
         threads: vec![ThreadInfo::default(); threads],
@@ -143,6 +154,13 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
         ],
         ..Tables::default()
     };
+    // A trace that begins in the middle, if what is left is an execution.
+    let late = world.events.split_off(drop.min(world.events.len()));
+    let begins_late = drop > 0 && !late.is_empty() && validate(&Trace::from_events(tables.clone(), &late)).is_ok();
+    if begins_late {
+        return (tables, late);
+    }
+    world.events.extend(late);
     (tables, world.events)
 }
 
@@ -333,6 +351,13 @@ impl World {
                     };
                     self.emit(thread, Op::Release { lock: id });
                 }
+            }
+            Some((owner, depth)) if self.foreign_unlock && self.random.chance(30) => {
+                match depth {
+                    1 => self.owner.remove(&lock),
+                    _ => self.owner.insert(lock, (owner, depth - 1)),
+                };
+                self.emit(thread, Op::Release { lock: id });
             }
             Some(_) if self.random.chance(25) => self.emit(
                 thread,

@@ -1,0 +1,116 @@
+//! Replays one lock that threads give back for each other.
+
+use super::replay::Violation;
+use crate::trace::{EventId, ObjectId, Op, Sections, ThreadId, Trace};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+
+/// The lock after some of its events.
+pub(super) struct HandedOver {
+    lock: ObjectId,
+    owner: Option<(ThreadId, u32)>,
+    readers: BTreeMap<ThreadId, u32>,
+    /// Depth kept across a wait.
+    kept: HashMap<ThreadId, u32>,
+    history: Vec<EventId>,
+}
+
+impl HandedOver {
+    /// The lock as it was before the trace: whoever gave it back before anybody took it held it.
+    pub(super) fn new(trace: &Trace, sections: &Sections, lock: ObjectId) -> HandedOver {
+        let mut found = HandedOver {
+            lock,
+            owner: None,
+            readers: BTreeMap::new(),
+            kept: HashMap::new(),
+            history: Vec::new(),
+        };
+        for &event in sections.handed_over(lock) {
+            let thread = trace.thread(event);
+            match trace.op(event) {
+                Op::Release { .. } | Op::WaitBegin { .. } => found.owner.get_or_insert((thread, 0)).1 += 1,
+                Op::AcquireFailed { .. } => {}
+                _ => break,
+            }
+        }
+        found
+    }
+
+    fn is_free(&self) -> bool {
+        self.owner.is_none() && self.readers.is_empty()
+    }
+
+    /// Executes an event of the lock; says if it was not enabled.
+    pub(super) fn step(&mut self, trace: &Trace, event: EventId) -> Option<Violation> {
+        let enabled = self.perform(trace.op(event), trace.thread(event));
+        let violation = (!enabled).then(|| Violation::HandedOver {
+            lock: self.lock,
+            history: self.history.clone(),
+            event,
+        });
+        self.history.push(event);
+        violation
+    }
+
+    fn perform(&mut self, op: Op, thread: ThreadId) -> bool {
+        match op {
+            Op::Acquire { .. } => match &mut self.owner {
+                Some((owner, depth)) if *owner == thread => {
+                    *depth += 1;
+                    true
+                }
+                _ => self.take(thread, 1),
+            },
+            Op::AcquireShared { .. } => {
+                *self.readers.entry(thread).or_default() += 1;
+                self.owner.is_none()
+            }
+            Op::WaitEnd { .. } => {
+                let depth = self.kept.remove(&thread).unwrap_or(1);
+                self.take(thread, depth)
+            }
+            Op::WaitBegin { .. } => {
+                let held = self.owner.filter(|&(owner, _)| owner == thread);
+                if let Some((_, depth)) = held {
+                    self.kept.insert(thread, depth);
+                    self.owner = None;
+                }
+                held.is_some()
+            }
+            Op::Release { .. } => self.give_back(thread),
+            Op::AcquireFailed { shared, .. } => {
+                let owned = self.owner.is_some_and(|(owner, _)| owner != thread);
+                owned || !shared && self.readers.keys().any(|&reader| reader != thread)
+            }
+            _ => true,
+        }
+    }
+
+    fn take(&mut self, thread: ThreadId, depth: u32) -> bool {
+        let free = self.is_free();
+        self.owner = Some((thread, depth));
+        free
+    }
+
+    /// One level of its own if the thread holds the lock, else of whoever does.
+    fn give_back(&mut self, thread: ThreadId) -> bool {
+        if let Some((_, depth)) = &mut self.owner {
+            *depth -= 1;
+            if *depth == 0 {
+                self.owner = None;
+            }
+            return true;
+        }
+        let own = self.readers.contains_key(&thread).then_some(thread);
+        let Some(reader) = own.or_else(|| self.readers.keys().next().copied()) else {
+            return false;
+        };
+        if let Some(depth) = self.readers.get_mut(&reader) {
+            *depth -= 1;
+            if *depth == 0 {
+                self.readers.remove(&reader);
+            }
+        }
+        true
+    }
+}
