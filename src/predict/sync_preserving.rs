@@ -16,7 +16,7 @@
 //! Complete for sync-preserving races on reads, writes and mutexes; misses all that need two
 //! critical sections, or a write and a read, to change their order.
 
-use crate::prune::MustHappenBefore;
+use crate::prune::{Edge, MustHappenBefore};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
 
@@ -41,7 +41,9 @@ impl<'t> SyncPreserving<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> SyncPreserving<'t> {
         let everything: Vec<EventId> = trace.events().collect();
-        let in_trace = must.with_edges(trace, explanations(trace, sections, &everything));
+        let edges = explanations(trace, sections, &everything);
+        let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
+        let in_trace = must.with_edges(trace, &edges);
         let mut open: Vec<Vec<(u32, Vec<SectionId>)>> = vec![Vec::new(); trace.threads()];
         let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
         for (number, section) in sections.all().iter().enumerate() {

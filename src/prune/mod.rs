@@ -12,5 +12,5 @@ mod unique_writers;
 
 pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
-pub use must_happen_before::MustHappenBefore;
+pub use must_happen_before::{Edge, MustHappenBefore};
 pub use unique_writers::Needs;

@@ -34,8 +34,17 @@ pub struct MustHappenBefore {
     rows: Vec<u32>,
     thread: Vec<ThreadId>,
     place: Vec<u32>,
-    /// Edges from other threads, by the event they lead to.
-    incoming: HashMap<EventId, Vec<EventId>>,
+    /// Edges from other threads, sorted by the event they lead to.
+    incoming: Vec<Edge>,
+}
+
+/// An edge between two threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Edge {
+    /// The event that it leads to.
+    pub to: EventId,
+    /// The event that comes before.
+    pub from: EventId,
 }
 
 impl MustHappenBefore {
@@ -55,24 +64,21 @@ impl MustHappenBefore {
     }
 
     fn with_forced(trace: &Trace, forced: &HashMap<EventId, EventId>) -> MustHappenBefore {
-        let incoming = forced.iter().map(|(&end, &notify)| (end, vec![notify])).collect();
-        MustHappenBefore::walk(trace, incoming)
+        let edges = forced.iter().map(|(&to, &from)| Edge { to, from }).collect();
+        MustHappenBefore::walk(trace, edges)
     }
 
-    /// The closure of this relation and of further edges, given by the event they lead to; each
-    /// has to come from an earlier event of π.
+    /// The closure of this relation and of further edges between threads, each of which has to come from
+    /// an earlier event of π.
     #[must_use]
-    pub fn with_edges(&self, trace: &Trace, further: HashMap<EventId, Vec<EventId>>) -> MustHappenBefore {
-        let mut incoming = self.incoming.clone();
-        for (to, edges) in further {
-            incoming.entry(to).or_default().extend(edges);
-        }
-        MustHappenBefore::walk(trace, incoming)
+    pub fn with_edges(&self, trace: &Trace, further: &[Edge]) -> MustHappenBefore {
+        MustHappenBefore::walk(trace, self.incoming.iter().chain(further).copied().collect())
     }
 
-    fn walk(trace: &Trace, incoming: HashMap<EventId, Vec<EventId>>) -> MustHappenBefore {
-        let mut walk = Walk::new(trace);
-        walk.incoming = incoming;
+    fn walk(trace: &Trace, mut given: Vec<Edge>) -> MustHappenBefore {
+        given.sort_unstable();
+        given.dedup();
+        let mut walk = Walk::new(trace, given);
         for event in trace.events() {
             walk.step(event);
         }
@@ -106,9 +112,10 @@ impl MustHappenBefore {
     }
 
     /// The must-happen-before edges that come into `event` from other threads.
-    #[must_use]
-    pub fn incoming(&self, event: EventId) -> &[EventId] {
-        self.incoming.get(&event).map_or(&[], Vec::as_slice)
+    pub fn incoming(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
+        let start = self.incoming.partition_point(|edge| edge.to < event);
+        let edges = self.incoming[start..].iter().take_while(move |edge| edge.to == event);
+        edges.map(|edge| edge.from)
     }
 
     /// The first event of `thread` that `event` must happen before, as a place in the thread;
@@ -137,9 +144,8 @@ impl MustHappenBefore {
             let entry = order[order.partition_point(|&event| !self.before(a, event))];
             let source = self
                 .incoming(entry)
-                .iter()
-                .find(|&&source| source == a || self.before(a, source));
-            let Some(&source) = source else { break };
+                .find(|&source| source == a || self.before(a, source));
+            let Some(source) = source else { break };
             if entry != at {
                 chain.push(entry);
             }
@@ -162,7 +168,14 @@ struct Walk<'t> {
     rows: Vec<u32>,
     /// The row in force in each thread; `None` before its first event.
     current: Vec<Option<u32>>,
-    incoming: HashMap<EventId, Vec<EventId>>,
+    /// Edges known before the walk, sorted, and how many of them lie behind it.
+    given: Vec<Edge>,
+    passed: usize,
+    /// Edges found on the way, and where those of the event at hand begin.
+    found: Vec<Edge>,
+    begin: usize,
+    /// What precedes the next event of a thread because of a pinned access before it.
+    pinned: HashMap<EventId, Vec<EventId>>,
     fork_of: HashMap<ThreadId, EventId>,
     enters: HashMap<(u32, u32), Vec<EventId>>,
     once_end: HashMap<u32, EventId>,
@@ -170,7 +183,7 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    fn new(trace: &'t Trace) -> Walk<'t> {
+    fn new(trace: &'t Trace, given: Vec<Edge>) -> Walk<'t> {
         let threads = trace.threads();
         Walk {
             trace,
@@ -178,7 +191,11 @@ impl<'t> Walk<'t> {
             row_of: Vec::with_capacity(trace.len()),
             rows: vec![0; threads],
             current: vec![None; threads],
-            incoming: HashMap::new(),
+            given,
+            passed: 0,
+            found: Vec::new(),
+            begin: 0,
+            pinned: HashMap::new(),
             fork_of: HashMap::new(),
             enters: HashMap::new(),
             once_end: HashMap::new(),
@@ -190,6 +207,11 @@ impl<'t> Walk<'t> {
         let trace = self.trace;
         let thread = trace.thread(event);
         let first = trace.place(event) == 0;
+        self.begin = self.found.len();
+        if let Some(sources) = self.pinned.remove(&event) {
+            self.found
+                .extend(sources.into_iter().map(|from| Edge { to: event, from }));
+        }
         if first && let Some(&fork) = self.fork_of.get(&thread) {
             self.edge(fork, event);
         }
@@ -245,37 +267,39 @@ impl<'t> Walk<'t> {
 
     fn edge(&mut self, from: EventId, to: EventId) {
         if self.trace.thread(from) != self.trace.thread(to) {
-            let edges = self.incoming.entry(to).or_default();
-            if !edges.contains(&from) {
-                edges.push(from);
-            }
+            self.found.push(Edge { to, from });
         }
     }
 
     fn assign_row(&mut self, event: EventId) {
         let thread = self.trace.thread(event);
-        let current = self.current[thread.index()].unwrap_or(0);
-        let row = match self.incoming.get(&event) {
-            None => current,
-            Some(edges) => {
-                let start = current as usize * self.threads;
-                let mut clock = self.rows[start..start + self.threads].to_vec();
-                for &from in edges {
-                    let from_row = self.row_of[from.index()] as usize * self.threads;
-                    for (mine, &theirs) in clock.iter_mut().zip(&self.rows[from_row..from_row + self.threads]) {
-                        *mine = (*mine).max(theirs);
-                    }
-                    let from_thread = self.trace.thread(from).index();
-                    clock[from_thread] = clock[from_thread].max(self.trace.place(from) + 1);
-                }
-                if clock[..] == self.rows[start..start + self.threads] {
-                    current
-                } else {
-                    self.rows.extend_from_slice(&clock);
-                    (self.rows.len() / self.threads - 1) as u32
-                }
+        let start = self.passed;
+        while self.given.get(self.passed).is_some_and(|edge| edge.to == event) {
+            self.passed += 1;
+        }
+        let edges = self.given[start..self.passed].iter().chain(&self.found[self.begin..]);
+        let mut row = self.current[thread.index()].unwrap_or(0);
+        // A row of its own, once an edge brings something new.
+        let mut own = false;
+        for edge in edges {
+            let (from_thread, from_place) = (self.trace.thread(edge.from).index(), self.trace.place(edge.from));
+            let mine = row as usize * self.threads;
+            if from_thread == thread.index() || self.rows[mine + from_thread] > from_place {
+                // Known already, and with it all that precedes it.
+                continue;
             }
-        };
+            if !own {
+                self.rows.extend_from_within(mine..mine + self.threads);
+                row = (self.rows.len() / self.threads - 1) as u32;
+                own = true;
+            }
+            let (before, mine) = self.rows.split_at_mut(row as usize * self.threads);
+            let theirs = self.row_of[edge.from.index()] as usize * self.threads;
+            for (mine, &theirs) in mine.iter_mut().zip(&before[theirs..theirs + self.threads]) {
+                *mine = (*mine).max(theirs);
+            }
+            mine[from_thread] = mine[from_thread].max(from_place + 1);
+        }
         self.current[thread.index()] = Some(row);
         self.row_of.push(row);
     }
@@ -286,21 +310,22 @@ impl<'t> Walk<'t> {
             return;
         }
         if let Some(next) = self.trace.successor(event) {
-            let edges = self.incoming.entry(next).or_default();
-            edges.extend(self.trace.pinned_between(event).filter_map(|(last, _)| last));
-            edges.sort_unstable();
-            edges.dedup();
+            let sources = self.trace.pinned_between(event).filter_map(|(last, _)| last);
+            self.pinned.entry(next).or_default().extend(sources);
         }
     }
 
-    fn finish(self) -> MustHappenBefore {
+    fn finish(mut self) -> MustHappenBefore {
+        self.given.extend(self.found);
+        self.given.sort_unstable();
+        self.given.dedup();
         MustHappenBefore {
             threads: self.threads,
             row_of: self.row_of,
             rows: self.rows,
             thread: self.trace.events().map(|event| self.trace.thread(event)).collect(),
             place: self.trace.events().map(|event| self.trace.place(event)).collect(),
-            incoming: self.incoming,
+            incoming: self.given,
         }
     }
 }

@@ -14,12 +14,13 @@
 //!
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
-use super::MustHappenBefore;
+use super::{Edge, MustHappenBefore};
 use crate::trace::{AccessKind, CellId, EventId, SectionId, Sections, ThreadId, Trace};
 use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
-/// Per cell, reads × writes up to which unique writers are searched; a hotter cell has few of them.
-const MAX_WORK: usize = 20_000_000;
+/// Writes that may come last before a read, above which no unique one is searched among them.
+const MAX_POSSIBLE: usize = 64;
 
 /// The needed-before relation of a trace.
 pub struct Needs<'t> {
@@ -33,12 +34,10 @@ impl<'t> Needs<'t> {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
-        let cells = reads_and_writes(trace);
-        let mut edges: HashMap<EventId, Vec<EventId>> = HashMap::new();
+        let mut search = Search::new(trace);
         let mut needed = must.clone();
         loop {
-            let found = unique_writers(trace, &needed, &cells);
-            if found.len() == edges.len() {
+            if !search.round(&needed) {
                 return Needs {
                     trace,
                     must,
@@ -46,9 +45,17 @@ impl<'t> Needs<'t> {
                     needed,
                 };
             }
-            needed = must.with_edges(trace, found.clone());
-            edges = found;
+            needed = must.with_edges(trace, &search.edges);
         }
+    }
+
+    /// How many events of `thread` are in every prefix that brings `event` next.
+    #[must_use]
+    pub fn before_pending(&self, event: EventId, thread: ThreadId) -> u32 {
+        let must = self.must.count(event, thread);
+        self.trace
+            .predecessor(event)
+            .map_or(must, |last| must.max(self.needed.count(last, thread)))
     }
 
     /// Whether what `a` and `b` need includes one of them, so that they can never both be next.
@@ -115,60 +122,113 @@ impl<'t> Needs<'t> {
     }
 }
 
-/// The reads (with the value seen) and the writes (with the value left) of a cell, in the order of π.
+/// The writes of a cell, in the order of π, with the value left (`None`: a free).
 #[derive(Default)]
-struct CellAccesses {
-    reads: Vec<(EventId, u64)>,
-    writes: Vec<(EventId, Option<u64>)>,
+struct Writes {
+    /// The first write of each value, and whether it is the only one.
+    by_value: HashMap<u64, (EventId, bool)>,
+    by_thread: BTreeMap<ThreadId, Vec<(EventId, Option<u64>)>>,
 }
 
-fn reads_and_writes(trace: &Trace) -> Vec<CellAccesses> {
-    let mut cells: Vec<CellAccesses> = Vec::new();
-    cells.resize_with(trace.cells().len(), CellAccesses::default);
-    for access in trace.accesses() {
-        for used in trace.uses(access) {
-            let cell = &mut cells[used.cell.index()];
-            if access.kind.reads() {
-                cell.reads.push((access.event, used.read));
-            }
-            if access.kind.writes() {
-                cell.writes
-                    .push((access.event, (access.kind != AccessKind::Free).then_some(used.written)));
-            }
-        }
-    }
-    cells
+/// The search for reads that one write alone can explain.
+struct Search<'t> {
+    trace: &'t Trace,
+    writes: Vec<Writes>,
+    /// Reads that several writes may explain, as far as is known.
+    open: Vec<(EventId, CellId, u64)>,
+    edges: Vec<Edge>,
+    begun: bool,
 }
 
-/// For each read that only one write can explain, that write.
-fn unique_writers(trace: &Trace, needed: &MustHappenBefore, cells: &[CellAccesses]) -> HashMap<EventId, Vec<EventId>> {
-    let mut found: HashMap<EventId, Vec<EventId>> = HashMap::new();
-    for (number, cell) in cells.iter().enumerate() {
-        let info = trace.cell(CellId(number as u32));
-        if info.external || cell.reads.len().saturating_mul(cell.writes.len()) > MAX_WORK {
-            continue;
+impl<'t> Search<'t> {
+    fn new(trace: &'t Trace) -> Search<'t> {
+        let mut writes: Vec<Writes> = Vec::new();
+        writes.resize_with(trace.cells().len(), Writes::default);
+        for access in trace.accesses().iter().filter(|access| access.kind.writes()) {
+            let thread = trace.thread(access.event);
+            for used in trace.uses(access) {
+                let cell = &mut writes[used.cell.index()];
+                let value = (access.kind != AccessKind::Free).then_some(used.written);
+                if let Some(value) = value {
+                    let first = cell.by_value.entry(value).or_insert((access.event, true));
+                    first.1 = first.0 == access.event;
+                }
+                cell.by_thread.entry(thread).or_default().push((access.event, value));
+            }
         }
-        for &(read, value) in &cell.reads {
-            let mut last_before: HashMap<ThreadId, EventId> = HashMap::new();
-            for &(write, _) in cell.writes.iter().filter(|&&(write, _)| needed.before(write, read)) {
-                last_before.insert(trace.thread(write), write);
-            }
-            if last_before.is_empty() && info.initial == Some(value) {
-                continue;
-            }
-            let mut possible = cell.writes.iter().filter(|&&(write, left)| {
-                left == Some(value)
-                    && write != read
-                    && !needed.before(read, write)
-                    && !last_before.values().any(|&last| needed.before(write, last))
-            });
-            if let (Some(&(write, _)), None) = (possible.next(), possible.next())
-                && trace.thread(write) != trace.thread(read)
-                && write < read
-            {
-                found.entry(read).or_default().push(write);
-            }
+        Search {
+            trace,
+            writes,
+            open: Vec::new(),
+            edges: Vec::new(),
+            begun: false,
         }
     }
-    found
+
+    /// Looks at the open reads, of which there are fewer the more is known to be needed before what.
+    /// Returns whether an edge was found.
+    fn round(&mut self, needed: &MustHappenBefore) -> bool {
+        let known = self.edges.len();
+        if self.begun {
+            let open = std::mem::take(&mut self.open);
+            for (read, cell, value) in open {
+                self.look(needed, read, cell, value);
+            }
+        } else {
+            self.begun = true;
+            for access in self.trace.accesses().iter().filter(|access| access.kind.reads()) {
+                for used in self.trace.uses(access) {
+                    if !self.trace.cell(used.cell).external {
+                        self.look(needed, access.event, used.cell, used.read);
+                    }
+                }
+            }
+        }
+        self.edges.len() > known
+    }
+
+    fn look(&mut self, needed: &MustHappenBefore, read: EventId, cell: CellId, value: u64) {
+        let trace = self.trace;
+        let writes = &self.writes[cell.index()];
+        let Some(&(first, only)) = writes.by_value.get(&value) else {
+            return;
+        };
+        let initial = trace.cell(cell).initial == Some(value);
+        let unique = if only && !initial {
+            Some(first).filter(|&write| write != read)
+        } else {
+            // Per thread, from the last write that is needed before the read to the first that needs it.
+            let mut possible: Vec<(EventId, Option<u64>)> = Vec::new();
+            let mut last_before: Vec<EventId> = Vec::new();
+            for all in writes.by_thread.values() {
+                let before = all.partition_point(|&(write, _)| needed.before(write, read));
+                let until = all.partition_point(|&(write, _)| !needed.before(read, write));
+                let from = before.saturating_sub(1);
+                if before > 0 {
+                    last_before.push(all[from].0);
+                }
+                if possible.len() + until.saturating_sub(from) > MAX_POSSIBLE {
+                    self.open.push((read, cell, value));
+                    return;
+                }
+                possible.extend(&all[from..until.max(from)]);
+            }
+            let overshadowed = |write: EventId| last_before.iter().any(|&last| needed.before(write, last));
+            let mut left = possible
+                .iter()
+                .filter(|&&(write, left)| left == Some(value) && write != read && !overshadowed(write));
+            match (left.next(), left.next()) {
+                _ if initial && last_before.is_empty() => None,
+                (Some(&(write, _)), None) => Some(write),
+                _ => None,
+            }
+        };
+        let Some(write) = unique else {
+            self.open.push((read, cell, value));
+            return;
+        };
+        if trace.thread(write) != trace.thread(read) && write < read {
+            self.edges.push(Edge { to: read, from: write });
+        }
+    }
 }

@@ -64,7 +64,8 @@ fn needed_events(
     prefix: &[EventId],
     race: (EventId, EventId),
 ) -> Vec<EventId> {
-    let sources = explanations(trace, sections, prefix);
+    let mut sources = explanations(trace, sections, prefix);
+    sources.sort_unstable();
     let place: HashMap<EventId, usize> = prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
     let mut counts = vec![0; trace.threads()];
     let mut seen = vec![0; trace.threads()];
@@ -90,7 +91,11 @@ fn needed_events(
         let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
         seen[thread] += 1;
         include(&mut counts, event, true);
-        for &source in sources.get(&event).into_iter().flatten() {
+        let start = sources.partition_point(|&(explained, _)| explained < event);
+        for &(_, source) in sources[start..]
+            .iter()
+            .take_while(|&&(explained, _)| explained == event)
+        {
             include(&mut counts, source, true);
         }
         // Of two sections on a lock that exclude each other, the earlier one has to be closed.
@@ -180,7 +185,7 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
     let mut cells: HashMap<CellId, Shared> = HashMap::new();
     let mut objects: HashMap<ObjectId, Shared> = HashMap::new();
     for &event in prefix {
-        for &from in order.incoming(event).iter().filter(|from| inside.contains(*from)) {
+        for from in order.incoming(event).filter(|from| inside.contains(from)) {
             edges.add(from, event);
         }
         match trace.op(event) {

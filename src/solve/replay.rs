@@ -209,7 +209,7 @@ fn in_order(encoder: &Encoder<'_>, counts: &[u32], known: &[EventId]) -> Vec<Eve
         let events = &trace.program_order(ThreadId(thread as u32))[..count as usize];
         total += events.len();
         for (at, &event) in events.iter().enumerate() {
-            for &from in order.incoming(event) {
+            for from in order.incoming(event) {
                 after.entry(from).or_default().push(event);
                 *blocked.entry(event).or_default() += 1;
             }

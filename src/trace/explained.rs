@@ -7,25 +7,32 @@
 //! of critical sections) are feasible too.
 
 use super::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-/// For each event of `order`, a feasible sequence, the earlier events that its enabling rests on
-/// there, beyond program order and must-happen-before.
+/// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
+/// beyond program order and must-happen-before: pairs of an event and one that it rests on.
 #[must_use]
-pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> HashMap<EventId, Vec<EventId>> {
-    let mut found: HashMap<EventId, Vec<EventId>> = HashMap::new();
+pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Vec<(EventId, EventId)> {
+    let mut found: Vec<(EventId, EventId)> = Vec::new();
     let mut written: HashMap<CellId, EventId> = HashMap::new();
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
-    for (end, notify) in Wakes::of(trace, order).by {
-        found.entry(end).or_default().push(notify);
+    found.extend(Wakes::of(trace, order).by);
+    // Only the locks that somebody found held need watching.
+    let mut watched: HashSet<ObjectId> = HashSet::new();
+    for &event in order {
+        if let Op::AcquireFailed { lock, .. } = trace.op(event) {
+            watched.insert(lock);
+        }
     }
+    let has_handed_over = sections.any_handed_over();
     for &event in order {
         let thread = trace.thread(event);
-        if let Some(lock) = trace.op(event).lock().filter(|&lock| sections.is_handed_over(lock)) {
+        let mut rests_on = |source: EventId| found.push((event, source));
+        if has_handed_over && let Some(lock) = trace.op(event).lock().filter(|&lock| sections.is_handed_over(lock)) {
             let last = handed_over.entry(lock).or_default();
-            found.entry(event).or_default().extend(last.values());
+            last.values().copied().for_each(&mut rests_on);
             last.insert(thread, event);
         }
         match trace.op(event) {
@@ -33,7 +40,7 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
                 let access = trace.access(event).expect("an access");
                 for used in trace.uses(access) {
                     if access.kind.reads() {
-                        found.entry(event).or_default().extend(written.get(&used.cell));
+                        written.get(&used.cell).copied().into_iter().for_each(&mut rests_on);
                     }
                     if access.kind.writes() {
                         written.insert(used.cell, event);
@@ -41,13 +48,13 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
                 }
                 if trace.pin(event).is_some() {
                     let before = trace.pinned_between(event).filter_map(|(last, _)| last);
-                    found.entry(event).or_default().extend(before);
+                    before.for_each(&mut rests_on);
                 }
             }
             Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
                 let last = semaphores.entry(semaphore).or_default();
                 if let Op::SemWait { .. } = trace.op(event) {
-                    found.entry(event).or_default().extend(last.values());
+                    last.values().copied().for_each(&mut rests_on);
                 }
                 last.insert(thread, event);
             }
@@ -56,9 +63,12 @@ pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Ha
                 let other = holders
                     .filter(|section| section.thread != thread)
                     .find_map(|section| section.acquire);
-                found.entry(event).or_default().extend(other);
+                other.into_iter().for_each(&mut rests_on);
             }
             _ => {}
+        }
+        if watched.is_empty() {
+            continue;
         }
         if let Some(id) = sections.opened_by(event) {
             held.entry(sections.get(id).lock).or_default().push(id);

@@ -112,7 +112,7 @@ impl Sections {
         let mut read: HashSet<ObjectId> = HashSet::new();
         for event in trace.events() {
             let thread = trace.thread(event);
-            if trace.op(event).lock().is_some_and(|lock| found.is_handed_over(lock)) {
+            if found.any_handed_over() && trace.op(event).lock().is_some_and(|lock| found.is_handed_over(lock)) {
                 continue;
             }
             match trace.op(event) {
@@ -218,6 +218,12 @@ impl Sections {
     #[must_use]
     pub fn is_handed_over(&self, lock: ObjectId) -> bool {
         self.handed_over.contains_key(&lock)
+    }
+
+    /// Whether there is any lock without sections.
+    #[must_use]
+    pub fn any_handed_over(&self) -> bool {
+        !self.handed_over.is_empty()
     }
 
     /// The events of a lock that is handed over, in the order of π; empty for other locks.
