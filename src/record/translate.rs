@@ -202,6 +202,10 @@ impl Translator {
                     end,
                 });
             }
+            Record::Image { addr, size, constant } => {
+                let bytes = std::mem::take(&mut self.text);
+                self.writer.define_image(addr, size, (!constant).then_some(bytes));
+            }
             Record::Note { note } => self.note(note),
             _ => return self.synchronize(record),
         }

@@ -8,7 +8,8 @@
 //! `data = 5; strcpy(flag, "go")`, a read of the flag would only have to follow earlier writes of
 //! the flag, and could come before the store to `data`.
 
-use super::{AccessKind, CellId, EventId, IncarnationId, Op, ThreadId, Trace};
+use super::images::Images;
+use super::{AccessKind, CellId, EventId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -41,7 +42,10 @@ enum Content {
 
 impl Trace {
     /// Walks π once to learn each cell's initial value and which cells change behind its back.
-    pub(super) fn find_initial_values(&mut self) {
+    /// Returns the cells whose first read saw what had been there all along.
+    pub(super) fn find_initial_values(&mut self) -> Vec<bool> {
+        let mut from_the_start = vec![false; self.cells.len()];
+        let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
         let mut stretch = Stretch::default();
         for number in 0..self.accesses.len() {
@@ -62,10 +66,11 @@ impl Trace {
                 now.only = now.only.filter(|&only| only == thread);
                 if kind.reads() {
                     let unexplained = match now.content {
-                        // Fresh memory is zero, or nobody has seen it before who wrote it.
                         Content::Untouched => {
                             cell.initial = Some(used.read);
-                            cell.incarnation != IncarnationId::STATIC && used.read != 0
+                            let explained = images.explain(event, block, cell, used.read);
+                            from_the_start[used.cell.index()] = explained;
+                            !explained
                         }
                         Content::Value(value) => value != used.read,
                         Content::Freed => true,
@@ -100,10 +105,11 @@ impl Trace {
             });
             cell.private = cell.external && (walked.own || stack);
         }
+        from_the_start
     }
 
-    /// Walks π again and pins the accesses of external cells.
-    pub(super) fn find_pins(&mut self) {
+    /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
+    pub(super) fn find_pins(&mut self, from_the_start: &[bool]) {
         let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
         for access in &self.accesses {
             for used in &self.uses[access.uses.start as usize..access.uses.end as usize] {
@@ -115,7 +121,7 @@ impl Trace {
                 let joins = !access.kind.writes()
                     && match runs.last() {
                         Some(run) => run.content == Content::Value(used.read),
-                        None => cell.incarnation == IncarnationId::STATIC || used.read == 0,
+                        None => from_the_start[used.cell.index()],
                     };
                 if !joins || runs.is_empty() {
                     let content = match access.kind {

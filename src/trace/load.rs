@@ -274,8 +274,8 @@ impl Builder {
         trace.id = id;
         trace.tables = tables;
         trace.cut = cut;
-        trace.find_initial_values();
-        trace.find_pins();
+        let from_the_start = trace.find_initial_values();
+        trace.find_pins(&from_the_start);
         trace.find_waiting_at_start();
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);
         trace

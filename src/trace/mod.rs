@@ -14,6 +14,7 @@
 mod cells;
 mod explained;
 mod external;
+mod images;
 mod load;
 mod op;
 mod sections;

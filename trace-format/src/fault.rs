@@ -128,6 +128,16 @@ pub enum TablesFault {
         /// The stack below.
         parent: u32,
     },
+    /// An image with more bytes than its range, or a range beyond the end of memory.
+    #[error("an image of memory at {addr:#x} has {bytes} bytes for a range of {size}")]
+    ImageSize {
+        /// Its first byte.
+        addr: u64,
+        /// Length of the range.
+        size: u64,
+        /// How many bytes it gives.
+        bytes: u64,
+    },
     /// More rows than there are numbers for them.
     #[error("more than 2^32 rows in one table")]
     TooManyRows,

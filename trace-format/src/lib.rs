@@ -65,6 +65,7 @@ pub use identity::{ParseTraceIdError, TraceId};
 pub use partial_file::PartialFile;
 pub use reader::{BlockInfo, TraceFile};
 pub use tables::{
-    Meta, ModuleInfo, ObjectInfo, ObjectKind, ProgramEnd, SourceInfo, StackNode, Tables, TablesDelta, ThreadInfo,
+    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, ProgramEnd, SourceInfo, StackNode, Tables, TablesDelta,
+    ThreadInfo,
 };
 pub use writer::{Summary, TraceWriter, WriterOptions};

@@ -91,6 +91,23 @@ pub struct SourceInfo {
     pub line: u32,
 }
 
+/// What a range of memory held at one moment of the run, whoever put it there.
+///
+/// A value that a read sees in memory that no event wrote before has been there all along only if
+/// something says so: the code that wrote it may be one that leaves no events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageInfo {
+    /// The number of events before that moment.
+    pub before: u64,
+    /// First byte.
+    pub addr: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// What it held: these bytes, at most `size` of them, and zeros behind them. `None` for memory
+    /// that nothing in the process can change (code, constants): then it held what reads show.
+    pub bytes: Option<Vec<u8>>,
+}
+
 /// How the recording was made: enough to make it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -140,6 +157,8 @@ pub struct TablesDelta {
     pub stacks: Vec<StackNode>,
     /// New source positions.
     pub sources: Vec<SourceInfo>,
+    /// New images of memory.
+    pub images: Vec<ImageInfo>,
 }
 
 /// All side tables of a trace.
@@ -157,6 +176,8 @@ pub struct Tables {
     pub stacks: Vec<StackNode>,
     /// Known source positions, in the order they were defined.
     pub sources: Vec<SourceInfo>,
+    /// Images of memory, in the order they were taken.
+    pub images: Vec<ImageInfo>,
 }
 
 impl Tables {

@@ -67,6 +67,16 @@ pub(crate) fn check(delta: &TablesDelta, rows: &mut Rows) -> Result<(), TablesFa
         }
         rows.stacks += 1;
     }
+    for image in &delta.images {
+        let bytes = image.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        if bytes > image.size || image.addr.checked_add(image.size).is_none() {
+            return Err(TablesFault::ImageSize {
+                addr: image.addr,
+                size: image.size,
+                bytes,
+            });
+        }
+    }
     rows.objects += delta.objects.len();
     let most = u32::MAX as usize;
     if rows.threads > most || rows.stacks > most || rows.objects > most {
@@ -90,6 +100,7 @@ pub(crate) fn apply(tables: &mut Tables, delta: TablesDelta) {
     tables.objects.extend(delta.objects);
     tables.stacks.extend(delta.stacks);
     tables.sources.extend(delta.sources);
+    tables.images.extend(delta.images);
 }
 
 /// The rows that were defined and are not on file yet.
@@ -132,7 +143,7 @@ pub(crate) fn row_bytes<T: serde::Serialize>(row: &T) -> u64 {
 mod tests {
     use super::*;
     use crate::event::{StackId, ThreadId};
-    use crate::tables::{StackNode, ThreadInfo};
+    use crate::tables::{ImageInfo, StackNode, ThreadInfo};
 
     fn thread(id: u32, parent: Option<u32>) -> TablesDelta {
         let info = ThreadInfo {
@@ -187,6 +198,23 @@ mod tests {
                 stacks: 2
             }
         );
+    }
+
+    #[test]
+    fn an_image_fits_into_its_range() {
+        let image = |addr, size, bytes: &[u8]| TablesDelta {
+            images: vec![ImageInfo {
+                before: 0,
+                addr,
+                size,
+                bytes: Some(bytes.to_vec()),
+            }],
+            ..TablesDelta::default()
+        };
+        let mut rows = Rows::default();
+        assert_eq!(check(&image(8, 2, b"ab"), &mut rows), Ok(()));
+        assert!(check(&image(8, 1, b"ab"), &mut rows).is_err());
+        assert!(check(&image(u64::MAX, 2, b""), &mut rows).is_err());
     }
 
     #[test]

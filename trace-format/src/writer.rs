@@ -10,7 +10,7 @@ use crate::event_block::{Encoder, MAX_EVENT_LEN};
 use crate::frame::{BlockKind, MAX_EVENT_BYTES, MAX_EVENTS};
 use crate::partial_file::PartialFile;
 use crate::stacks::Stacks;
-use crate::tables::{Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo};
+use crate::tables::{ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo};
 use crate::tables_block::{self, MAX_TABLES_BYTES, Pending, row_bytes};
 use crate::validity::Rows;
 use std::fmt;
@@ -175,6 +175,18 @@ impl<W: Write> TraceWriter<W> {
     pub fn define_source(&mut self, source: SourceInfo) {
         let bytes = row_bytes(&source);
         self.pending.room(bytes).sources.push(source);
+    }
+
+    /// Says what memory holds now.
+    pub fn define_image(&mut self, addr: u64, size: u64, bytes: Option<Vec<u8>>) {
+        let image = ImageInfo {
+            before: self.events,
+            addr,
+            size,
+            bytes,
+        };
+        let bytes = row_bytes(&image);
+        self.pending.room(bytes).images.push(image);
     }
 
     /// The thread calls a function from `call_site`.

@@ -202,6 +202,8 @@ fn all_kinds(options: &WriterOptions) -> (Vec<u8>, Vec<Event>) {
         file: "a.c".into(),
         line: 12,
     });
+    writer.define_image(0x1000, 4096, Some(vec![7, 8]));
+    writer.define_image(0x2000, 16, None);
     let mut events = Vec::new();
     for turn in 0..4 {
         let thread = if turn % 2 == 0 { main } else { other };
@@ -266,6 +268,8 @@ fn check(bytes: Vec<u8>, events: &[Event]) {
     assert_eq!((tables.meta.seed, tables.meta.degraded.len()), (42, 1));
     assert_eq!(tables.objects[1].initial, 2);
     assert_eq!((tables.modules[0].end, tables.sources[0].line), (3, 12));
+    let images: Vec<_> = tables.images.iter().map(|image| image.bytes.as_deref()).collect();
+    assert_eq!(images, [Some(&[7, 8][..]), None]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod export;
 mod forward;
 mod guard;
 mod hooks;
+mod images;
 mod inside;
 mod instruction;
 mod modules;

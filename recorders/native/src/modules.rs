@@ -1,7 +1,7 @@
 //! The files that are mapped into the program, told to the parent; and which of them were
 //! compiled with instrumentation.
 
-use crate::pending;
+use crate::{images, pending};
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_void};
 use core::slice;
@@ -83,6 +83,7 @@ unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *m
         start: start as u64,
         end: end as u64,
     });
+    images::take_late(info);
     0
 }
 
@@ -99,7 +100,8 @@ pub fn text(text: &[u8]) {
     }
 }
 
-fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
+/// The module's program headers.
+pub fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
     // SAFETY: the loader's own table of that many headers.
     unsafe { slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) }
 }

@@ -66,6 +66,9 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,
     });
+    // It is fresh, and the kernel makes it longer as needed.
+    first.brings_stack.set(true);
+    pthread::thread::begin_stack(first);
     modules::tell_new();
     process::prepare();
     set_phase(Phase::On);

@@ -65,6 +65,8 @@ pub struct Thread {
     pub argument: Cell<*mut c_void>,
     /// The signals that it blocks from its start on, by its creator's wish.
     pub signal_mask: Cell<u64>,
+    /// Whether its stack is memory of the program's own, or the system's.
+    pub brings_stack: Cell<bool>,
     /// Its stack, if the trace knows it.
     pub stack: Cell<usize>,
     /// How often the destructor that ends it was put off.
@@ -141,6 +143,7 @@ impl Thread {
             routine: Cell::new(None),
             argument: Cell::new(ptr::null_mut()),
             signal_mask: Cell::new(0),
+            brings_stack: Cell::new(false),
             stack: Cell::new(0),
             destructor_rounds: Cell::new(0),
             next: Cell::new(ptr::null()),

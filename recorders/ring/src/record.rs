@@ -223,6 +223,13 @@ pub enum Record {
         start: u64,
         end: u64,
     },
+    /// The memory at `addr` holds the text before this, then zeros; or, if `constant`, what nothing
+    /// in the process can change.
+    Image {
+        addr: u64,
+        size: u64,
+        constant: bool,
+    },
     /// See [`Note`](crate::Note).
     Note {
         note: crate::Note,
@@ -266,6 +273,7 @@ mod kind {
     pub const THREAD_NAME: u8 = 30;
     pub const MODULE: u8 = 31;
     pub const NOTE: u8 = 32;
+    pub const IMAGE: u8 = 33;
 }
 
 /// Packs a lock's class and a flag.
@@ -366,6 +374,7 @@ impl Record {
                 start,
                 end,
             } => ([head(kind::MODULE, build_id, 0), base, start, end], 4),
+            Image { addr, size, constant } => ([head(kind::IMAGE, constant as u8, 0), addr, size, 0], 3),
             Note { note } => ([head(kind::NOTE, note as u8, 0), 0, 0, 0], 1),
         }
     }
@@ -548,6 +557,14 @@ impl Record {
                 },
                 4,
             ),
+            kind::IMAGE => (
+                Image {
+                    addr: a,
+                    size: b,
+                    constant: arg != 0,
+                },
+                3,
+            ),
             kind::NOTE => (
                 Note {
                     note: crate::Note::from_code(arg)?,
@@ -686,6 +703,11 @@ mod tests {
                 base: 1,
                 start: 2,
                 end: 3,
+            },
+            Image {
+                addr,
+                size: 1 << 30,
+                constant: true,
             },
             Note {
                 note: crate::Note::Executed,

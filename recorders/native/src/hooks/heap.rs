@@ -1,8 +1,10 @@
 //! Blocks of memory coming and going: the malloc family and mappings.
 //!
 //! A block's cells are new at each allocation, so its end is recorded before the memory is really
-//! given back, and its start after it was really obtained. glibc offers its own malloc under
-//! `__libc_*` names, which work from the very first instruction of the process.
+//! given back, and its start after it was really obtained. Every block is zero at first, also
+//! where C leaves that open: then a value that no recorded write explains is known to come from
+//! code that leaves no events. glibc offers its own malloc under `__libc_*` names, which work from
+//! the very first instruction of the process.
 
 use crate::export::export;
 use crate::inside::{Inside, restore_errno, save_errno};
@@ -13,7 +15,6 @@ use libc::{c_int, off_t};
 use recorder_ring::Record;
 
 unsafe extern "C" {
-    fn __libc_malloc(size: usize) -> *mut c_void;
     fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
     fn __libc_memalign(alignment: usize, size: usize) -> *mut c_void;
     fn __libc_free(block: *mut c_void);
@@ -46,8 +47,8 @@ fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn allocate(size: usize, pc: usize) -> *mut c_void {
-    // SAFETY: malloc has no preconditions.
-    begins(unsafe { __libc_malloc(size) }, size, pc)
+    // SAFETY: calloc has no preconditions. It knows which memory is zero already.
+    begins(unsafe { __libc_calloc(1, size) }, size, pc)
 }
 
 unsafe extern "C" fn allocate_zeroed(count: usize, size: usize, pc: usize) -> *mut c_void {
@@ -56,8 +57,14 @@ unsafe extern "C" fn allocate_zeroed(count: usize, size: usize, pc: usize) -> *m
 }
 
 unsafe extern "C" fn allocate_aligned(alignment: usize, size: usize, pc: usize) -> *mut c_void {
-    // SAFETY: memalign takes any alignment.
-    begins(unsafe { __libc_memalign(alignment, size) }, size, pc)
+    // SAFETY: memalign takes any alignment; a block that it gives has `size` bytes.
+    unsafe {
+        let block = __libc_memalign(alignment, size);
+        if !block.is_null() {
+            real::memset(block.cast(), 0, size);
+        }
+        begins(block, size, pc)
+    }
 }
 
 unsafe extern "C" fn allocate_aligned_into(into: *mut *mut c_void, alignment: usize, size: usize, pc: usize) -> c_int {
@@ -115,7 +122,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
     }
     // SAFETY: the block is the caller's; the new one is not shorter than what is copied into it.
     unsafe {
-        let new = __libc_malloc(size);
+        let new = __libc_calloc(1, size);
         if new.is_null() {
             return new;
         }
@@ -148,21 +155,35 @@ unsafe extern "C" fn reallocate_array(block: *mut c_void, count: usize, size: us
 }
 
 /// A mapping is a block as well. (libc's own mappings do not come through here.)
+///
+/// All argument registers are taken: the return address becomes a seventh argument, on the stack.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmap(
+pub unsafe extern "C" fn mmap() {
+    core::arch::naked_asm!(
+        "push qword ptr [rsp]",
+        "call {body}",
+        "add rsp, 8",
+        "ret",
+        body = sym map,
+    )
+}
+
+unsafe extern "C" fn map(
     addr: *mut c_void,
     len: usize,
     protection: c_int,
     flags: c_int,
     file: c_int,
     offset: off_t,
+    pc: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's own arguments.
     let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
     if mapping == libc::MAP_FAILED {
         mapping
     } else {
-        begins(mapping, len, 0)
+        begins(mapping, len, pc)
     }
 }
 

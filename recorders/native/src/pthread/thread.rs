@@ -5,7 +5,7 @@ use crate::export::export;
 use crate::inside::Inside;
 use crate::modules::text;
 use crate::thread::{NEVER, Routine, Thread, UNRECORDED, Woken, set_slot, state};
-use crate::{baton, pending, real, sys};
+use crate::{baton, images, pending, real, sys};
 use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
@@ -116,6 +116,7 @@ pub fn adopt() -> &'static Thread {
     thread.detached.set(true);
     baton::regain(thread);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
+    images::take_once(None);
     pending::push(Record::Note {
         note: Note::ForeignThread,
     });
@@ -142,6 +143,7 @@ pub unsafe extern "C-unwind" fn create(
         });
         return libc::EAGAIN;
     }
+    images::take_once(own_stack());
     let child = REGISTER.new_thread();
     let index = NEXT_INDEX.fetch_add(1, Relaxed);
     child.index.set(index);
@@ -149,6 +151,7 @@ pub unsafe extern "C-unwind" fn create(
     child.routine.set(Some(routine));
     child.argument.set(argument);
     child.detached.set(is_detached(attr));
+    child.brings_stack.set(has_stack(attr));
     // The child waits for the baton before it does anything of its own, and until it knows who it
     // is, no signal handler may run there.
     let mask = sys::block_signals(u64::MAX);
@@ -187,6 +190,15 @@ fn is_detached(attr: *const pthread_attr_t) -> bool {
         && detached == libc::PTHREAD_CREATE_DETACHED
 }
 
+/// Whether the program gives the thread memory of its own as its stack.
+fn has_stack(attr: *const pthread_attr_t) -> bool {
+    let (mut addr, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: the program's own attributes.
+    let known = !attr.is_null() && unsafe { libc::pthread_attr_getstack(attr, &mut addr, &mut size) } == 0;
+    // Without one, glibc answers with a block that ends at the end of memory.
+    known && (addr as usize).wrapping_add(size) != 0
+}
+
 /// The start of every thread that the program creates.
 unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     // SAFETY: `create` passes a thread's record.
@@ -197,14 +209,7 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     pending::push(Record::Begin {
         os_id: thread.os_id.load(Relaxed) as u32,
     });
-    if let Some((addr, size)) = own_stack() {
-        thread.stack.set(addr);
-        pending::push(Record::Alloc {
-            pc: 0,
-            addr: addr as u64,
-            size: size as u64,
-        });
-    }
+    begin_stack(thread);
     let (routine, argument) = (thread.routine.get(), thread.argument.get());
     thread.busy.store(0, Relaxed);
     match routine {
@@ -214,8 +219,36 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     }
 }
 
+/// The calling thread's stack is a block that exists from its beginning to its end.
+/// glibc uses the memory again for later threads; like every block, it is zero at first.
+pub fn begin_stack(thread: &'static Thread) {
+    if let Some((addr, size)) = own_stack() {
+        if !thread.brings_stack.get() {
+            forget_below(addr);
+        }
+        thread.stack.set(addr);
+        pending::push(Record::Alloc {
+            pc: 0,
+            addr: addr as u64,
+            size: size as u64,
+        });
+    }
+}
+
+/// Makes the unused part of the calling thread's stack zero, from its lowest address.
+fn forget_below(addr: usize) {
+    /// Room for the frames of the call itself.
+    const OWN: usize = 1 << 14;
+    const PAGE: usize = 4096;
+    let here = &raw const addr as usize;
+    let (from, to) = (addr.next_multiple_of(PAGE), here.saturating_sub(OWN) / PAGE * PAGE);
+    if from < to {
+        // SAFETY: private memory of this stack, below all that is in use.
+        unsafe { sys::call(libc::SYS_madvise, from, to - from, libc::MADV_DONTNEED as usize, 0) };
+    }
+}
+
 /// The calling thread's stack, with the thread-local variables that glibc keeps on top of it.
-/// glibc uses the memory again for later threads.
 fn own_stack() -> Option<(usize, usize)> {
     let mut attr = MaybeUninit::<pthread_attr_t>::uninit();
     let (mut addr, mut size) = (ptr::null_mut(), 0);

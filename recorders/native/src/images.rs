@@ -1,0 +1,130 @@
+//! What memory holds when the second thread is about to start, told to the parent.
+//!
+//! Code that is not instrumented leaves no events: a first read may see what it wrote. What was
+//! there before there were several threads is older than all that they do, so it is told once, at
+//! that moment: the writable memory of every module, the first thread's stack and its thread-local
+//! variables. Constants are told as such. (Fresh blocks need none: [`heap`](crate::hooks) makes
+//! sure that they are zero.)
+
+use crate::modules::{headers, text};
+use crate::pending;
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use core::slice;
+use recorder_ring::Record;
+
+const PAGE: usize = 4096;
+const PT_GNU_RELRO: u32 = 0x6474_e552;
+
+/// Whether they were taken. Used with the baton.
+static TAKEN: Taken = Taken(Cell::new(false));
+
+struct Taken(Cell<bool>);
+
+// SAFETY: only the thread with the baton looks or stores.
+unsafe impl Sync for Taken {}
+
+/// Takes them, the first time. The caller has the baton and is the only thread so far; `stack` is
+/// its own.
+pub fn take_once(stack: Option<(usize, usize)>) {
+    if TAKEN.0.replace(true) {
+        return;
+    }
+    // SAFETY: `take_one` ignores its data.
+    unsafe { libc::dl_iterate_phdr(Some(take_one), core::ptr::null_mut()) };
+    if let Some((addr, size)) = stack {
+        // From here on up: below are the frames of this runtime.
+        let from = &raw const stack as usize;
+        if (addr..addr + size).contains(&from) {
+            tell(from, addr + size);
+        }
+    }
+}
+
+/// A module that was loaded after that: what the loader put there.
+pub fn take_late(info: &libc::dl_phdr_info) {
+    if TAKEN.0.get() {
+        module(info);
+    }
+}
+
+unsafe extern "C" fn take_one(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
+    // SAFETY: what `dl_iterate_phdr` passes on.
+    module(unsafe { &*info });
+    0
+}
+
+fn module(info: &libc::dl_phdr_info) {
+    let own = &raw const TAKEN as u64;
+    let range = |header: &libc::Elf64_Phdr| {
+        let start = info.dlpi_addr + header.p_vaddr;
+        start..start + header.p_memsz
+    };
+    let segments = headers(info);
+    let loaded = || {
+        segments
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0)
+    };
+    if loaded().any(|header| range(header).contains(&own)) {
+        return;
+    }
+    for header in loaded() {
+        let (start, end) = (range(header).start as usize, range(header).end as usize);
+        if header.p_flags & libc::PF_W != 0 {
+            tell(start, end);
+        } else {
+            constant(start, end);
+        }
+    }
+    for header in segments {
+        let (start, end) = (range(header).start as usize, range(header).end as usize);
+        if header.p_type == PT_GNU_RELRO {
+            // The loader protects whole pages only.
+            constant(start, end / PAGE * PAGE);
+        }
+        if header.p_type == libc::PT_TLS && !info.dlpi_tls_data.is_null() {
+            let start = info.dlpi_tls_data as usize;
+            tell(start, start + header.p_memsz as usize);
+        }
+    }
+}
+
+fn constant(start: usize, end: usize) {
+    if start < end {
+        pending::push(Record::Image {
+            addr: start as u64,
+            size: (end - start) as u64,
+            constant: true,
+        });
+    }
+}
+
+/// Tells what a range holds: page by page, but one record for each stretch of zeros.
+fn tell(start: usize, end: usize) {
+    let mut zeros_from = start;
+    let mut at = start;
+    while at < end {
+        let next = (at / PAGE * PAGE + PAGE).min(end);
+        // SAFETY: mapped, readable memory of this process; nobody else runs.
+        let page = unsafe { slice::from_raw_parts(at as *const u8, next - at) };
+        if let Some(last) = page.iter().rposition(|&byte| byte != 0) {
+            image(zeros_from, at, &[]);
+            image(at, next, &page[..=last]);
+            zeros_from = next;
+        }
+        at = next;
+    }
+    image(zeros_from, end, &[]);
+}
+
+fn image(start: usize, end: usize, bytes: &[u8]) {
+    if start < end {
+        text(bytes);
+        pending::push(Record::Image {
+            addr: start as u64,
+            size: (end - start) as u64,
+            constant: false,
+        });
+    }
+}

@@ -1,0 +1,157 @@
+//! What memory held before the first event that touches it.
+//!
+//! The first access of a cell may be a read. Was the value there from the start, or did code that
+//! leaves no events put it there at a moment that nobody knows? A recording answers with *images* of
+//! the memory that is there before any thread is: taken when there was only one thread, so whatever
+//! they show is older than all that the other threads did. A value that differs from the image came
+//! later. Fresh blocks are zero: the recorder sees to it.
+
+use super::{Cell, EventId, Incarnation};
+use std::collections::BTreeMap;
+use trace_format::ImageInfo;
+
+/// The images of a trace, as of an event. Asked in the order of π.
+#[derive(Debug)]
+pub(super) struct Images<'a> {
+    all: &'a [ImageInfo],
+    /// How many of them were taken until now.
+    taken: usize,
+    /// The newest image of each piece of memory: where the piece ends, and whose it is.
+    pieces: BTreeMap<u64, (u64, &'a ImageInfo)>,
+}
+
+impl<'a> Images<'a> {
+    pub(super) fn new(all: &'a [ImageInfo]) -> Images<'a> {
+        Images {
+            all,
+            taken: 0,
+            pieces: BTreeMap::new(),
+        }
+    }
+
+    /// Whether `value`, read by `event` from a cell of `block` that no event touched before, was in
+    /// it from the start of the block or of the program.
+    pub(super) fn explain(&mut self, event: EventId, block: &Incarnation, cell: &Cell, value: u64) -> bool {
+        self.take_until(event);
+        let (addr, end) = (cell.addr, cell.addr + u64::from(cell.size));
+        let newest = self.pieces.range(..=addr).next_back();
+        let image = newest
+            .filter(|&(_, &(until, _))| end <= until)
+            .map(|(_, &(_, image))| image)
+            .filter(|image| block.alloc.is_none_or(|alloc| image.before > u64::from(alloc.0)));
+        match image {
+            None if block.alloc.is_some() => value == 0,
+            // Before the first image there is one thread, and nothing that it could be reordered
+            // with. A trace without any comes from a tool that sees all accesses.
+            None => self.taken == 0,
+            Some(image) => image.bytes.as_ref().is_none_or(|bytes| {
+                let byte = |at: u64| bytes.get((at - image.addr) as usize).copied().unwrap_or(0);
+                (addr..end).rev().fold(0, |known, at| known << 8 | u64::from(byte(at))) == value
+            }),
+        }
+    }
+
+    fn take_until(&mut self, event: EventId) {
+        let due = self.all[self.taken..]
+            .iter()
+            .take_while(|image| image.before <= u64::from(event.0));
+        for image in due {
+            self.taken += 1;
+            insert(&mut self.pieces, image);
+        }
+    }
+}
+
+/// Puts an image over those that it overlaps.
+fn insert<'a>(pieces: &mut BTreeMap<u64, (u64, &'a ImageInfo)>, image: &'a ImageInfo) {
+    let (start, end) = (image.addr, image.addr.saturating_add(image.size));
+    let overlapping: Vec<u64> = pieces
+        .range(..end)
+        .rev()
+        .take_while(|&(_, &(until, _))| until > start)
+        .map(|(&at, _)| at)
+        .collect();
+    for at in overlapping {
+        let Some((until, old)) = pieces.remove(&at) else {
+            continue;
+        };
+        if at < start {
+            pieces.insert(at, (start, old));
+        }
+        if until > end {
+            pieces.insert(end, (until, old));
+        }
+    }
+    if start < end {
+        pieces.insert(start, (end, image));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::IncarnationId;
+    use super::*;
+
+    fn image(before: u64, addr: u64, size: u64, bytes: Option<&[u8]>) -> ImageInfo {
+        ImageInfo {
+            before,
+            addr,
+            size,
+            bytes: bytes.map(<[u8]>::to_vec),
+        }
+    }
+
+    fn explains_in(block: Option<u32>, all: &[ImageInfo], event: u32, addr: u64, size: u8, value: u64) -> bool {
+        let cell = Cell {
+            incarnation: IncarnationId::STATIC,
+            addr,
+            size,
+            initial: None,
+            external: false,
+            private: false,
+        };
+        let block = Incarnation {
+            addr: 0,
+            size: 0,
+            alloc: block.map(EventId),
+            free: None,
+            cells: 0..0,
+        };
+        Images::new(all).explain(EventId(event), &block, &cell, value)
+    }
+
+    fn explains(all: &[ImageInfo], event: u32, addr: u64, size: u8, value: u64) -> bool {
+        explains_in(None, all, event, addr, size, value)
+    }
+
+    #[test]
+    fn a_value_is_explained_by_the_newest_image_of_all_its_bytes() {
+        let all = [
+            image(5, 100, 20, Some(&[1, 2])),
+            image(5, 200, 50, None),
+            image(9, 104, 4, Some(&[7])),
+        ];
+        assert!(explains(&all, 5, 100, 4, 0x0201));
+        assert!(!explains(&all, 5, 100, 4, 0x0301));
+        assert!(explains(&all, 8, 104, 8, 0));
+        assert!(explains(&all, 9, 104, 4, 7) && !explains(&all, 9, 104, 4, 0));
+        assert!(explains(&all, 9, 108, 8, 0) && explains(&all, 9, 100, 2, 0x0201));
+        assert!(explains(&all, 5, 248, 2, 0xffff), "nobody changes it");
+        assert!(!explains(&all, 5, 249, 2, 0), "a byte that no image shows");
+        assert!(!explains(&all, 5, 90, 2, 0));
+    }
+
+    #[test]
+    fn before_the_first_image_nothing_is_doubted() {
+        assert!(explains(&[image(5, 100, 20, None)], 4, 7, 4, 9));
+        assert!(explains(&[], 4, 7, 4, 9));
+    }
+
+    #[test]
+    fn a_block_is_zero_unless_an_image_of_it_says_more() {
+        let all = [image(5, 100, 20, Some(&[1]))];
+        assert!(explains_in(Some(3), &all, 5, 100, 1, 1) && !explains_in(Some(3), &all, 5, 100, 1, 0));
+        assert!(explains_in(Some(6), &all, 8, 100, 1, 0) && !explains_in(Some(6), &all, 8, 100, 1, 1));
+        assert!(explains_in(Some(3), &all, 5, 500, 1, 0) && !explains_in(Some(3), &all, 5, 500, 1, 1));
+    }
+}
