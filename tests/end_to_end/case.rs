@@ -18,10 +18,11 @@ pub fn folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Compiles the program as its user would. No gcc is a failure: nothing would have been tested.
+/// Compiles the program as its user would, C or C++. No gcc is a failure: nothing would have been tested.
 pub fn compile(folder: &Path, expectation: &Expectation) -> Result<PathBuf> {
     let program = folder.join(&expectation.name);
-    let mut gcc = Command::new("gcc");
+    let cpp = expectation.source.extension().is_some_and(|e| e == "cc");
+    let mut gcc = Command::new(if cpp { "g++" } else { "gcc" });
     gcc.args(["-g", "-O0", "-fsanitize=thread", "-pthread"])
         .args(&expectation.cflags);
     gcc.arg(&expectation.source).arg("-o").arg(&program);

@@ -64,7 +64,11 @@ impl Expectation {
 fn parse(name: &str, folder: &Path, text: &str) -> Result<Expectation> {
     let mut expectation = Expectation {
         name: name.to_owned(),
-        source: folder.join(format!("{name}.c")),
+        source: [format!("{name}.cc"), format!("{name}.c")]
+            .map(|file| folder.join(file))
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap_or_default(),
         cflags: Vec::new(),
         seeds: vec![1, 2, 3],
         exit: 0,

@@ -51,6 +51,39 @@ fn atomics_of_every_size_and_kind() {
 }
 
 #[test]
+fn atomics_of_128_bits() {
+    for recorded in Program::compile("wide", "wide", &["-fsanitize=thread", "-mcx16"]).record_often() {
+        // Two halves each, in a section of their own.
+        let sections = count(&recorded, |op| matches!(op, Op::Release { .. }));
+        let halves = count(
+            &recorded,
+            |op| matches!(op, Op::AtomicLoad { mem, .. } | Op::AtomicRmw { mem, .. } if mem.size == 8),
+        );
+        assert!(sections >= 2 * 40 * 4 && halves == 2 * sections, "{sections} {halves}");
+    }
+}
+
+#[test]
+fn functions_of_the_library_are_accesses_of_their_caller() {
+    let program = Program::compile("library", "library", &["-fsanitize=thread", "-fno-builtin"]);
+    for recorded in program.record_often() {
+        let program = recorded
+            .tables
+            .modules
+            .iter()
+            .find(|module| module.path.ends_with("/library"));
+        let program = program.expect("the program is a module");
+        let foreign = count(&recorded, |op| matches!(op, Op::Read { .. } | Op::Write { .. }));
+        let own = recorded
+            .events
+            .iter()
+            .filter(|event| (program.start..program.end).contains(&event.pc));
+        assert!(foreign > 5000, "{foreign}");
+        assert!(own.count() > 5000);
+    }
+}
+
+#[test]
 fn condition_variables() {
     for recorded in Program::instrumented("conditions", "conditions").record_often() {
         let ended = |wanted| {

@@ -320,9 +320,13 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
 
 /// Wakes up to `count` of the threads blocked on `key`. The caller has the baton.
 pub fn wake(key: usize, count: usize) {
-    if SCHEDULER.blocked.len.get() == 0 {
-        return;
+    if SCHEDULER.blocked.len.get() != 0 {
+        wake_each(key, count, |_| {});
     }
+}
+
+/// As [`wake`]; tells of each thread that it wakes.
+pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)) {
     let scheduler = lock();
     for _ in 0..count {
         let waiting = || {
@@ -337,6 +341,7 @@ pub fn wake(key: usize, count: usize) {
         let Some((at, _)) = waiting().nth(scheduler.choices.pick(candidates)) else {
             break;
         };
+        tell(scheduler.blocked.as_slice()[at]);
         scheduler.unblock(at, Woken::Thread);
     }
 }

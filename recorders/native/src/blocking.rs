@@ -5,13 +5,11 @@
 //! is anything to wait for; if so, they give the baton away. Calls that are not listed here work
 //! as well, a little later: the watcher takes the baton from a thread that sleeps in one.
 
-use crate::export::export;
-use crate::inside::{Inside, restore_errno};
+use crate::inside::{Inside, restore_errno, save_errno};
 use crate::thread::Woken;
-use crate::{baton, modules, pending, real, sys};
-use core::ffi::c_void;
+use crate::{baton, real, sys};
 use core::ptr;
-use libc::{c_int, c_uint, clockid_t, nfds_t, pid_t, pollfd, ssize_t, timespec};
+use libc::{c_int, c_short, c_uint, clockid_t, pollfd, timespec};
 
 /// Sleeps until `deadline`; the nanoseconds that were left when a signal handler ended it.
 fn sleep_until(inside: &Inside, deadline: i64) -> Result<(), i64> {
@@ -127,107 +125,25 @@ pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        let Some(inside) = Inside::enter() else {
-            return real::poll(files, count, limit);
-        };
-        match real::poll(files, count, 0) {
-            0 if limit != 0 => inside.outside(|| real::poll(files, count, limit)),
-            result => result,
-        }
-    }
-}
-
-/// Makes a call that may wait for `file` to become readable; with the baton if it is already.
-unsafe fn when_readable<R>(inside: &Inside, file: c_int, call: impl FnOnce() -> R) -> R {
+/// Makes a call that waits for `file` to become readable or writable: with the baton if it is already.
+///
+/// # Safety
+/// As that of the call.
+pub unsafe fn when_ready<R>(inside: &Inside, file: c_int, wanted: c_short, call: impl FnOnce() -> R) -> R {
     let mut state = pollfd {
         fd: file,
-        events: libc::POLLIN,
+        events: wanted,
         revents: 0,
     };
+    let errno = save_errno();
     // SAFETY: one valid entry.
-    if unsafe { real::poll(&mut state, 1, 0) } == 0 {
-        inside.outside(call)
+    let ready = unsafe { real::poll(&mut state, 1, 0) } != 0;
+    restore_errno(errno);
+    if ready {
+        // It may sleep all the same: others may take what is there, or there may be less room than needed.
+        inside.in_program(call)
     } else {
-        call()
-    }
-}
-
-/// What arrived is a write by the thread that asked for it.
-fn arrived(to: *mut c_void, len: ssize_t, pc: usize) {
-    if len > 0 && modules::is_instrumented(pc) {
-        pending::write_range_now(to as usize, len as usize, pc);
-    }
-}
-
-unsafe extern "C-unwind" fn read_file(file: c_int, to: *mut c_void, len: usize, pc: usize) -> ssize_t {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        let Some(inside) = Inside::enter() else {
-            return real::read(file, to, len);
-        };
-        let result = when_readable(&inside, file, || real::read(file, to, len));
-        arrived(to, result, pc);
-        result
-    }
-}
-
-unsafe extern "C-unwind" fn receive(file: c_int, to: *mut c_void, len: usize, flags: c_int, pc: usize) -> ssize_t {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        let Some(inside) = Inside::enter() else {
-            return real::recv(file, to, len, flags);
-        };
-        let result = when_readable(&inside, file, || real::recv(file, to, len, flags));
-        arrived(to, result, pc);
-        result
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn accept(file: c_int, address: *mut c_void, len: *mut u32) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => when_readable(&inside, file, || real::accept(file, address, len)),
-            None => real::accept(file, address, len),
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn accept4(file: c_int, address: *mut c_void, len: *mut u32, flags: c_int) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => when_readable(&inside, file, || real::accept4(file, address, len, flags)),
-            None => real::accept4(file, address, len, flags),
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn waitpid(process: pid_t, status: *mut c_int, flags: c_int) -> pid_t {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => inside.outside(|| real::waitpid(process, status, flags)),
-            None => real::waitpid(process, status, flags),
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn wait(status: *mut c_int) -> pid_t {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => inside.outside(|| real::wait(status)),
-            None => real::wait(status),
-        }
+        inside.outside(call)
     }
 }
 
@@ -240,9 +156,4 @@ pub unsafe extern "C-unwind" fn pause() -> c_int {
             None => real::pause(),
         }
     }
-}
-
-export! {
-    read = read_file, "rcx";
-    recv = receive, "r8";
 }

@@ -6,6 +6,7 @@
 //! variables. Constants are told as such. (Fresh blocks need none: [`heap`](crate::hooks) makes
 //! sure that they are zero.)
 
+use crate::futex::NOBODYS;
 use crate::modules::{headers, text};
 use crate::pending;
 use core::cell::Cell;
@@ -32,6 +33,12 @@ pub fn take_once(stack: Option<(usize, usize)>) {
     }
     // SAFETY: `take_one` ignores its data.
     unsafe { libc::dl_iterate_phdr(Some(take_one), core::ptr::null_mut()) };
+    // The runtime's own variables start as zero.
+    pending::push(Record::Image {
+        addr: NOBODYS,
+        size: u64::MAX - NOBODYS,
+        constant: false,
+    });
     if let Some((addr, size)) = stack {
         // From here on up: below are the frames of this runtime.
         let from = &raw const stack as usize;

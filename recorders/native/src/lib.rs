@@ -19,6 +19,7 @@ mod baton;
 mod blocking;
 mod export;
 mod forward;
+mod futex;
 mod guard;
 mod hooks;
 mod images;

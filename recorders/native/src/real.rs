@@ -4,7 +4,6 @@
 //! without the sanitizer would have got; a plain reference from here would come back to us.
 
 use core::ffi::{CStr, c_void};
-use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// The next definition of `name` after ours; null if there is none.
@@ -42,13 +41,15 @@ macro_rules! real {
         $(#[$doc])*
         #[inline]
         pub unsafe fn $name($($argument: $type),*) -> $result {
-            static SLOT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+            use core::ffi::{CStr, c_void};
+            use core::sync::atomic::AtomicPtr;
+            static SLOT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
             const NAME: &CStr =
                 match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => unreachable!(),
                 };
-            let function = resolve(&SLOT, NAME);
+            let function = $crate::real::resolve(&SLOT, NAME);
             // SAFETY: the signature is the C library's; the caller keeps the function's contract.
             unsafe {
                 let function: unsafe extern "C-unwind" fn($($type),*) -> $result = core::mem::transmute(function);
@@ -58,10 +59,12 @@ macro_rules! real {
     )* };
 }
 
+pub(crate) use real;
+
 use libc::{
-    c_char, c_int, c_uint, c_ulong, clockid_t, nfds_t, off_t, pid_t, pollfd, pthread_attr_t, pthread_barrier_t,
+    c_char, c_int, c_uint, c_ulong, clockid_t, nfds_t, off_t, pollfd, pthread_attr_t, pthread_barrier_t,
     pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
-    pthread_rwlockattr_t, pthread_spinlock_t, pthread_t, sem_t, size_t, ssize_t, timespec,
+    pthread_rwlockattr_t, pthread_spinlock_t, pthread_t, sem_t, size_t, timespec,
 };
 
 real! {
@@ -121,6 +124,10 @@ real! {
     fn sem_post(semaphore: *mut sem_t) -> c_int;
     fn sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int;
 
+    fn strlen(text: *const c_char) -> usize;
+    fn strnlen(text: *const c_char, most: usize) -> usize;
+    fn memchr(start: *const c_void, wanted: c_int, len: usize) -> *mut c_void;
+    fn __chk_fail() -> !;
     fn memmove(to: *mut u8, from: *const u8, len: size_t) -> *mut u8;
     fn memset(to: *mut u8, byte: c_int, len: size_t) -> *mut u8;
     fn mmap(addr: *mut c_void, len: size_t, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> *mut c_void;
@@ -132,13 +139,9 @@ real! {
     fn sleep(seconds: c_uint) -> c_uint;
     fn sched_yield() -> c_int;
     fn poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int;
-    fn read(file: c_int, to: *mut c_void, len: size_t) -> ssize_t;
-    fn recv(file: c_int, to: *mut c_void, len: size_t, flags: c_int) -> ssize_t;
-    fn accept(file: c_int, address: *mut c_void, len: *mut u32) -> c_int;
-    fn accept4(file: c_int, address: *mut c_void, len: *mut u32, flags: c_int) -> c_int;
-    fn waitpid(process: pid_t, status: *mut c_int, flags: c_int) -> pid_t;
-    fn wait(status: *mut c_int) -> pid_t;
     fn pause() -> c_int;
+
+    fn syscall(number: libc::c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> libc::c_long;
 
     fn _exit(status: c_int) -> !;
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;

@@ -52,6 +52,8 @@ pub struct Thread {
     pub deadline: Cell<i64>,
     /// Why its last wait ended.
     pub woken_by: Cell<Woken>,
+    /// How often it was woken from a wait on a futex.
+    pub calls: Cell<u32>,
     /// Whether a signal handler ends its wait.
     pub interruptible: Cell<bool>,
     /// 1 if it should look around; it sleeps on this word.
@@ -135,6 +137,7 @@ impl Thread {
             key: Cell::new(0),
             deadline: Cell::new(NEVER),
             woken_by: Cell::new(Woken::Thread),
+            calls: Cell::new(0),
             interruptible: Cell::new(false),
             word: AtomicU32::new(0),
             os_id: AtomicI32::new(0),

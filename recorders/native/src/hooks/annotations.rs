@@ -13,8 +13,8 @@ macro_rules! nothing {
 nothing! {
     __tsan_ignore_thread_begin __tsan_ignore_thread_end
     __tsan_acquire __tsan_release
-    __tsan_mutex_create __tsan_mutex_destroy __tsan_mutex_pre_lock __tsan_mutex_post_lock
-    __tsan_mutex_pre_unlock __tsan_mutex_post_unlock __tsan_mutex_pre_signal __tsan_mutex_post_signal
+    __tsan_mutex_create __tsan_mutex_pre_lock __tsan_mutex_post_unlock __tsan_mutex_pre_signal
+    __tsan_mutex_post_signal
     __tsan_mutex_pre_divert __tsan_mutex_post_divert
     __tsan_get_current_fiber __tsan_create_fiber __tsan_destroy_fiber __tsan_switch_to_fiber
     __tsan_set_fiber_name __tsan_flush_memory

@@ -25,7 +25,7 @@ fn enter(to: usize, len: usize, pc: usize) -> Option<Inside> {
 }
 
 /// memcpy is memmove: reads of all of the source, then writes of all of the destination.
-unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize, pc: usize) -> *mut u8 {
+pub unsafe extern "C-unwind" fn copy(to: *mut u8, from: *const u8, len: usize, pc: usize) -> *mut u8 {
     let inside = enter(to as usize, len, pc);
     if inside.is_some() {
         pending::read_range_now(from as usize, len, pc);
@@ -38,7 +38,7 @@ unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize, pc: usize) -
     result
 }
 
-unsafe extern "C" fn fill(to: *mut u8, byte: i32, len: usize, pc: usize) -> *mut u8 {
+pub unsafe extern "C-unwind" fn fill(to: *mut u8, byte: i32, len: usize, pc: usize) -> *mut u8 {
     let inside = enter(to as usize, len, pc);
     // SAFETY: the caller's own arguments.
     let result = unsafe { real::memset(to, byte, len) };

@@ -46,7 +46,7 @@ fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
     block
 }
 
-unsafe extern "C" fn allocate(size: usize, pc: usize) -> *mut c_void {
+pub unsafe extern "C" fn allocate(size: usize, pc: usize) -> *mut c_void {
     // SAFETY: calloc has no preconditions. It knows which memory is zero already.
     begins(unsafe { __libc_calloc(1, size) }, size, pc)
 }

@@ -6,3 +6,14 @@ mod atomics;
 mod calls;
 mod copies;
 mod heap;
+#[macro_use]
+mod library;
+mod files;
+mod format;
+mod locks;
+mod numbers;
+mod sort;
+mod stdio;
+mod strings;
+mod system;
+mod wide_atomics;

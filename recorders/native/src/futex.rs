@@ -1,0 +1,189 @@
+//! `syscall(SYS_futex, …)`: what C++'s atomic waits and Rust's locks are made of.
+//!
+//! Waiting happens in the scheduler, like all waiting; the words that are waited on are ordinary
+//! atomics of the program and recorded as such. What a call returns has to stay true in every
+//! reordering, or a program that looks at the result would go another way:
+//!
+//! - A wait that returns 0 or fails with `EAGAIN` has compared the word: it is recorded as an
+//!   atomic load of it, which sees the same value in every reordering. To return 0 without a wake is
+//!   allowed at any time (futex(2): wake-ups may be spurious), to fail with `ETIMEDOUT` as well.
+//! - A wake returns how many it woke. So the number of waiters is recorded as a variable of its own,
+//!   in addresses that no program has: a wait adds one, a wake takes off as many as it woke, a wait
+//!   that ends by itself takes itself off. And who was woken loads a second one, which the wake has
+//!   stored, so that it goes on after the wake only.
+//!
+//! Futexes that may be shared with other processes go to the kernel.
+
+use crate::inside::{Inside, restore_errno};
+use crate::thread::{NEVER, Thread, Woken};
+use crate::{baton, pending, real, sys};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::SeqCst;
+use libc::{c_int, c_long, timespec};
+use recorder_ring::Record;
+
+/// Addresses from here on are nobody's: the kernel's half of memory.
+pub const NOBODYS: u64 = 1 << 63;
+
+/// The system call as the program makes it; the return address is passed behind the last argument.
+///
+/// All argument registers may be taken: both are handed on by the stack.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        "cmp edi, {futex}",
+        "jne {other}",
+        "sub rsp, 8",
+        "push [rsp + 8]",
+        "push [rsp + 24]",
+        "call {body}",
+        "add rsp, 24",
+        "ret",
+        futex = const libc::SYS_futex,
+        other = sym other,
+        body = sym futex,
+    )
+}
+
+/// Any other system call.
+unsafe extern "C-unwind" fn other(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    // The last write is done: whoever looks at this thread while it sleeps in the kernel sees it.
+    drop(Inside::enter_and_stay());
+    // SAFETY: the program's own arguments; those that the call does not have are ignored.
+    unsafe { real::syscall(number, a, b, c, d, e, f) }
+}
+
+unsafe extern "C-unwind" fn futex(
+    number: c_long,
+    word: usize,
+    operation: usize,
+    value: usize,
+    limit: usize,
+    second: usize,
+    third: usize,
+    pc: usize,
+) -> c_long {
+    let operation_flags = operation as c_int;
+    let command = operation_flags & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    let private = operation_flags & libc::FUTEX_PRIVATE_FLAG != 0;
+    // SAFETY: the program's own arguments.
+    let real = || unsafe { real::syscall(number, word, operation, value, limit, second, third) };
+    let Some(inside) = Inside::enter() else { return real() };
+    if !private || !word.is_multiple_of(4) {
+        return inside.outside(real);
+    }
+    let absolute = command == libc::FUTEX_WAIT_BITSET;
+    match command {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
+            // SAFETY: null or the program's own time.
+            let deadline = match unsafe { (limit as *const timespec).as_ref() } {
+                None => NEVER,
+                Some(time) if absolute => {
+                    let realtime = operation_flags & libc::FUTEX_CLOCK_REALTIME != 0;
+                    let clock = if realtime {
+                        libc::CLOCK_REALTIME
+                    } else {
+                        libc::CLOCK_MONOTONIC
+                    };
+                    let now = sys::now(libc::CLOCK_MONOTONIC);
+                    now.saturating_add(sys::nanos(time).saturating_sub(sys::now(clock)))
+                }
+                Some(time) => sys::now(libc::CLOCK_MONOTONIC).saturating_add(sys::nanos(time)),
+            };
+            wait(&inside, word, value as u32, deadline, pc)
+        }
+        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => wake(&inside, word, value as c_int, pc),
+        _ => inside.outside(real),
+    }
+}
+
+fn fail(errno: c_int) -> c_long {
+    restore_errno(errno);
+    -1
+}
+
+/// The variable that holds how many wait on a word.
+fn waiters(word: usize) -> u64 {
+    word as u64 | NOBODYS
+}
+
+/// The variable that a wake stores to for a thread that it woke.
+fn call_for(thread: &Thread) -> u64 {
+    // Behind all user space: never the number of waiters of a word.
+    NOBODYS | 1 << 62 | u64::from(thread.index.get()) << 3
+}
+
+fn count(word: usize, by: i64, pc: usize) {
+    let now = baton::count_blocked(word) as i64;
+    modify(waiters(word), (now - by) as u64, now as u64, pc);
+}
+
+fn modify(addr: u64, read: u64, written: u64, pc: usize) {
+    const RELAXED: u8 = 0;
+    pending::push(Record::AtomicRmw {
+        pc: pc as u64,
+        addr,
+        size: 4,
+        order: RELAXED,
+        read,
+        written,
+    });
+}
+
+fn wait(inside: &Inside, word: usize, expected: u32, deadline: i64, pc: usize) -> c_long {
+    // SAFETY: the program's own word, aligned.
+    let found = unsafe { AtomicU32::from_ptr(word as *mut u32) }.load(SeqCst);
+    let load = |addr, value: u32| {
+        const RELAXED: u8 = 0;
+        pending::push(Record::AtomicLoad {
+            pc: pc as u64,
+            addr,
+            size: 4,
+            order: RELAXED,
+            value: value.into(),
+        });
+    };
+    load(word as u64, found);
+    if found != expected {
+        return fail(libc::EAGAIN);
+    }
+    let thread = inside.thread();
+    let before = baton::count_blocked(word) as u64;
+    modify(waiters(word), before, before + 1, pc);
+    inside.interruptible.set(true);
+    let woken = baton::block(thread, word, deadline);
+    inside.interruptible.set(false);
+    if woken == Woken::Thread {
+        load(call_for(thread), thread.calls.get());
+        return 0;
+    }
+    count(word, -1, pc);
+    fail(if woken == Woken::Deadline {
+        libc::ETIMEDOUT
+    } else {
+        libc::EINTR
+    })
+}
+
+fn wake(inside: &Inside, word: usize, most: c_int, pc: usize) -> c_long {
+    let _ = inside;
+    let waiting = baton::count_blocked(word);
+    let mut woken = 0;
+    baton::wake_each(word, most.max(0) as usize, |thread| {
+        let calls = thread.calls.get();
+        thread.calls.set(calls + 1);
+        modify(call_for(thread), calls.into(), (calls + 1).into(), pc);
+        woken += 1;
+    });
+    modify(waiters(word), waiting as u64, (waiting - woken) as u64, pc);
+    woken as c_long
+}

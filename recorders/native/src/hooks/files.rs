@@ -1,0 +1,255 @@
+//! Files, pipes and sockets: what arrives is a write of the thread that asked for it, what is sent a
+//! read of the thread that sends it.
+
+use super::library::{reads, reads_text, writes, writes_text};
+use core::ffi::c_void;
+use libc::{
+    c_char, c_int, c_uint, epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, sockaddr,
+    socklen_t, ssize_t, timespec, timeval,
+};
+
+/// Records accesses of the first `len` bytes of a scattered buffer.
+///
+/// # Safety
+/// `parts` are `count` valid parts.
+unsafe fn spread(parts: *const iovec, count: usize, len: ssize_t, access: impl Fn(*const c_void, usize)) {
+    let mut left = usize::try_from(len).unwrap_or(0);
+    for part in 0..count {
+        // SAFETY: promised by the caller.
+        let part = unsafe { &*parts.add(part) };
+        let here = part.iov_len.min(left);
+        access(part.iov_base, here);
+        left -= here;
+    }
+}
+
+/// All bytes of a scattered buffer.
+///
+/// # Safety
+/// As for `spread`.
+unsafe fn whole(parts: *const iovec, count: usize) -> ssize_t {
+    // SAFETY: promised by the caller.
+    (0..count)
+        .map(|part| unsafe { (*parts.add(part)).iov_len })
+        .sum::<usize>() as ssize_t
+}
+
+fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
+    writes(to, usize::try_from(len).unwrap_or(0), pc);
+}
+
+/// An address that came back, with its length.
+///
+/// # Safety
+/// Null, or valid.
+unsafe fn address(to: *const sockaddr, len: *const socklen_t, room: usize, pc: usize) {
+    if !to.is_null() && !len.is_null() {
+        // SAFETY: promised by the caller.
+        writes(to, (unsafe { *len } as usize).min(room), pc);
+        writes(len, size_of::<socklen_t>(), pc);
+    }
+}
+
+/// The room that the program gives for an address.
+///
+/// # Safety
+/// Null, or valid.
+unsafe fn room(len: *const socklen_t) -> usize {
+    // SAFETY: promised by the caller.
+    unsafe { len.as_ref() }.map_or(0, |&len| len as usize)
+}
+
+fn set(sets: [*const fd_set; 3], count: c_int, access: fn(*const fd_set, usize, usize), pc: usize) {
+    for set in sets {
+        access(set, (count.max(0) as usize).div_ceil(64) * 8, pc);
+    }
+}
+
+library! {
+    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) { arrived(to, done, pc); }
+    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) {
+        arrived(to, done, pc);
+    }
+    pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
+    pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
+    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) { reads(from, len, pc); } (done, pc) {}
+    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
+    pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
+    readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
+        reads(parts, count as usize * size_of::<iovec>(), pc);
+    } (done, pc) { spread(parts, count as usize, done, |to, len| writes(to, len, pc)); }
+    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) {
+        reads(parts, count as usize * size_of::<iovec>(), pc);
+        spread(parts, count as usize, whole(parts, count as usize), |from, len| reads(from, len, pc));
+    } (done, pc) {}
+    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) {
+        arrived(to, done, pc);
+    }
+    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file) {} (done, pc) {
+        arrived(to, done, pc);
+    }
+    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) {
+        reads(from, len, pc);
+    } (done, pc) {}
+    recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
+        reads(message, size_of::<msghdr>(), pc);
+    } (done, pc) {
+        if done >= 0 {
+            let message = &*message;
+            writes(message, size_of::<msghdr>(), pc);
+            writes(message.msg_name, if message.msg_name.is_null() { 0 } else { message.msg_namelen as usize }, pc);
+            writes(message.msg_control, message.msg_controllen, pc);
+            spread(message.msg_iov, message.msg_iovlen, done, |to, len| writes(to, len, pc));
+        }
+    }
+    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) {
+        reads(message, size_of::<msghdr>(), pc);
+        reads((*message).msg_name, (*message).msg_namelen as usize, pc);
+        reads((*message).msg_control, (*message).msg_controllen, pc);
+        let (parts, count) = ((*message).msg_iov, (*message).msg_iovlen);
+        spread(parts, count, whole(parts, count), |from, len| reads(from, len, pc));
+    } (done, pc) {}
+    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) {
+        for at in 0..done.max(0) as usize {
+            let message = &*messages.add(at);
+            writes(message, size_of::<mmsghdr>(), pc);
+            let len = message.msg_len as ssize_t;
+            spread(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen, len, |to, len| writes(to, len, pc));
+        }
+    }
+    accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file) {
+        let most = room(len);
+    } (connection, pc) { if connection >= 0 { address(from, len, most, pc); } }
+    accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file) {
+        let most = room(len);
+    } (connection, pc) { if connection >= 0 { address(from, len, most, pc); } }
+    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": away { reads(to, len as usize, pc); } (result, pc) {}
+    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": quick { reads(to, len as usize, pc); } (result, pc) {}
+    getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
+        let most = room(len);
+    } (result, pc) { if result == 0 { address(to, len, most, pc); } }
+    getpeername(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
+        let most = room(len);
+    } (result, pc) { if result == 0 { address(to, len, most, pc); } }
+    getsockopt(file: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut socklen_t) -> c_int, "r9": quick {} (result, pc) {
+        if result == 0 {
+            writes(to, *len as usize, pc);
+            writes(len, size_of::<socklen_t>(), pc);
+        }
+    }
+    setsockopt(file: c_int, level: c_int, name: c_int, from: *const c_void, len: socklen_t) -> c_int, "r9": quick {
+        reads(from, len as usize, pc);
+    } (result, pc) {}
+    poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int, "rcx": (waiting limit) {
+        reads(files, count as usize * size_of::<pollfd>(), pc);
+    } (ready, pc) { for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
+    ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": away {
+        reads(files, count as usize * size_of::<pollfd>(), pc);
+    } (ready, pc) { for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
+    select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": away {
+        set([read, write, other], count, reads, pc);
+    } (ready, pc) { if ready >= 0 { set([read, write, other], count, writes, pc); } }
+    epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {} (ready, pc) {
+        writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
+    }
+    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": away {} (ready, pc) {
+        writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
+    }
+    epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": quick {
+        reads(event, size_of::<epoll_event>(), pc);
+    } (result, pc) {}
+    pipe(ends: *mut c_int) -> c_int, "rsi": quick {} (result, pc) { if result == 0 { writes(ends, 8, pc); } }
+    pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": quick {} (result, pc) { if result == 0 { writes(ends, 8, pc); } }
+    socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": quick {} (result, pc) {
+        if result == 0 { writes(ends, 8, pc); }
+    }
+    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { reads_text(path, pc); } (len, pc) {
+        arrived(to.cast(), len, pc);
+    }
+    getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
+        writes_text(path, pc);
+    }
+    getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": slow {} (done, pc) { arrived(to, done, pc); }
+    getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": slow {} (result, pc) { if result == 0 { writes(to, len, pc); } }
+    flock(file: c_int, operation: c_int) -> c_int, "rdx": away {} (result, pc) {}
+    lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": away {} (result, pc) {}
+}
+
+/// Six arguments: the return address goes behind them on the stack.
+macro_rules! with_six {
+    ($($name:ident = $body:path;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                "push qword ptr [rsp]",
+                "call {body}",
+                "add rsp, 8",
+                "ret",
+                body = sym $body,
+            )
+        }
+    )* };
+}
+
+crate::real::real! {
+    fn recvfrom(file: c_int, to: *mut c_void, len: usize, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t;
+    fn sendto(file: c_int, from: *const c_void, len: usize, flags: c_int, to: *const sockaddr, to_len: socklen_t) -> ssize_t;
+}
+
+unsafe extern "C-unwind" fn receive_from(
+    file: c_int,
+    to: *mut c_void,
+    len: usize,
+    flags: c_int,
+    from: *mut sockaddr,
+    from_len: *mut socklen_t,
+    pc: usize,
+) -> ssize_t {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        let Some(inside) = super::library::enter(pc) else {
+            return recvfrom(file, to, len, flags, from, from_len);
+        };
+        let most = room(from_len);
+        let done = crate::blocking::when_ready(&inside, file, libc::POLLIN, || {
+            recvfrom(file, to, len, flags, from, from_len)
+        });
+        let errno = crate::inside::save_errno();
+        arrived(to, done, pc);
+        if done >= 0 {
+            address(from, from_len, most, pc);
+        }
+        crate::inside::restore_errno(errno);
+        done
+    }
+}
+
+unsafe extern "C-unwind" fn send_to(
+    file: c_int,
+    from: *const c_void,
+    len: usize,
+    flags: c_int,
+    to: *const sockaddr,
+    to_len: socklen_t,
+    pc: usize,
+) -> ssize_t {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        let Some(inside) = super::library::enter(pc) else {
+            return sendto(file, from, len, flags, to, to_len);
+        };
+        reads(from, len, pc);
+        reads(to, to_len as usize, pc);
+        crate::blocking::when_ready(&inside, file, libc::POLLOUT, || {
+            sendto(file, from, len, flags, to, to_len)
+        })
+    }
+}
+
+mod exported {
+    with_six! {
+        recvfrom = super::receive_from;
+        sendto = super::send_to;
+    }
+}

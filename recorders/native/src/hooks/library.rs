@@ -1,0 +1,127 @@
+//! How a function of libc is watched: the call is made for the program, and the memory that libc reads
+//! and writes on the way becomes accesses of the instrumented code that called it.
+//!
+//! Calls from code that is not instrumented go straight to libc.
+
+use crate::inside::Inside;
+use crate::{modules, pending, real};
+use libc::c_char;
+
+/// Enters for a call from instrumented code.
+pub fn enter(pc: usize) -> Option<Inside> {
+    if modules::is_instrumented(pc) {
+        Inside::enter()
+    } else {
+        None
+    }
+}
+
+/// Records a read of `len` bytes.
+pub fn reads<T>(from: *const T, len: usize, pc: usize) {
+    if !from.is_null() {
+        pending::read_range_now(from as usize, len, pc);
+    }
+}
+
+/// Records a write of `len` bytes that is done.
+pub fn writes<T>(to: *const T, len: usize, pc: usize) {
+    if !to.is_null() {
+        pending::write_range_now(to as usize, len, pc);
+    }
+}
+
+/// Records a read of a string with its end.
+///
+/// # Safety
+/// `text` is null or a string.
+pub unsafe fn reads_text(text: *const c_char, pc: usize) {
+    if !text.is_null() {
+        // SAFETY: promised by the caller.
+        reads(text, unsafe { length(text) } + 1, pc);
+    }
+}
+
+/// Records a write of a string with its end.
+///
+/// # Safety
+/// `text` is null or a string.
+pub unsafe fn writes_text(text: *const c_char, pc: usize) {
+    if !text.is_null() {
+        // SAFETY: promised by the caller.
+        writes(text, unsafe { length(text) } + 1, pc);
+    }
+}
+
+/// The length of a string.
+///
+/// # Safety
+/// `text` is a string.
+pub unsafe fn length(text: *const c_char) -> usize {
+    // SAFETY: promised by the caller.
+    unsafe { real::strlen(text) }
+}
+
+/// Exports functions of libc that are watched:
+///
+/// `name(arguments) -> result, "register": how { before } (result) { after }`
+///
+/// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
+/// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
+/// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
+/// file is not ready, and `(waiting limit)` ones unless the limit is 0. `before` and `after` see the arguments, and `pc`, and record accesses.
+macro_rules! library {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
+        $how:tt { $($before:tt)* } ($out:ident, $pc:ident) { $($after:tt)* })*) => {
+        $(
+            mod $name {
+                use super::*;
+
+                $crate::real::real! {
+                    fn $name($($argument: $type),*) -> $result;
+                }
+
+                pub unsafe extern "C-unwind" fn body($($argument: $type,)* $pc: usize) -> $result {
+                    // SAFETY: the program's own arguments, for the function that it called.
+                    unsafe {
+                        let inside = $crate::hooks::library::enter($pc);
+                        let Some(inside) = inside else {
+                            return $name($($argument),*);
+                        };
+                        let _ = $pc;
+                        $($before)*
+                        let $out = library!(@$how inside, $name($($argument),*));
+                        let errno = $crate::inside::save_errno();
+                        $($after)*
+                        $crate::inside::restore_errno(errno);
+                        $out
+                    }
+                }
+            }
+        )*
+        $crate::export::export! { $($name = $name::body, $register;)* }
+    };
+    (@quick $inside:ident, $call:expr) => {{
+        let result = $call;
+        let _ = &$inside;
+        result
+    }};
+    (@slow $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@away $inside:ident, $call:expr) => {
+        $inside.outside(|| $call)
+    };
+    (@(waiting $limit:ident) $inside:ident, $call:expr) => {
+        if $limit == 0 {
+            $inside.in_program(|| $call)
+        } else {
+            $inside.outside(|| $call)
+        }
+    };
+    (@(input $file:ident) $inside:ident, $call:expr) => {
+        $crate::blocking::when_ready(&$inside, $file, libc::POLLIN, || $call)
+    };
+    (@(output $file:ident) $inside:ident, $call:expr) => {
+        $crate::blocking::when_ready(&$inside, $file, libc::POLLOUT, || $call)
+    };
+}

@@ -1,0 +1,106 @@
+//! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
+
+use super::library::{reads, reads_text, writes, writes_text};
+use core::ffi::c_void;
+use libc::{
+    c_char, c_int, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t, stat as FileState, time_t,
+    timespec, timeval, tm, utsname,
+};
+
+library! {
+    clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": quick {} (result, pc) {
+        if result == 0 { writes(to, size_of::<timespec>(), pc); }
+    }
+    clock_getres(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": quick {} (result, pc) {
+        if result == 0 { writes(to, size_of::<timespec>(), pc); }
+    }
+    timespec_get(to: *mut timespec, base: c_int) -> c_int, "rdx": quick {} (result, pc) {
+        if result != 0 { writes(to, size_of::<timespec>(), pc); }
+    }
+    gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, "rdx": quick {} (result, pc) {
+        if result == 0 { writes(to, size_of::<timeval>(), pc); }
+    }
+    time(to: *mut time_t) -> time_t, "rsi": quick {} (now, pc) { writes(to, size_of::<time_t>(), pc); }
+    localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
+        writes(result, size_of::<tm>(), pc);
+    }
+    gmtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
+        writes(result, size_of::<tm>(), pc);
+    }
+    mktime(time: *mut tm) -> time_t, "rsi": slow { reads(time, size_of::<tm>(), pc); } (result, pc) {
+        writes(time, size_of::<tm>(), pc);
+    }
+    strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
+        reads(time, size_of::<tm>(), pc);
+    } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
+    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": slow {} (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": slow {} (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+    }
+    uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {
+        if result == 0 { writes(to, size_of::<utsname>(), pc); }
+    }
+    gethostname(to: *mut c_char, room: usize) -> c_int, "rdx": quick {} (result, pc) {
+        if result == 0 { writes_text(to, pc); }
+    }
+    getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": quick {} (result, pc) {
+        if result == 0 { writes(to, size_of::<rusage>(), pc); }
+    }
+    inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: socklen_t) -> *const c_char, "r8": quick {
+        reads(from, if family == libc::AF_INET6 { 16 } else { 4 }, pc);
+    } (text, pc) { writes_text(text, pc); }
+    inet_pton(family: c_int, text: *const c_char, to: *mut c_void) -> c_int, "rcx": quick { reads_text(text, pc); } (result, pc) {
+        if result == 1 { writes(to, if family == libc::AF_INET6 { 16 } else { 4 }, pc); }
+    }
+    sigemptyset(set: *mut sigset_t) -> c_int, "rsi": quick {} (result, pc) { writes(set, size_of::<sigset_t>(), pc); }
+    sigfillset(set: *mut sigset_t) -> c_int, "rsi": quick {} (result, pc) { writes(set, size_of::<sigset_t>(), pc); }
+    sigaddset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
+    sigdelset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
+    sigismember(set: *const sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) {}
+    sigwait(set: *const sigset_t, to: *mut c_int) -> c_int, "rdx": away { reads(set, 8, pc); } (result, pc) {
+        if result == 0 { writes(to, size_of::<c_int>(), pc); }
+    }
+    sigwaitinfo(set: *const sigset_t, to: *mut siginfo_t) -> c_int, "rdx": away { reads(set, 8, pc); } (signal, pc) {
+        if signal > 0 { writes(to, size_of::<siginfo_t>(), pc); }
+    }
+    sigtimedwait(set: *const sigset_t, to: *mut siginfo_t, limit: *const timespec) -> c_int, "rcx": away { reads(set, 8, pc); } (signal, pc) {
+        if signal > 0 { writes(to, size_of::<siginfo_t>(), pc); }
+    }
+    sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { reads(set, 8, pc); } (result, pc) {}
+    wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) {
+        if process > 0 { writes(status, size_of::<c_int>(), pc); }
+    }
+    waitpid(which: pid_t, status: *mut c_int, flags: c_int) -> pid_t, "rcx": away {} (process, pc) {
+        if process > 0 { writes(status, size_of::<c_int>(), pc); }
+    }
+    wait4(which: pid_t, status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "r8": away {} (process, pc) {
+        if process > 0 {
+            writes(status, size_of::<c_int>(), pc);
+            writes(used, size_of::<rusage>(), pc);
+        }
+    }
+    waitid(kind: idtype_t, which: id_t, to: *mut siginfo_t, flags: c_int) -> c_int, "r8": away {} (result, pc) {
+        if result == 0 { writes(to, size_of::<siginfo_t>(), pc); }
+    }
+    system(command: *const c_char) -> c_int, "rsi": away { reads_text(command, pc); } (status, pc) {}
+}
