@@ -6,10 +6,7 @@
 //!
 //! Whatever happens to the program, the trace is finished with what it had sent until then.
 
-mod held;
 mod inspect;
-mod memory;
-mod objects;
 mod runtime;
 mod signals;
 mod translate;
@@ -28,10 +25,12 @@ use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, Summary, TraceWriter, WriteError, WriterOptions};
 use translate::Translator;
 
-/// Words in the ring: 64 MiB.
-const RING_WORDS: u64 = 8 << 20;
-/// How long to wait when the ring is empty.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Words in the ring of rows: 512 KiB.
+const ROW_WORDS: u64 = 64 << 10;
+/// Bytes in the ring of events.
+const EVENT_BYTES: u64 = 8 << 20;
+/// How long to sleep at most while the program has nothing to say.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -123,7 +122,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         policy: options.policy,
         seed: options.seed,
     };
-    let ring = Ring::create(RING_WORDS, settings).map_err(RecordError::Ring)?;
+    let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WriterOptions::default())?;
     let meta = describe(options);
 
@@ -155,31 +154,34 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     })
 }
 
-/// Waits for the program while a thread empties the ring; then empties the rest of it.
+/// Waits for the program while a thread takes what it sends; then takes the rest of it.
 fn follow(mut child: Child, ring: Ring, translator: Translator) -> Result<(ExitStatus, Ring, Translator), RecordError> {
     let ended = AtomicBool::new(false);
+    let bell = ring.bell();
     thread::scope(|scope| {
         let drainer = scope.spawn(|| drain(ring, translator, &ended));
         let status = child.wait();
         ended.store(true, Ordering::Release);
+        bell.ring();
         let drained = drainer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let (ring, translator) = drained?;
         Ok((status.map_err(RecordError::Wait)?, ring, translator))
     })
 }
 
-/// Empties the ring until the program has ended. An error lets the program go on by itself.
+/// Empties the rings until the program has ended. An error lets the program go on by itself: the
+/// ring is dropped, which tells the program not to wait for it.
 fn drain(mut ring: Ring, mut translator: Translator, ended: &AtomicBool) -> Result<(Ring, Translator), RecordError> {
     loop {
         let last = ended.load(Ordering::Acquire);
-        // On an error the ring is dropped, which tells the program not to wait for it.
-        let taken = ring.drain(|record| translator.apply(record).map_err(RecordError::Write))?;
-        if taken == 0 {
-            if last {
-                return Ok((ring, translator));
-            }
-            thread::sleep(PAUSE);
+        if translator.follow(&mut ring)? {
+            continue;
         }
+        if last {
+            translator.follow_to_end(&mut ring)?;
+            return Ok((ring, translator));
+        }
+        ring.wait(PAUSE.as_nanos() as u64);
     }
 }
 

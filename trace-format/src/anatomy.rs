@@ -2,102 +2,17 @@
 //!
 //! Every operation falls into a *shape* (its kind, and a parameter byte with what is fixed for one
 //! instruction: access size, memory order, …) and up to three *operands*: the *place* that it acts
-//! on, the *value* seen or stored, and what a read-modify-write has *written*. The code that
-//! predicts and encodes them then needs to know about slots only, not about thirty operations.
+//! on, the *value* seen or stored, and what a read-modify-write has *written*. The crate
+//! `event-coding`, which predicts and encodes them, knows only these, not thirty operations.
 
 use crate::event::{MemRange, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
 use crate::fault::{EncodingFault, EventFault};
-
-/// The part of an operation that hardly changes from one execution of an instruction to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
-    pub(crate) kind: u8,
-    pub(crate) parameter: u8,
-}
-
-/// The part that changes; slots that a kind does not have are 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Operands {
-    pub(crate) place: u64,
-    pub(crate) value: u64,
-    pub(crate) written: u64,
-}
-
-/// What the place of a kind is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// It has none.
-    Absent,
-    /// The address of an access, so the value is what that memory holds.
-    Access,
-    /// The address of a block of memory.
-    Block,
-    /// The number of an object or of a thread.
-    Number,
-}
-
-/// Which operands a kind has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slots {
-    pub(crate) place: Place,
-    pub(crate) value: bool,
-    pub(crate) written: bool,
-}
-
-const fn slots(place: Place, value: bool, written: bool) -> Slots {
-    Slots { place, value, written }
-}
-
-/// The slots of each kind, by its number in the file.
-const SLOTS: [Slots; 30] = [
-    slots(Place::Absent, false, false), // 0 Begin
-    slots(Place::Absent, false, false), // 1 End
-    slots(Place::Number, false, false), // 2 Fork: child
-    slots(Place::Number, false, false), // 3 Join: child
-    slots(Place::Access, true, false),  // 4 Read
-    slots(Place::Access, true, false),  // 5 Write
-    slots(Place::Number, false, false), // 6 Acquire: lock
-    slots(Place::Number, false, false), // 7 AcquireShared: lock
-    slots(Place::Number, false, false), // 8 Release: lock
-    slots(Place::Number, false, false), // 9 AcquireFailed: lock
-    slots(Place::Number, true, false),  // 10 WaitBegin: condition, lock
-    slots(Place::Number, true, false),  // 11 WaitEnd: condition, lock
-    slots(Place::Number, false, false), // 12 Notify: condition
-    slots(Place::Number, false, false), // 13 NotifyAll: condition
-    slots(Place::Number, true, false),  // 14 BarrierEnter: barrier, round
-    slots(Place::Number, true, false),  // 15 BarrierExit: barrier, round
-    slots(Place::Number, false, false), // 16 SemPost: semaphore
-    slots(Place::Number, false, false), // 17 SemWait: semaphore
-    slots(Place::Number, false, false), // 18 OnceBegin: once
-    slots(Place::Number, false, false), // 19 OnceEnd: once
-    slots(Place::Number, false, false), // 20 OnceWait: once
-    slots(Place::Access, true, false),  // 21 AtomicLoad
-    slots(Place::Access, true, false),  // 22 AtomicStore
-    slots(Place::Access, true, true),   // 23 AtomicRmw: value is what it read
-    slots(Place::Absent, false, false), // 24 Fence
-    slots(Place::Block, true, false),   // 25 Alloc: addr, size
-    slots(Place::Block, false, false),  // 26 Free: addr
-    slots(Place::Absent, false, false), // 27 Branch
-    slots(Place::Number, true, false),  // 28 Input: source, value
-    slots(Place::Number, false, false), // 29 Output: source
-];
-
-impl Shape {
-    /// Which operands follow a shape; `None` for a kind that does not exist.
-    pub(crate) fn slots(self) -> Option<Slots> {
-        SLOTS.get(usize::from(self.kind)).copied()
-    }
-
-    /// Size of the access, for kinds whose place is [`Place::Access`].
-    pub(crate) fn access_size(self) -> u8 {
-        (self.parameter & 7) + 1
-    }
-}
+use event_coding::{Fault, Operands, Shape};
 
 /// Bits 0–2: size − 1, bits 3–5: memory order.
 fn access(size: u8, order: u8) -> u8 {
     // Sizes out of range are refused before anything is encoded.
-    (size.wrapping_sub(1) & 7) | order << 3
+    Shape::access(0, size, order).parameter
 }
 
 /// Takes an operation apart.
@@ -149,7 +64,7 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
 /// Puts an operation together; everything that no operation of this version gives is refused.
 pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingFault> {
     let Shape { kind, parameter } = shape;
-    let bad_shape = EncodingFault::BadShape { kind, parameter };
+    let bad_shape = EncodingFault::from(Fault::BadShape { kind, parameter });
     let order = match parameter >> 3 {
         0 => MemoryOrder::Relaxed,
         1 => MemoryOrder::Consume,
@@ -173,7 +88,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
     let Operands { place, value, written } = operands;
     let mem = MemRange {
         addr: place,
-        size: shape.access_size(),
+        size: (parameter & 7) + 1,
     };
     Ok(match kind {
         0 => Op::Begin,

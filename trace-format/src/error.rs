@@ -2,7 +2,7 @@
 //!
 //! Each names the file, the place in it where there is one, and what the user can do about it.
 
-use crate::fault::{BlockFault, EventFault, TablesFault};
+use crate::fault::{BlockFault, EncodingFault, EventFault, TablesFault};
 use crate::header::FormatVersion;
 use std::io;
 use std::path::PathBuf;
@@ -183,6 +183,14 @@ pub enum WriteError {
         number: u64,
         /// What is wrong with it.
         fault: EventFault,
+    },
+    /// A block that was encoded elsewhere is none.
+    #[error("the block of events from number {number} on cannot be written: {fault}")]
+    InvalidBlock {
+        /// The number of its first event.
+        number: u64,
+        /// What is wrong with it.
+        fault: EncodingFault,
     },
     /// Rows of the tables contradict one another.
     #[error("the tables cannot be written: {0}")]

@@ -66,32 +66,15 @@ pub enum EventFault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodingFault {
-    /// The payload ends inside an event.
-    #[error("the payload ends inside an event")]
-    Truncated,
-    /// The payload has bytes after its last event.
-    #[error("{0} bytes follow the last event")]
-    TrailingBytes(usize),
-    /// A variable-length integer of more than 64 bits, or longer than it needs to be.
-    #[error("a variable-length integer is longer than it may be")]
-    BadVarint,
-    /// A control byte with a meaning that is not defined, or not defined for this kind of event.
-    #[error("control byte {0:#04x} has no meaning here")]
-    BadControl(u8),
-    /// A kind of event that this version does not have, or a parameter that the kind does not have.
-    #[error("event kind {kind} with parameter {parameter:#04x} does not exist")]
-    BadShape {
-        /// Number of the kind.
-        kind: u8,
-        /// Its parameter byte.
-        parameter: u8,
-    },
-    /// An event refers to an earlier site of the block that does not exist.
-    #[error("the event refers to an earlier event that is not there")]
-    NoSuchSite,
-    /// An event of a thread, before the block said which.
-    #[error("the block does not say which thread runs")]
-    NoThread,
+    /// It cannot be decoded.
+    #[error(transparent)]
+    Coding(#[from] event_coding::Fault),
+    /// More bytes than a block can have.
+    #[error("it has more bytes than a block can have")]
+    TooManyBytes,
+    /// More events than a block can have.
+    #[error("it has more events than a block can have")]
+    TooManyEvents,
     /// An event that decodes, and cannot stand in a trace.
     #[error(transparent)]
     Event(#[from] EventFault),

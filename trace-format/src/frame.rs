@@ -132,8 +132,7 @@ impl Frame {
             return out_of_bounds("the payload's length on file", self.stored_len);
         }
         let events_fit = match self.kind {
-            // An event takes at least one byte.
-            BlockKind::Events => (1..=MAX_EVENTS.min(self.raw_len)).contains(&self.events),
+            BlockKind::Events => (1..=MAX_EVENTS).contains(&self.events),
             BlockKind::Tables | BlockKind::Footer => self.events == 0,
         };
         if !events_fit {
@@ -199,7 +198,10 @@ mod tests {
                 ..FRAME
             },
             Frame { events: 0, ..FRAME },
-            Frame { events: 201, ..FRAME },
+            Frame {
+                events: MAX_EVENTS + 1,
+                ..FRAME
+            },
             Frame {
                 first_event: u64::MAX,
                 ..FRAME

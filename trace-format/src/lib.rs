@@ -47,13 +47,11 @@ mod header;
 mod identity;
 mod mapping;
 mod partial_file;
-mod prediction;
 mod reader;
 mod recovery;
 mod stacks;
 mod tables_block;
 mod validity;
-mod varint;
 mod writer;
 
 pub use ending::{CutCause, Ending};

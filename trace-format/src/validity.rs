@@ -4,6 +4,7 @@
 
 use crate::event::{Event, MemRange, ObjectId, Op, ThreadId};
 use crate::fault::EventFault;
+use event_coding::mask;
 
 /// How many rows the tables have that events refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,9 +97,4 @@ fn range(addr: u64, size: u64) -> Result<(), EventFault> {
         Some(_) => Ok(()),
         None => Err(EventFault::AddressWraps { addr, size }),
     }
-}
-
-/// The bits of a value of `size` bytes, 1 to 8.
-pub(crate) fn mask(size: u8) -> u64 {
-    u64::MAX >> (64 - 8 * u32::from(size))
 }

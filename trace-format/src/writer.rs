@@ -6,7 +6,8 @@
 use crate::block_output::BlockOutput;
 use crate::error::WriteError;
 use crate::event::{CodePosition, Event, ObjectId, Op, StackId, ThreadId};
-use crate::event_block::{Encoder, MAX_EVENT_LEN};
+use crate::event_block::{self, Encoder, MAX_EVENT_LEN};
+use crate::fault::EncodingFault;
 use crate::frame::{BlockKind, MAX_EVENT_BYTES, MAX_EVENTS};
 use crate::partial_file::PartialFile;
 use crate::stacks::Stacks;
@@ -177,16 +178,20 @@ impl<W: Write> TraceWriter<W> {
         self.pending.room(bytes).sources.push(source);
     }
 
-    /// Says what memory holds now.
-    pub fn define_image(&mut self, addr: u64, size: u64, bytes: Option<Vec<u8>>) {
-        let image = ImageInfo {
-            before: self.events,
-            addr,
-            size,
-            bytes,
-        };
+    /// Says what memory held at some moment.
+    pub fn define_image(&mut self, image: ImageInfo) {
         let bytes = row_bytes(&image);
         self.pending.room(bytes).images.push(image);
+    }
+
+    /// Adds a call stack: `parent` with a call from `call_site` on top. For recorders that keep the
+    /// stacks themselves; others [`call`](TraceWriter::call). A parent that is no stack of this trace
+    /// is an error when the row is written.
+    pub fn define_stack(&mut self, parent: StackId, call_site: CodePosition) -> StackId {
+        let node = StackNode { parent, call_site };
+        self.pending.room(size_of::<StackNode>() as u64).stacks.push(node);
+        self.defined.stacks += 1;
+        StackId(row_number(self.defined.stacks))
     }
 
     /// The thread calls a function from `call_site`.
@@ -242,13 +247,63 @@ impl<W: Write> TraceWriter<W> {
         self.defined
             .check(&event)
             .map_err(|fault| WriteError::InvalidEvent { number, fault })?;
-        self.encoder.push(&event);
+        while self.encoder.push(&event).is_err() {
+            self.close_block()?;
+        }
         self.events += 1;
-        if self.encoder.payload().len() >= self.close_at || self.encoder.events() >= MAX_EVENTS {
-            self.write_blocks()?;
-            self.close_at = (2 * self.close_at).min(self.block_bytes);
+        if self.encoder.payload().len() >= self.close_at {
+            self.close_block()?;
         }
         Ok(number)
+    }
+
+    fn close_block(&mut self) -> Result<(), WriteError> {
+        self.write_blocks()?;
+        self.close_at = (2 * self.close_at).min(self.block_bytes);
+        Ok(())
+    }
+
+    /// Adds a block of events that the caller has encoded with `event-coding`: `payload` is at most
+    /// 4 MiB, and all that the events mention is defined. The events are not looked at, so
+    /// [`call`](TraceWriter::call) and [`ret`](TraceWriter::ret) have no part in them.
+    ///
+    /// # Errors
+    /// [`WriteError::InvalidBlock`] if no reader could accept such a block; any other error ends the
+    /// trace.
+    pub fn encoded_block(&mut self, payload: &[u8], events: u32) -> Result<(), WriteError> {
+        self.write_blocks()?;
+        let number = self.events;
+        let invalid = |fault| WriteError::InvalidBlock { number, fault };
+        if payload.len() > MAX_EVENT_BYTES as usize {
+            return Err(invalid(EncodingFault::TooManyBytes));
+        }
+        if !(1..=MAX_EVENTS).contains(&events) {
+            return Err(invalid(EncodingFault::TooManyEvents));
+        }
+        let result = self.output.put_block(BlockKind::Events, number, events, payload);
+        self.stopped = result.is_err();
+        self.events += u64::from(events);
+        result
+    }
+
+    /// Adds a block of events like [`encoded_block`](TraceWriter::encoded_block) that its encoder did
+    /// not close: the events are decoded to count them. `hits` predicted events follow the last item;
+    /// a block without any event is left out.
+    ///
+    /// # Errors
+    /// As [`encoded_block`](TraceWriter::encoded_block).
+    pub fn unfinished_block(&mut self, payload: &[u8], hits: u32) -> Result<(), WriteError> {
+        if payload.is_empty() {
+            return Ok(());
+        }
+        match event_block::count(payload, hits, self.defined) {
+            Ok(0) => Ok(()),
+            Ok(events) => self.encoded_block(payload, events),
+            Err(fault) => Err(WriteError::InvalidBlock {
+                number: self.events,
+                fault,
+            }),
+        }
     }
 
     /// Closes the current block: everything so far is on file and can be read.

@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use trace_format::{
-    Ending, Event, MemRange, MemoryOrder, Meta, ModuleInfo, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd,
-    SourceInfo, ThreadId, ThreadInfo, TraceFile, TraceWriter, WaitOutcome, WriterOptions,
+    Ending, Event, ImageInfo, MemRange, MemoryOrder, Meta, ModuleInfo, ObjectId, ObjectInfo, ObjectKind, Op,
+    ProgramEnd, SourceInfo, ThreadId, ThreadInfo, TraceFile, TraceWriter, WaitOutcome, WriterOptions,
 };
 
 const STORED: WriterOptions = WriterOptions {
@@ -202,8 +202,14 @@ fn all_kinds(options: &WriterOptions) -> (Vec<u8>, Vec<Event>) {
         file: "a.c".into(),
         line: 12,
     });
-    writer.define_image(0x1000, 4096, Some(vec![7, 8]));
-    writer.define_image(0x2000, 16, None);
+    for (addr, size, bytes) in [(0x1000, 4096, Some(vec![7, 8])), (0x2000, 16, None)] {
+        writer.define_image(ImageInfo {
+            before: 0,
+            addr,
+            size,
+            bytes,
+        });
+    }
     let mut events = Vec::new();
     for turn in 0..4 {
         let thread = if turn % 2 == 0 { main } else { other };

@@ -11,13 +11,13 @@
 use crate::policy::Choices;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
-use crate::{pending, sys, watch};
+use crate::{events, pending, sys, watch};
 use core::cell::{Cell, UnsafeCell};
 use core::hint::spin_loop;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
-use recorder_ring::{Record, Settings, futex};
+use recorder_ring::{Settings, futex};
 
 /// The thread that runs; null if none can. Changed only with the scheduler locked.
 pub static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
@@ -251,10 +251,11 @@ pub fn start(settings: Settings, first: &'static Thread) {
 /// The thread has the baton from here on.
 fn took(scheduler: &Scheduler, me: &'static Thread) {
     me.switch_at.set(me.ticks.load(Relaxed) + scheduler.choices.quantum());
-    if !ptr::eq(scheduler.last_recorded.get(), me) {
+    let last = scheduler.last_recorded.get();
+    if !ptr::eq(last, me) {
         scheduler.last_recorded.set(me);
-        // SAFETY: the baton is ours.
-        unsafe { RING.push(Record::Switch { thread: me.index.get() }) };
+        // SAFETY: null or a thread, which lives for ever.
+        events::switch(unsafe { last.as_ref() }, me);
     }
 }
 

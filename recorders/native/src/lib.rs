@@ -5,22 +5,25 @@
 //! a time, the one that holds the `baton`; so what it reads and writes is exact, the order of
 //! the records in the [`ring`](recorder_ring) is the order of the run, and the next thread to run
 //! is this runtime's choice. The code that one access runs through is
-//! `hooks::access` → `inside` → `pending` → [`ring`](recorder_ring).
+//! `hooks::access` → `inside` → `pending` → `events` → [`ring`](recorder_ring).
 //!
-//! Three rules hold everywhere. *No allocation, no blocking libc call* between the program and
-//! itself. *`busy` first*: a thread inside the runtime marks itself, and hooks that it reaches
+//! Three rules hold everywhere. *No allocation from the program's heap* (the runtime has an `arena`),
+//! *no blocking libc call*. *`busy` first*: a thread inside the runtime marks itself, and hooks that it reaches
 //! through libc or a signal handler do nothing. *A write's value is read late*: hooks run before
 //! the store, so each write waits as *pending* until its thread's next hook.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 compile_error!("the native recorder is for x86-64 Linux with glibc");
 
+mod arena;
 mod baton;
 mod blocking;
+mod events;
 mod export;
 mod forward;
 mod futex;
 mod guard;
+mod hash;
 mod hooks;
 mod images;
 mod inside;

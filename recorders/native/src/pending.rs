@@ -4,7 +4,7 @@
 //! until the load. A write's value does not exist yet: the write stays *pending* until the
 //! thread's next hook, and is settled before the baton passes or the memory goes away.
 
-use crate::start::RING;
+use crate::events;
 use crate::thread::Thread;
 use core::ptr::{read_unaligned, read_volatile};
 use recorder_ring::Record;
@@ -103,9 +103,8 @@ fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
     }
 }
 
-/// Appends a record of the thread that has the baton.
+/// Records what the thread that has the baton does.
 #[inline(always)]
 pub fn push(record: Record) {
-    // SAFETY: the baton orders the callers, and the ring is attached before there is a baton.
-    unsafe { RING.push(record) };
+    events::push(record);
 }

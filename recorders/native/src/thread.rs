@@ -41,6 +41,8 @@ pub struct Thread {
     pub switch_at: Cell<u64>,
     /// A write whose value is not known yet: the hook runs before the store.
     pub pending: PendingWrite,
+    /// Its call stack while another thread runs: see [`events`](crate::events).
+    pub call_stack: Cell<u32>,
     /// The last atomic load: a hash of place and value, and how often it came in a row.
     pub last_load: Cell<u64>,
     pub same_loads: Cell<u32>,
@@ -131,6 +133,7 @@ impl Thread {
                 pc: Cell::new(0),
                 size: Cell::new(0),
             },
+            call_stack: Cell::new(0),
             last_load: Cell::new(0),
             same_loads: Cell::new(0),
             state: AtomicU8::new(state::NEW),

@@ -1,37 +1,53 @@
-//! The parent's end of the ring: a safe interface over memory that another process writes.
+//! The parent's end of the rings: a safe interface over memory that another process writes.
 //!
-//! The other process may scribble over the ring by accident, so every word is read as an atomic,
-//! and a record that makes no sense is an error that names its place, never undefined behaviour.
+//! The other process may scribble over the rings by accident, so every word is read as an atomic,
+//! and a row that makes no sense is an error that names its place, never undefined behaviour.
 
 use crate::futex;
-use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, Settings};
-use crate::record::{MAX_WORDS, Record};
+use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings};
+use crate::row::{MAX_WORDS, Row};
 use core::ptr::{self, NonNull};
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU64, fence};
 use std::fmt;
 use std::format;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
 
-/// A ring, and the right to take records out of it.
+/// The rings, and the right to take out of them.
 #[derive(Debug)]
 pub struct Ring {
     file: OwnedFd,
-    start: NonNull<u8>,
-    capacity: u64,
-    /// Words taken.
-    taken: u64,
+    memory: Arc<Mapping>,
+    row_words: u64,
+    event_bytes: u64,
+    /// Words of rows and bytes of events taken.
+    rows_taken: u64,
+    events_taken: u64,
 }
 
-// SAFETY: the mapping belongs to this value; everything in it is accessed as atomics.
-unsafe impl Send for Ring {}
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
 
-/// The ring holds something that no runtime writes: the program wrote over it.
+// SAFETY: everything in the mapping is accessed as atomics.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+/// Ends the sleep of whoever waits for a ring.
+#[derive(Clone, Debug)]
+pub struct Bell(Arc<Mapping>);
+
+/// The rings hold something that no runtime writes: the program wrote over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt {
-    /// Word of the stream, from 0.
+    /// Word of the stream of rows, from 0.
     pub word: u64,
 }
 
@@ -43,17 +59,54 @@ impl fmt::Display for Corrupt {
 
 impl std::error::Error for Corrupt {}
 
+impl Mapping {
+    fn header(&self) -> &Header {
+        // SAFETY: mapped and initialized by `create`; changed through atomics only.
+        unsafe { &*self.start.as_ptr().cast::<Header>() }
+    }
+
+    /// A word, by its number behind the header.
+    fn word(&self, index: usize) -> u64 {
+        assert!(HEADER_BYTES + 8 * index < self.len, "a word of the mapping");
+        // SAFETY: in bounds, and 8-aligned behind the page of the header.
+        unsafe { (*self.start.as_ptr().add(HEADER_BYTES).cast::<AtomicU64>().add(index)).load(Relaxed) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: `create` mapped exactly this, and no reference into it outlives `self`.
+        unsafe {
+            libc::munmap(self.start.as_ptr().cast(), self.len);
+        }
+    }
+}
+
+impl Bell {
+    /// Wakes the consumer.
+    pub fn ring(&self) {
+        let bell = &self.0.header().bell.0;
+        bell.fetch_add(1, Relaxed);
+        futex::wake(bell, 1, true);
+    }
+}
+
 impl Ring {
-    /// Makes a ring for `capacity` words, a power of two.
+    /// Makes rings for `row_words` words of rows and `event_bytes` bytes of events.
     ///
     /// # Errors
     /// If the memory cannot be had.
     ///
     /// # Panics
-    /// If `capacity` is not a power of two.
-    pub fn create(capacity: u64, settings: Settings) -> io::Result<Ring> {
-        assert!(capacity.is_power_of_two(), "a ring has a power of two of words");
-        let bytes = HEADER_BYTES + capacity as usize * 8;
+    /// If one of them is not a power of two of whole pages.
+    pub fn create(row_words: u64, event_bytes: u64, settings: Settings) -> io::Result<Ring> {
+        for bytes in [row_words * 8, event_bytes] {
+            assert!(
+                bytes.is_power_of_two() && bytes >= 4096,
+                "a ring has a power of two of pages"
+            );
+        }
+        let len = HEADER_BYTES + row_words as usize * 8 + event_bytes as usize;
         // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
         let file = unsafe {
             let fd = libc::memfd_create(c"witness-ring".as_ptr(), libc::MFD_CLOEXEC);
@@ -63,39 +116,38 @@ impl Ring {
             OwnedFd::from_raw_fd(fd)
         };
         // SAFETY: a new mapping of a file of that length, made non-null by the check.
-        let start = unsafe {
-            if libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) != 0 {
+        let memory = unsafe {
+            if libc::ftruncate(file.as_raw_fd(), len as libc::off_t) != 0 {
                 return Err(io::Error::last_os_error());
             }
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let start = libc::mmap(
-                ptr::null_mut(),
-                bytes,
-                protection,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            );
+            let start = libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, file.as_raw_fd(), 0);
             if start == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
             // SAFETY (of the cast): page aligned, longer than a header, and zero is a valid header.
             let header = start.cast::<Header>();
             (*header).magic = MAGIC;
-            (*header).capacity = capacity;
+            (*header).row_words = row_words;
+            (*header).event_bytes = event_bytes;
             (*header).policy.store(settings.policy as u32, Relaxed);
             (*header).seed.store(settings.seed, Relaxed);
-            NonNull::new_unchecked(start.cast::<u8>())
+            Mapping {
+                start: NonNull::new_unchecked(start.cast::<u8>()),
+                len,
+            }
         };
         Ok(Ring {
             file,
-            start,
-            capacity,
-            taken: 0,
+            memory: Arc::new(memory),
+            row_words,
+            event_bytes,
+            rows_taken: 0,
+            events_taken: 0,
         })
     }
 
-    /// A path by which a child process can open the ring, as long as this value lives. Always of
+    /// A path by which a child process can open the rings, as long as this value lives. Always of
     /// the same length: it is part of the program's environment, which lies above its stack.
     #[must_use]
     pub fn path(&self) -> String {
@@ -103,47 +155,92 @@ impl Ring {
         format!("/proc/{place:/>24}")
     }
 
+    /// What ends [`wait`](Ring::wait).
+    #[must_use]
+    pub fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.memory))
+    }
+
     fn header(&self) -> &Header {
-        // SAFETY: mapped and initialized by `create`; changed through atomics only.
-        unsafe { &*self.start.as_ptr().cast::<Header>() }
+        self.memory.header()
     }
 
-    fn word(&self, at: u64) -> u64 {
-        let index = (at & (self.capacity - 1)) as usize;
-        // SAFETY: `index` is below `capacity`, and the words lie behind the header, 8-aligned.
-        unsafe { (*self.start.as_ptr().add(HEADER_BYTES).cast::<AtomicU64>().add(index)).load(Relaxed) }
-    }
-
-    /// Takes all records that are there now; how many there were.
+    /// Takes the next row, if there is one.
     ///
     /// # Errors
-    /// With the first error of `each`, or [`Corrupt`].
-    pub fn drain<E: From<Corrupt>>(&mut self, mut each: impl FnMut(Record) -> Result<(), E>) -> Result<usize, E> {
-        let end = self.header().written.0.load(Acquire);
-        let mut count = 0;
-        while self.taken < end {
-            // Give room back early: a producer that waits for it is the whole program.
-            let batch = end.min(self.taken + self.capacity / 16);
-            while self.taken < batch {
-                let at = self.taken;
-                let words: [u64; MAX_WORDS] = core::array::from_fn(|i| self.word(at + i as u64));
-                let Some((record, len)) = Record::decode(words) else {
-                    return Err(Corrupt { word: at }.into());
-                };
-                if at + len as u64 > end {
-                    return Err(Corrupt { word: at }.into());
-                }
-                each(record)?;
-                self.taken += len as u64;
-                count += 1;
-            }
-            let header = self.header();
-            header.taken.0.store(self.taken, Release);
-            if header.full.0.swap(0, Relaxed) != 0 {
-                futex::wake(&header.full.0, 1, true);
-            }
+    /// [`Corrupt`].
+    pub fn take_row(&mut self) -> Result<Option<Row>, Corrupt> {
+        let (at, end) = (self.rows_taken, self.header().rows.load(Acquire));
+        if at == end {
+            return Ok(None);
         }
-        Ok(count)
+        let words: [u64; MAX_WORDS] = core::array::from_fn(|i| {
+            let index = (at + i as u64) & (self.row_words - 1);
+            self.memory.word(index as usize)
+        });
+        match Row::decode(words) {
+            Some((row, len)) if at + len as u64 <= end => {
+                self.rows_taken += len as u64;
+                self.header().rows_taken.0.store(self.rows_taken, Release);
+                self.wake_producer();
+                Ok(Some(row))
+            }
+            _ => Err(Corrupt { word: at }),
+        }
+    }
+
+    /// Takes the encoded events up to the position `end`, which a [`Row::Block`] names, into `out`.
+    ///
+    /// # Errors
+    /// [`Corrupt`].
+    pub fn take_events(&mut self, end: u64, out: &mut Vec<u8>) -> Result<(), Corrupt> {
+        out.clear();
+        let start = self.events_taken;
+        if end < start || end - start > self.event_bytes {
+            return Err(Corrupt { word: self.rows_taken });
+        }
+        let first_word = self.row_words as usize;
+        let words = start / 8..end.div_ceil(8);
+        for word in words.clone() {
+            let index = (word & (self.event_bytes / 8 - 1)) as usize;
+            out.extend_from_slice(&self.memory.word(first_word + index).to_le_bytes());
+        }
+        out.truncate((end - words.start * 8) as usize);
+        out.drain(..(start - words.start * 8) as usize);
+        self.events_taken = end;
+        self.header().events_taken.store(end, Release);
+        self.wake_producer();
+        Ok(())
+    }
+
+    /// Takes the events of the block that was never closed, once the producer is gone and all rows
+    /// are taken; how many predicted events follow them.
+    ///
+    /// # Errors
+    /// [`Corrupt`].
+    pub fn take_open_block(&mut self, out: &mut Vec<u8>) -> Result<u32, Corrupt> {
+        let published = self.header().published.0.load(Acquire);
+        self.take_events(published & ((1 << POSITION_BITS) - 1), out)?;
+        Ok((published >> POSITION_BITS) as u32)
+    }
+
+    fn wake_producer(&self) {
+        let full = &self.header().full.0;
+        if full.load(Relaxed) != 0 && full.swap(0, Relaxed) != 0 {
+            futex::wake(full, 1, true);
+        }
+    }
+
+    /// Sleeps until there may be something to take, or the [`Bell`] rings; at most `nanos`.
+    pub fn wait(&self, nanos: u64) {
+        let header = self.header();
+        let heard = header.bell.0.load(Relaxed);
+        header.asleep.store(1, Relaxed);
+        fence(SeqCst);
+        if header.rows.load(Acquire) == self.rows_taken && header.full.0.load(Relaxed) == 0 {
+            futex::wait(&header.bell.0, heard, Some(nanos), true);
+        }
+        header.asleep.store(0, Relaxed);
     }
 
     /// Whether something was said about the whole run.
@@ -174,75 +271,8 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         self.abandon();
-        // SAFETY: `create` mapped exactly this, and no reference into it outlives `self`.
-        unsafe {
-            libc::munmap(self.start.as_ptr().cast(), HEADER_BYTES + self.capacity as usize * 8);
-        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Policy, Producer};
-    use std::ffi::CString;
-    use std::thread;
-    use std::vec::Vec;
-
-    const SETTINGS: Settings = Settings {
-        policy: Policy::Random,
-        seed: 42,
-    };
-
-    #[test]
-    fn a_small_ring_carries_a_long_stream_in_order() {
-        let mut ring = Ring::create(1 << 9, SETTINGS).unwrap();
-        let path = CString::new(ring.path()).unwrap();
-        let sender = thread::spawn(move || {
-            let producer = Producer::detached();
-            // SAFETY: this thread alone has the producer.
-            unsafe {
-                let settings = producer.attach(&path).unwrap();
-                assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
-                for i in 0..100_000_u32 {
-                    producer.push(Record::Switch { thread: i });
-                    producer.push(Record::Read {
-                        pc: 1,
-                        addr: 2,
-                        size: 8,
-                        value: i.into(),
-                    });
-                }
-            }
-        });
-        let mut seen: Vec<Record> = Vec::new();
-        while !sender.is_finished() || seen.len() < 200_000 {
-            ring.drain(|record| {
-                seen.push(record);
-                Ok::<_, Corrupt>(())
-            })
-            .unwrap();
-        }
-        sender.join().unwrap();
-        assert!(ring.has(Flag::Attached));
-        for (i, pair) in (0..).zip(seen.chunks(2)) {
-            assert_eq!(pair[0], Record::Switch { thread: i });
-            assert_eq!(
-                pair[1],
-                Record::Read {
-                    pc: 1,
-                    addr: 2,
-                    size: 8,
-                    value: i.into()
-                }
-            );
-        }
-    }
-
-    #[test]
-    fn a_damaged_ring_is_an_error() {
-        let mut ring = Ring::create(1 << 9, SETTINGS).unwrap();
-        ring.header().written.0.store(3, Release);
-        assert_eq!(ring.drain(|_| Ok::<_, Corrupt>(())), Err(Corrupt { word: 0 }));
-    }
-}
+mod tests;

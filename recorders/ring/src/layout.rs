@@ -1,13 +1,19 @@
-//! The header page of the ring: settings for the runtime, the two indices, and what one side
-//! wants the other to know outside of the order of events.
+//! The shared memory: a header page, then the ring of rows, then the ring of encoded events.
+//!
+//! The header has settings for the runtime, the indices of both rings, and what one side wants the
+//! other to know outside of any order.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x02");
 
-/// Bytes before the records: one page.
+/// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
+
+/// Bits of [`Header::published`] that hold a position in bytes; the bits above count the predicted
+/// events behind it.
+pub const POSITION_BITS: u32 = 45;
 
 /// The environment variable that tells the runtime where the ring is.
 pub const RING_VARIABLE: &str = "WITNESS_RING";
@@ -22,18 +28,29 @@ pub struct Line<T>(pub T);
 pub struct Header {
     /// [`MAGIC`].
     pub magic: u64,
-    /// Words of records, a power of two.
-    pub capacity: u64,
+    /// Words of the ring of rows, a power of two of whole pages.
+    pub row_words: u64,
+    /// Bytes of the ring of events, a power of two of whole pages.
+    pub event_bytes: u64,
     /// See [`Settings`].
     pub policy: AtomicU32,
     /// See [`Settings`].
     pub seed: AtomicU64,
-    /// Words published so far. Stored by the producer, with release.
-    pub written: Line<AtomicU64>,
-    /// Words taken so far. Stored by the consumer, with release.
-    pub taken: Line<AtomicU64>,
-    /// 1 while the producer sleeps on this word because the ring is full.
+    /// All events so far: the bytes of encoded events, and how many predicted events follow them.
+    /// One store publishes an event, so a program that dies loses none and leaves no half of one.
+    pub published: Line<AtomicU64>,
+    /// Words of rows published so far. Stored by the producer, with release.
+    pub rows: AtomicU64,
+    /// Words of rows taken so far. Stored by the consumer, with release.
+    pub rows_taken: Line<AtomicU64>,
+    /// Bytes of events taken so far. Stored by the consumer, with release.
+    pub events_taken: AtomicU64,
+    /// 1 while the producer sleeps on this word because a ring is full.
     pub full: Line<AtomicU32>,
+    /// Counts what the consumer may want to look at; it sleeps on this word.
+    pub bell: Line<AtomicU32>,
+    /// 1 while the consumer sleeps.
+    pub asleep: AtomicU32,
     /// A bit per [`Flag`].
     pub flags: AtomicU32,
     /// Accesses that could not be recorded (a signal handler ran inside the runtime).
@@ -73,6 +90,8 @@ pub enum Flag {
     Deadlock = 2,
     /// Nobody takes records any more; the runtime stopped to record.
     Abandoned = 4,
+    /// A thread released a lock that another one had taken.
+    ForeignUnlock = 8,
 }
 
 /// Things worth telling the trace's reader, as they happen.

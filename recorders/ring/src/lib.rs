@@ -1,15 +1,17 @@
 //! The shared memory between a recorded program and `witness record`.
 //!
-//! The recorder's runtime lets one thread of the program run at a time, so one ring with a single
-//! producer holds the total order of the run: the runtime appends [`Record`]s, the parent process
-//! takes them out and writes the trace file. The memory belongs to neither process alone: whatever
-//! was published is still there after the program has died, however it died.
+//! The recorder's runtime lets one thread of the program run at a time, so there is a single producer.
+//! It encodes events itself, as they stand in the file (`event-coding`), into one ring, and sends the
+//! rows of the trace's tables, and where blocks end, through another. The parent process takes both
+//! and writes the file. The memory belongs to neither process alone: whatever was published is still
+//! there after the program has died, however it died.
 //!
-//! - [`record`]: what is sent, both directions side by side;
-//! - [`layout`]: the header page, with the run's settings, the two indices and the flags;
+//! - [`record`]: what the runtime's hooks say;
+//! - [`row`]: what is sent beside the events, both directions side by side;
+//! - [`layout`]: the header page, with the run's settings, the indices and the flags;
 //! - [`consumer`]: the parent's end, a safe interface;
-//! - [`producer`]: the program's end, which allocates nothing and makes no system call unless the
-//!   ring is full;
+//! - [`producer`]: the program's end, which allocates nothing and makes no system call unless a
+//!   ring is full or the parent sleeps;
 //! - [`futex`]: sleeping on a word of memory;
 //! - [`addresses`]: the same addresses in every run.
 #![no_std]
@@ -21,8 +23,10 @@ pub mod futex;
 pub mod layout;
 pub mod producer;
 pub mod record;
+pub mod row;
 
-pub use consumer::{Corrupt, Ring};
+pub use consumer::{Bell, Corrupt, Ring};
 pub use layout::{Flag, Note, Policy, Settings};
 pub use producer::Producer;
 pub use record::{ObjectClass, Record};
+pub use row::Row;

@@ -1,28 +1,49 @@
-//! The program's end of the ring.
+//! The program's end of the rings.
 //!
-//! The records' memory is mapped twice, one mapping right behind the other, so that a record which
-//! reaches over the end of the ring is written with plain stores all the same. A record is
-//! published by a release store of `written` after its last word: a program killed between two
-//! instructions leaves no half record behind.
+//! The memory of each ring is mapped twice, one mapping right behind the other, so that what
+//! reaches over its end is written with plain stores all the same. Events are published by one
+//! store of [`Header::published`]: a program killed between two instructions leaves no half event.
 
 use crate::futex;
-use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, Policy, Settings};
-use crate::record::{MAX_WORDS, Record};
+use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Policy, Settings};
+use crate::row::{MAX_WORDS, Row};
 use core::cell::Cell;
 use core::ffi::CStr;
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::fence;
+
+/// One more predicted event.
+const HIT: u64 = 1 << POSITION_BITS;
+const POSITION: u64 = HIT - 1;
+
+/// Size at which the first block is closed, and the size that grows to, in bytes: each block is
+/// twice as large as the one before, so that a short trace that is cut keeps its events, too.
+const FIRST_BLOCK_BYTES: u64 = 256;
+const BLOCK_BYTES: u64 = 256 << 10;
+/// Events at which a block is closed: with as many predicted ones behind them it is full.
+const BLOCK_EVENTS: u32 = 1 << 19;
+/// Most bytes of one call of [`Producer::put`].
+pub const PUT_BYTES: usize = 64;
 
 /// The program's end. Made for a `static`: it starts detached, and is attached once.
 #[derive(Debug)]
 pub struct Producer {
     header: Cell<*const Header>,
-    words: Cell<*mut u64>,
-    mask: Cell<u64>,
-    /// Words published.
-    written: Cell<u64>,
+    rows: Cell<*mut u64>,
+    row_mask: Cell<u64>,
     /// Up to where may be written without asking how far the consumer is.
-    limit: Cell<u64>,
+    row_limit: Cell<u64>,
+    events: Cell<*mut u8>,
+    event_mask: Cell<u64>,
+    event_limit: Cell<u64>,
+    /// Where the current block began, when it is to be closed, and its events so far, without the
+    /// predicted ones at its end.
+    block_start: Cell<u64>,
+    block_bytes: Cell<u64>,
+    block_events: Cell<u32>,
+    /// Events of the blocks before.
+    events_before: Cell<u64>,
 }
 
 // SAFETY: all methods but `attach` demand that their callers come one at a time, ordered by
@@ -35,14 +56,20 @@ impl Producer {
     pub const fn detached() -> Self {
         Self {
             header: Cell::new(ptr::null()),
-            words: Cell::new(ptr::null_mut()),
-            mask: Cell::new(0),
-            written: Cell::new(0),
-            limit: Cell::new(0),
+            rows: Cell::new(ptr::null_mut()),
+            row_mask: Cell::new(0),
+            row_limit: Cell::new(0),
+            events: Cell::new(ptr::null_mut()),
+            event_mask: Cell::new(0),
+            event_limit: Cell::new(0),
+            block_start: Cell::new(0),
+            block_bytes: Cell::new(FIRST_BLOCK_BYTES),
+            block_events: Cell::new(0),
+            events_before: Cell::new(0),
         }
     }
 
-    /// Maps the ring in the file at `path`; says what is wanted of the runtime.
+    /// Maps the rings in the file at `path`; says what is wanted of the runtime.
     ///
     /// # Safety
     /// No other thread may use `self` during this call, and it may succeed only once.
@@ -62,49 +89,36 @@ impl Producer {
     /// # Safety
     /// As [`attach`](Self::attach); `file` is an open file.
     unsafe fn map(&self, file: libc::c_int) -> Option<Settings> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the first mapping is checked before it is read as a header; it is page aligned,
-        // and `Header` is valid for all contents. The second covers header and words; the third
-        // replaces the part of the second that lies behind the words, which is nobody else's.
+        // and `Header` is valid for all contents. It stays.
         unsafe {
-            let page = libc::mmap(ptr::null_mut(), HEADER_BYTES, protection, libc::MAP_SHARED, file, 0);
-            if page == libc::MAP_FAILED {
-                return None;
-            }
-            let capacity = (*page.cast::<Header>()).capacity;
-            let good = (*page.cast::<Header>()).magic == MAGIC && capacity.is_power_of_two();
-            libc::munmap(page, HEADER_BYTES);
-            if !good {
-                return None;
-            }
-            let bytes = capacity as usize * 8;
-            let whole = HEADER_BYTES + 2 * bytes;
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            let start = libc::mmap(ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0);
-            if start == libc::MAP_FAILED {
-                return None;
-            }
-            let shared = libc::MAP_SHARED | libc::MAP_FIXED;
-            let words = start.byte_add(HEADER_BYTES);
-            let head = libc::mmap(start, HEADER_BYTES + bytes, protection, shared, file, 0);
-            let again = libc::mmap(
-                words.byte_add(bytes),
-                bytes,
-                protection,
-                shared,
+            let header = libc::mmap(
+                ptr::null_mut(),
+                HEADER_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
                 file,
-                HEADER_BYTES as i64,
+                0,
             );
-            if head == libc::MAP_FAILED || again == libc::MAP_FAILED {
+            if header == libc::MAP_FAILED {
                 return None;
             }
-            // A forked child must not reach the ring, not even by mistake.
-            libc::madvise(start, whole, libc::MADV_DONTFORK);
-            let header = &*start.cast::<Header>();
+            // A forked child must not reach the rings, not even by mistake.
+            libc::madvise(header, HEADER_BYTES, libc::MADV_DONTFORK);
+            let header = &*header.cast::<Header>();
+            let (row_bytes, event_bytes) = (header.row_words * 8, header.event_bytes);
+            let good = |bytes: u64| bytes.is_power_of_two() && bytes.is_multiple_of(4096);
+            if header.magic != MAGIC || !good(row_bytes) || !good(event_bytes) {
+                return None;
+            }
+            self.rows.set(map_twice(file, HEADER_BYTES, row_bytes as usize)?.cast());
+            let behind = HEADER_BYTES + row_bytes as usize;
+            self.events.set(map_twice(file, behind, event_bytes as usize)?);
             self.header.set(header);
-            self.words.set(words.cast());
-            self.mask.set(capacity - 1);
-            self.limit.set(capacity - MAX_WORDS as u64);
+            self.row_mask.set(header.row_words - 1);
+            self.row_limit.set(header.row_words - MAX_WORDS as u64);
+            self.event_mask.set(event_bytes - 1);
+            self.event_limit.set(event_bytes - PUT_BYTES as u64);
             header.flags.fetch_or(Flag::Attached as u32, Relaxed);
             let policy = if header.policy.load(Relaxed) == Policy::Random as u32 {
                 Policy::Random
@@ -118,52 +132,174 @@ impl Producer {
         }
     }
 
+    #[inline(always)]
     fn header(&self) -> &Header {
         // SAFETY: set by `map` to memory that stays mapped; used only after `attach` succeeded.
         unsafe { &*self.header.get() }
     }
 
-    /// Appends a record. Waits while the ring is full; drops the record if its consumer is gone.
+    /// Counts a predicted event. False if no more can be counted before the next [`put`](Self::put).
     ///
     /// # Safety
     /// Attached; one caller at a time, each ordered after the one before.
     #[inline(always)]
-    pub unsafe fn push(&self, record: Record) {
-        let (words, len) = record.encode();
-        let at = self.written.get();
-        if at > self.limit.get() && !self.wait_for_room(at) {
+    pub unsafe fn hit(&self) -> bool {
+        let published = &self.header().published.0;
+        let (next, overflows) = published.load(Relaxed).overflowing_add(HIT);
+        if !overflows {
+            published.store(next, Release);
+        }
+        !overflows
+    }
+
+    /// The predicted events since the last `put`.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    #[must_use]
+    pub unsafe fn hits(&self) -> u32 {
+        (self.header().published.0.load(Relaxed) >> POSITION_BITS) as u32
+    }
+
+    /// Appends the first `len` of `bytes`, which take up the predicted events and stand for
+    /// `events` more. Waits while the ring is full; drops them if their consumer is gone.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    pub unsafe fn put(&self, bytes: &[u8; PUT_BYTES], len: usize, events: u32) {
+        let published = &self.header().published.0;
+        let word = published.load(Relaxed);
+        let at = word & POSITION;
+        if at > self.event_limit.get() && !self.wait_for_events(at) {
             return;
         }
-        // SAFETY: `at & mask` lies in the first mapping, the record's end at most in the second;
-        // the consumer has taken what was there before (`limit`).
+        // SAFETY: `at & mask` lies in the first mapping, the bytes' end at most in the second; the
+        // consumer has taken what was there before (`event_limit`).
         unsafe {
-            let to = self.words.get().add((at & self.mask.get()) as usize);
+            let to = self.events.get().add((at & self.event_mask.get()) as usize);
+            to.cast::<[u8; PUT_BYTES]>().write_unaligned(*bytes);
+        }
+        let hits = (word >> POSITION_BITS) as u32;
+        self.block_events.set(self.block_events.get() + hits + events);
+        published.store(at + len as u64, Release);
+    }
+
+    /// Whether the current block is large enough to be closed.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    #[must_use]
+    pub unsafe fn is_block_due(&self) -> bool {
+        let at = self.header().published.0.load(Relaxed) & POSITION;
+        at - self.block_start.get() >= self.block_bytes.get() || self.block_events.get() >= BLOCK_EVENTS
+    }
+
+    /// How many events were published.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    #[must_use]
+    pub unsafe fn events(&self) -> u64 {
+        // SAFETY: as the caller vouches.
+        let hits = unsafe { self.hits() };
+        self.events_before.get() + u64::from(self.block_events.get()) + u64::from(hits)
+    }
+
+    /// Ends the current block. False if it has no event yet: it goes on.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    pub unsafe fn close_block(&self) -> bool {
+        let published = &self.header().published.0;
+        let word = published.load(Relaxed);
+        let (end, hits) = (word & POSITION, (word >> POSITION_BITS) as u32);
+        let events = self.block_events.get() + hits;
+        if events == 0 {
+            return false;
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { self.push(Row::Block { end, events }) };
+        self.events_before.set(self.events_before.get() + u64::from(events));
+        // Only now: until then they belong to the block that is open.
+        published.store(end, Release);
+        self.block_start.set(end);
+        // An open block must leave room for what follows it.
+        let largest = BLOCK_BYTES.min((self.event_mask.get() + 1) / 4);
+        self.block_bytes.set((2 * self.block_bytes.get()).min(largest));
+        self.block_events.set(0);
+        self.ring_bell();
+        true
+    }
+
+    /// Appends a row. Waits while the ring is full; drops the row if its consumer is gone.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    pub unsafe fn push(&self, row: Row) {
+        let (words, len) = row.encode();
+        let rows = &self.header().rows;
+        let at = rows.load(Relaxed);
+        if at > self.row_limit.get() && !self.wait_for_rows(at) {
+            return;
+        }
+        // SAFETY: as in `put`.
+        unsafe {
+            let to = self.rows.get().add((at & self.row_mask.get()) as usize);
             for (i, word) in words.iter().take(len).enumerate() {
                 to.add(i).write(*word);
             }
         }
-        let at = at + len as u64;
-        self.written.set(at);
-        self.header().written.0.store(at, Release);
+        rows.store(at + len as u64, Release);
+        let half = self.row_mask.get() / 2 + 1;
+        if at / half != (at + len as u64) / half {
+            self.ring_bell();
+        }
     }
 
-    /// Moves the limit on; sleeps until there is room. False if no consumer is left.
+    /// Wakes the consumer if it sleeps.
+    fn ring_bell(&self) {
+        let header = self.header();
+        header.bell.0.fetch_add(1, Relaxed);
+        fence(SeqCst);
+        if header.asleep.load(Relaxed) != 0 {
+            futex::wake(&header.bell.0, 1, true);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn wait_for_room(&self, at: u64) -> bool {
+    fn wait_for_events(&self, at: u64) -> bool {
+        let room = self.event_mask.get() + 1 - PUT_BYTES as u64;
+        self.wait_for_room(|header| {
+            self.event_limit.set(header.events_taken.load(Acquire) + room);
+            at <= self.event_limit.get()
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_rows(&self, at: u64) -> bool {
+        let room = self.row_mask.get() + 1 - MAX_WORDS as u64;
+        self.wait_for_room(|header| {
+            self.row_limit.set(header.rows_taken.0.load(Acquire) + room);
+            at <= self.row_limit.get()
+        })
+    }
+
+    /// Sleeps until there is room. False if no consumer is left.
+    fn wait_for_room(&self, mut there_is_room: impl FnMut(&Header) -> bool) -> bool {
         let header = self.header();
         loop {
-            let taken = header.taken.0.load(Acquire);
-            self.limit.set(taken + self.mask.get() + 1 - MAX_WORDS as u64);
-            if at <= self.limit.get() {
+            if there_is_room(header) {
                 return true;
             }
             if header.flags.load(Relaxed) & Flag::Abandoned as u32 != 0 {
                 return false;
             }
-            // A lost wake-up costs ten milliseconds and no more.
             header.full.0.store(1, Relaxed);
-            if header.taken.0.load(Acquire) == taken {
+            self.ring_bell();
+            if !there_is_room(header) {
+                // A lost wake-up costs ten milliseconds and no more.
                 futex::wait(&header.full.0, 1, Some(10_000_000), true);
             }
         }
@@ -191,5 +327,29 @@ impl Producer {
     /// Attached.
     pub unsafe fn count_steal(&self) {
         self.header().steals.fetch_add(1, Relaxed);
+    }
+}
+
+/// Maps `len` bytes of the file twice, one mapping behind the other.
+///
+/// # Safety
+/// `file` is an open file with so many bytes from `offset` on, both multiples of the page size.
+unsafe fn map_twice(file: libc::c_int, offset: usize, len: usize) -> Option<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: the first call reserves the range that the others replace, page by page.
+    unsafe {
+        let start = libc::mmap(ptr::null_mut(), 2 * len, libc::PROT_NONE, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        for at in [0, len] {
+            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+            let mapped = libc::mmap(start.byte_add(at), len, protection, flags, file, offset as libc::off_t);
+            if mapped == libc::MAP_FAILED {
+                return None;
+            }
+        }
+        libc::madvise(start, 2 * len, libc::MADV_DONTFORK);
+        Some(start.cast())
     }
 }

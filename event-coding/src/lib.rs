@@ -1,0 +1,36 @@
+//! How the events of a block become bytes, and bytes events again.
+//!
+//! Programs loop: the instruction that follows an instruction is mostly the one that followed it the
+//! last time, at the address one stride further, with the value that memory held. [`Encoder`] and
+//! [`Decoder`] keep the same [`State`] in step, which *predicts* the next event completely: thread,
+//! code position, call stack, place and value. A predicted event takes no byte; it is counted. Any
+//! other event is an *item*: a token of 16 bits that says how many predicted events came before it and
+//! what of it was predicted, then the numbers that were not. `trace-format/FORMAT.md` defines each bit.
+//!
+//! Value prediction goes back to Lipasti, Wilkerson, Shen (ASPLOS 1996); traces compressed by
+//! predictors that writer and reader share to Burtscher et al. (VPC, IEEE Trans. Computers 2005), from
+//! which this deviates in that one site has one predictor at a time and runs of hits have no code.
+//!
+//! The recorder's runtime encodes while the program runs, so the encoder allocates nothing, is of
+//! bounded size, and its common path is short: [`Encoder::event`] is inlined up to the first miss.
+//! What an event means is not known here; that is `trace-format`'s.
+#![no_std]
+
+mod decoder;
+mod encoder;
+mod fault;
+mod item;
+mod memory;
+mod number;
+mod shape;
+mod sites;
+mod state;
+
+pub use decoder::{Decoder, End};
+pub use encoder::{Encoder, Full, Sink};
+pub use fault::Fault;
+pub use item::{Item, MAX_ITEM_BYTES};
+pub use memory::Memory;
+pub use shape::{Place, Shape, Slots, kind, mask};
+pub use sites::{MAX_SITES, Sites};
+pub use state::{Coded, Operands, State};

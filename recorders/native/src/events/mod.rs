@@ -1,0 +1,355 @@
+//! From what the hooks say to the events of the trace, encoded while the program runs.
+//!
+//! [`push`] is the one way in. An access is encoded at once, by code that is inlined into its hook as
+//! far as the encoder's prediction holds (`event-coding`): an event as predicted costs a few
+//! comparisons and one store into shared memory. Everything else first gets its identities:
+//! [`objects`] says which object an address means, [`heap`] which blocks exist, [`calls`] which call
+//! stack a thread has. Rows of the trace's tables go to the parent before the first event that needs
+//! them.
+//!
+//! All state here belongs to the holder of the baton.
+
+mod calls;
+mod heap;
+mod objects;
+mod sync;
+
+use crate::start::RING;
+use crate::thread::Thread;
+use calls::Calls;
+use core::cell::{Cell, UnsafeCell};
+use event_coding::{Encoder, Full, Item, Memory, Operands, Shape, Sink, Sites, kind};
+use heap::Heap;
+use objects::Objects;
+use recorder_ring::{Note, Record, Row};
+use std::collections::BTreeMap;
+
+static EVENTS: Events = Events {
+    encoder: UnsafeCell::new(Encoder::new(Memory::new(), Sites::new())),
+    tables: UnsafeCell::new(Tables {
+        calls: Calls::new(),
+        objects: Objects::new(),
+        heap: Heap::new(),
+        waiting: BTreeMap::new(),
+        entered: BTreeMap::new(),
+        threads: 0,
+        running: 0,
+    }),
+    stack: Cell::new(0),
+};
+
+struct Events {
+    encoder: UnsafeCell<Encoder>,
+    tables: UnsafeCell<Tables>,
+    /// The call stack of the thread that runs.
+    stack: Cell<u32>,
+}
+
+// SAFETY: only the thread with the baton gets here.
+unsafe impl Sync for Events {}
+
+/// What the events refer to.
+struct Tables {
+    calls: Calls,
+    objects: Objects,
+    heap: Heap,
+    /// The depth at which a waiting thread had the lock that it gave up.
+    waiting: BTreeMap<u32, u32>,
+    /// The barrier that a thread entered and did not leave yet, and the round.
+    entered: BTreeMap<u32, (u32, u32)>,
+    /// Threads that the parent knows of.
+    threads: u32,
+    /// The one that runs.
+    running: u32,
+}
+
+impl Tables {
+    /// Makes sure that the parent knows a thread.
+    fn thread(&mut self, number: u32) -> u32 {
+        if number >= self.threads {
+            self.threads = number + 1;
+            send(Row::Threads { count: number + 1 });
+        }
+        number
+    }
+}
+
+/// Records what the thread that has the baton does.
+#[inline(always)]
+pub fn push(record: Record) {
+    match record {
+        Record::Read { pc, addr, size, value } => {
+            let place = addr;
+            let operands = Operands {
+                place,
+                value,
+                written: 0,
+            };
+            event(pc, Shape::access(kind::READ, size, 0), operands);
+        }
+        Record::Write { pc, addr, size, value } => {
+            let place = addr;
+            let operands = Operands {
+                place,
+                value,
+                written: 0,
+            };
+            event(pc, Shape::access(kind::WRITE, size, 0), operands);
+        }
+        Record::Call { call_site } => call(call_site),
+        Record::Return => ret(),
+        other => rare(other),
+    }
+}
+
+/// Encodes an event of the running thread.
+#[inline(always)]
+fn event(pc: u64, shape: Shape, operands: Operands) {
+    // SAFETY: the baton is the caller's, and nothing below calls back into this module.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
+        Ok(true) => {}
+        Ok(false) => after_item(),
+        Err(Full) => in_next_block(pc, shape, operands),
+    }
+}
+
+/// The same, for what is not worth the room.
+#[inline(never)]
+fn event_of(pc: u64, shape: Shape, operands: Operands) {
+    // SAFETY: as in `event`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
+        Ok(true) => {}
+        Ok(false) => after_item(),
+        Err(Full) => in_next_block(pc, shape, operands),
+    }
+}
+
+/// Closes the block if it is large enough.
+#[inline(always)]
+fn after_item() {
+    // SAFETY: the baton is the caller's.
+    if unsafe { RING.is_block_due() } {
+        close_block();
+    }
+}
+
+/// Encodes an event for which the current block has no room.
+#[cold]
+#[inline(never)]
+fn in_next_block(pc: u64, shape: Shape, operands: Operands) {
+    close_block();
+    event_of(pc, shape, operands);
+}
+
+/// Ends the current block, unless it has no event yet.
+#[cold]
+fn close_block() {
+    // SAFETY: as in `event`.
+    unsafe {
+        if RING.close_block() {
+            (*EVENTS.encoder.get()).start_block();
+        }
+    }
+}
+
+/// The ring, as the encoder sees it.
+struct Stream;
+
+impl Sink for Stream {
+    #[inline(always)]
+    fn hit(&mut self) -> bool {
+        // SAFETY: the ring is attached before there is a baton, which orders the callers.
+        unsafe { RING.hit() }
+    }
+
+    fn hits(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { RING.hits() }
+    }
+
+    fn put(&mut self, item: &Item, events: u32) {
+        let (bytes, len) = item.padded();
+        // SAFETY: as above.
+        unsafe { RING.put(bytes, len, events) };
+    }
+}
+
+fn send(row: Row) {
+    // SAFETY: as in `Stream::hit`.
+    unsafe { RING.push(row) };
+}
+
+/// From here on `to` runs, and no longer `from`.
+pub fn switch(from: Option<&Thread>, to: &Thread) {
+    if let Some(from) = from {
+        from.call_stack.set(EVENTS.stack.get());
+    }
+    EVENTS.stack.set(to.call_stack.get());
+    with_tables(|tables| tables.running = tables.thread(to.index.get()));
+    // SAFETY: as in `event`.
+    unsafe { (*EVENTS.encoder.get()).switch(to.index.get(), &mut Stream) };
+    // The events of many short turns fill a block without any other item.
+    after_item();
+}
+
+fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {
+    // SAFETY: the baton is the caller's, and `work` does not come back here.
+    work(unsafe { &mut *EVENTS.tables.get() })
+}
+
+/// The running thread enters a function.
+#[inline(always)]
+fn call(call_site: u64) {
+    let stack = &EVENTS.stack;
+    with_tables(|tables| stack.set(tables.calls.enter(stack.get(), call_site)));
+}
+
+/// It leaves the function.
+#[inline(always)]
+fn ret() {
+    let stack = &EVENTS.stack;
+    with_tables(|tables| stack.set(tables.calls.leave(stack.get())));
+}
+
+/// An event without a value.
+fn at(pc: u64, kind: u8, place: u64) {
+    let operands = Operands {
+        place,
+        ..Operands::default()
+    };
+    event_of(pc, Shape::plain(kind), operands);
+}
+
+/// All but plain accesses and calls.
+#[inline(never)]
+fn rare(record: Record) {
+    match record {
+        Record::AtomicLoad {
+            pc,
+            addr: place,
+            size,
+            order,
+            value,
+        } => atomic(
+            pc,
+            kind::ATOMIC_LOAD,
+            size,
+            order,
+            Operands {
+                place,
+                value,
+                written: 0,
+            },
+        ),
+        Record::AtomicStore {
+            pc,
+            addr: place,
+            size,
+            order,
+            value,
+        } => atomic(
+            pc,
+            kind::ATOMIC_STORE,
+            size,
+            order,
+            Operands {
+                place,
+                value,
+                written: 0,
+            },
+        ),
+        Record::AtomicRmw {
+            pc,
+            addr: place,
+            size,
+            order,
+            read: value,
+            written,
+        } => atomic(pc, kind::ATOMIC_RMW, size, order, Operands { place, value, written }),
+        Record::Fence { pc, order } => {
+            let parameter = order_of(order) << 3;
+            let kind = kind::FENCE;
+            event_of(pc, Shape { kind, parameter }, Operands::default());
+        }
+        Record::Begin { os_id } => {
+            let thread = with_tables(|tables| tables.running);
+            send(Row::Begun { thread, os_id });
+            at(0, kind::BEGIN, 0);
+        }
+        Record::End { pc } => at(pc, kind::END, 0),
+        Record::Fork { pc, child } => {
+            let parent = with_tables(|tables| {
+                tables.thread(child);
+                tables.running
+            });
+            send(Row::Parent { thread: child, parent });
+            at(pc, kind::FORK, child.into());
+        }
+        Record::Join { pc, child } => at(pc, kind::JOIN, with_tables(|tables| tables.thread(child)).into()),
+        Record::Alloc { pc, addr, size } => {
+            if size > 0 {
+                with_tables(|tables| {
+                    tables.objects.forget(addr, size);
+                    tables.heap.begin(addr, size);
+                });
+                let operands = Operands {
+                    place: addr,
+                    value: size,
+                    written: 0,
+                };
+                event_of(pc, Shape::plain(kind::ALLOC), operands);
+            }
+        }
+        Record::Free { pc, addr } => {
+            let known = with_tables(|tables| {
+                let size = tables.heap.end(addr);
+                size.inspect(|&size| tables.objects.forget(addr, size))
+            });
+            if known.is_some() {
+                at(pc, kind::FREE, addr);
+            }
+        }
+        Record::Bytes { len, words } => send(Row::Bytes { len, words }),
+        Record::ThreadName { thread } => send(Row::ThreadName { thread }),
+        Record::Module {
+            build_id,
+            base,
+            start,
+            end,
+        } => send(Row::Module {
+            build_id,
+            base,
+            start,
+            end,
+        }),
+        Record::Image { addr, size, constant } => {
+            // SAFETY: as in `Stream::hit`.
+            let before = unsafe { RING.events() };
+            send(Row::Image {
+                addr,
+                size,
+                constant,
+                before,
+            });
+        }
+        Record::Note { note } => {
+            send(Row::Note(note));
+            if note == Note::Finished {
+                // Else the parent would have to count the events of the last block.
+                close_block();
+            }
+        }
+        other => with_tables(|tables| sync::record(other, tables)),
+    }
+}
+
+/// The C number of a memory order; anything else is the strongest.
+fn order_of(order: u8) -> u8 {
+    order.min(5)
+}
+
+fn atomic(pc: u64, kind: u8, size: u8, order: u8, operands: Operands) {
+    event_of(pc, Shape::access(kind, size, order_of(order)), operands);
+}

@@ -1,0 +1,125 @@
+//! Which synchronization object an address means at this moment, and who holds it.
+//!
+//! An address that is initialized again, or whose memory was freed, is another object. Statically
+//! initialized objects start to exist at their first use.
+//!
+//! The trace's `AcquireFailed` says that *another* thread held the lock. A trylock also fails on a
+//! lock that its own thread holds, and that is no event between threads: it is told apart here.
+
+use super::send;
+use recorder_ring::{ObjectClass, Row};
+use std::collections::BTreeMap;
+use std::vec::Vec;
+
+/// The objects that exist, by address.
+pub struct Objects {
+    known: BTreeMap<u64, Object>,
+    count: u32,
+}
+
+pub struct Object {
+    pub number: u32,
+    class: ObjectClass,
+    owner: Option<u32>,
+    depth: u32,
+    readers: Vec<u32>,
+    /// Rounds that a barrier has completed.
+    pub rounds: u32,
+}
+
+impl Objects {
+    pub const fn new() -> Self {
+        Self {
+            known: BTreeMap::new(),
+            count: 0,
+        }
+    }
+
+    /// A new object at `addr`, whatever was there.
+    pub fn begin(&mut self, class: ObjectClass, addr: u64, count: u32) -> &mut Object {
+        send(Row::Object { class, addr, count });
+        let object = Object {
+            number: self.count,
+            class,
+            owner: None,
+            depth: 0,
+            readers: Vec::new(),
+            rounds: 0,
+        };
+        self.count += 1;
+        self.known.insert(addr, object);
+        self.known.get_mut(&addr).expect("it was just put there")
+    }
+
+    /// The object of that class at `addr`; `count` is a semaphore's, should it be new.
+    pub fn at(&mut self, class: ObjectClass, addr: u64, count: u32) -> &mut Object {
+        let fits = self.known.get(&addr).is_some_and(|object| object.class == class);
+        if fits {
+            self.known.get_mut(&addr).expect("it was just seen there")
+        } else {
+            self.begin(class, addr, count)
+        }
+    }
+
+    /// The object at `addr` is destroyed.
+    pub fn end(&mut self, addr: u64) {
+        self.known.remove(&addr);
+    }
+
+    /// Objects in a block that starts or ends are no more.
+    pub fn forget(&mut self, addr: u64, size: u64) {
+        let end = addr.saturating_add(size);
+        while let Some((&object, _)) = self.known.range(addr..end).next() {
+            self.known.remove(&object);
+        }
+    }
+}
+
+impl Object {
+    pub fn acquire(&mut self, thread: u32) {
+        self.depth = if self.owner == Some(thread) { self.depth + 1 } else { 1 };
+        self.owner = Some(thread);
+    }
+
+    pub fn acquire_shared(&mut self, thread: u32) {
+        self.readers.push(thread);
+    }
+
+    /// Whether the thread held it: if not, it gave back what another one had taken.
+    pub fn release(&mut self, thread: u32) -> bool {
+        if let Some(at) = self.readers.iter().position(|reader| *reader == thread) {
+            self.readers.swap_remove(at);
+            return true;
+        }
+        let own = self.owner == Some(thread);
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            self.owner = None;
+            if !own {
+                self.readers.pop();
+            }
+        }
+        own
+    }
+
+    /// A waiting thread gives it up entirely; its depth.
+    pub fn give_up(&mut self) -> u32 {
+        let depth = if self.owner.is_some() { self.depth } else { 1 };
+        self.owner = None;
+        self.depth = 0;
+        self.readers.clear();
+        depth
+    }
+
+    /// A thread that has waited holds it again.
+    pub fn take_again(&mut self, thread: u32, depth: u32) {
+        self.owner = Some(thread);
+        self.depth = depth;
+    }
+
+    /// Whether another thread's hold is why `thread` did not get the lock.
+    pub fn is_held_by_another(&self, thread: u32, shared: bool) -> bool {
+        self.owner.is_some_and(|owner| owner != thread)
+            || !shared && self.readers.iter().any(|reader| *reader != thread)
+    }
+}

@@ -1,0 +1,125 @@
+//! Events on synchronization objects.
+
+use super::{Tables, at, event_of};
+use crate::start::RING;
+use event_coding::{Operands, Shape, kind};
+use recorder_ring::record::OnceStep;
+use recorder_ring::{Flag, ObjectClass, Record};
+
+/// Records what happened to an object.
+pub fn record(record: Record, tables: &mut Tables) {
+    let thread = tables.running;
+    let objects = &mut tables.objects;
+    match record {
+        Record::Init { class, object, count } => {
+            objects.begin(class, object, count);
+        }
+        Record::Destroy { object } => objects.end(object),
+        Record::Acquire {
+            pc,
+            class,
+            lock,
+            shared,
+        } => {
+            let lock = objects.at(class, lock, 0);
+            let kind = if shared {
+                lock.acquire_shared(thread);
+                kind::ACQUIRE_SHARED
+            } else {
+                lock.acquire(thread);
+                kind::ACQUIRE
+            };
+            at(pc, kind, lock.number.into());
+        }
+        Record::AcquireFailed {
+            pc,
+            class,
+            lock,
+            shared,
+        } => {
+            let lock = objects.at(class, lock, 0);
+            if lock.is_held_by_another(thread, shared) {
+                flagged(pc, kind::ACQUIRE_FAILED, shared, lock.number, 0);
+            }
+        }
+        Record::Release { pc, class, lock } => {
+            let lock = objects.at(class, lock, 0);
+            if !lock.release(thread) {
+                // SAFETY: the ring is attached while anything is recorded.
+                unsafe { RING.flag(Flag::ForeignUnlock) };
+            }
+            at(pc, kind::RELEASE, lock.number.into());
+        }
+        Record::WaitBegin {
+            pc,
+            condition,
+            class,
+            lock,
+        } => {
+            let condition = objects.at(ObjectClass::Condition, condition, 0).number;
+            let lock = objects.at(class, lock, 0);
+            let depth = lock.give_up();
+            let lock = lock.number;
+            tables.waiting.insert(thread, depth);
+            flagged(pc, kind::WAIT_BEGIN, false, condition, lock);
+        }
+        Record::WaitEnd {
+            pc,
+            condition,
+            class,
+            lock,
+            timed_out,
+        } => {
+            let condition = objects.at(ObjectClass::Condition, condition, 0).number;
+            let lock = objects.at(class, lock, 0);
+            lock.take_again(thread, tables.waiting.remove(&thread).unwrap_or(1));
+            flagged(pc, kind::WAIT_END, timed_out, condition, lock.number);
+        }
+        Record::Notify { pc, condition, all } => {
+            let kind = if all { kind::NOTIFY_ALL } else { kind::NOTIFY };
+            at(pc, kind, objects.at(ObjectClass::Condition, condition, 0).number.into());
+        }
+        Record::BarrierEnter { pc, barrier, last } => {
+            let barrier = objects.at(ObjectClass::Barrier, barrier, 0);
+            let (number, round) = (barrier.number, barrier.rounds);
+            barrier.rounds += u32::from(last);
+            tables.entered.insert(thread, (number, round));
+            flagged(pc, kind::BARRIER_ENTER, false, number, round);
+        }
+        Record::BarrierExit { pc, .. } => {
+            // The one that the thread entered, even if it was destroyed before all had left.
+            if let Some((number, round)) = tables.entered.remove(&thread) {
+                flagged(pc, kind::BARRIER_EXIT, false, number, round);
+            }
+        }
+        Record::SemPost { pc, semaphore, count } => {
+            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
+            at(pc, kind::SEM_POST, semaphore.number.into());
+        }
+        Record::SemWait { pc, semaphore, count } => {
+            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
+            at(pc, kind::SEM_WAIT, semaphore.number.into());
+        }
+        Record::Once { pc, once, step } => {
+            let kind = match step {
+                OnceStep::Begin => kind::ONCE_BEGIN,
+                OnceStep::End => kind::ONCE_END,
+                OnceStep::Wait => kind::ONCE_WAIT,
+            };
+            at(pc, kind, objects.at(ObjectClass::Once, once, 0).number.into());
+        }
+        // The others are accesses, threads and memory, which `rare` handles.
+        _ => {}
+    }
+}
+
+/// An event with a flag and a number as its value.
+fn flagged(pc: u64, kind: u8, flag: bool, place: u32, value: u32) {
+    let operands = Operands {
+        place: place.into(),
+        value: value.into(),
+        written: 0,
+    };
+    let parameter = u8::from(flag);
+    event_of(pc, Shape { kind, parameter }, operands);
+}

@@ -1,0 +1,110 @@
+use super::*;
+use crate::producer::PUT_BYTES;
+use crate::{Policy, Producer};
+use std::ffi::CString;
+use std::thread;
+use std::vec;
+
+const SETTINGS: Settings = Settings {
+    policy: Policy::Random,
+    seed: 42,
+};
+
+fn small() -> Ring {
+    Ring::create(512, 1 << 16, SETTINGS).unwrap()
+}
+
+/// What a run of `rounds` sends: a predicted event, then an item of 1 to 64 bytes, and a row.
+fn send(path: &CString, rounds: u32) {
+    let producer = Producer::detached();
+    // SAFETY: this thread alone has the producer.
+    unsafe {
+        let settings = producer.attach(path).unwrap();
+        assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
+        for i in 0..rounds {
+            assert!(producer.hit());
+            producer.put(&[i as u8; PUT_BYTES], len(i), 1);
+            producer.push(Row::Threads { count: i });
+            if producer.is_block_due() {
+                producer.close_block();
+            }
+        }
+        producer.hit();
+        producer.hit();
+    }
+}
+
+fn len(i: u32) -> usize {
+    i as usize % PUT_BYTES + 1
+}
+
+#[test]
+fn small_rings_carry_long_streams_in_order() {
+    const ROUNDS: u32 = 20_000;
+    let mut ring = small();
+    let path = CString::new(ring.path()).unwrap();
+    let sender = thread::spawn(move || send(&path, ROUNDS));
+    let (mut rows, mut stream, mut events) = (0, vec![], 0);
+    let mut block = vec![];
+    loop {
+        let ended = sender.is_finished();
+        match ring.take_row().unwrap() {
+            Some(Row::Threads { count }) => {
+                assert_eq!(count, rows);
+                rows += 1;
+            }
+            Some(Row::Block { end, events: more }) => {
+                ring.take_events(end, &mut block).unwrap();
+                stream.extend_from_slice(&block);
+                assert_eq!(stream.len() as u64, end);
+                events += more;
+            }
+            Some(other) => panic!("{other:?} was never sent"),
+            None if ended => break,
+            None => ring.wait(10_000_000),
+        }
+    }
+    sender.join().unwrap();
+    assert!(ring.has(Flag::Attached));
+    assert_eq!(rows, ROUNDS);
+    assert_eq!(ring.take_open_block(&mut block), Ok(2), "predicted events at the end");
+    stream.extend_from_slice(&block);
+    let expected: Vec<u8> = (0..ROUNDS).flat_map(|i| vec![i as u8; len(i)]).collect();
+    assert!(stream == expected);
+    assert!(events <= 2 * ROUNDS && events > ROUNDS, "{events}");
+}
+
+#[test]
+fn a_program_whose_records_nobody_takes_goes_on() {
+    let ring = small();
+    let path = CString::new(ring.path()).unwrap();
+    ring.abandon();
+    send(&path, 20_000);
+}
+
+#[test]
+fn damaged_rings_are_errors() {
+    let mut ring = small();
+    ring.header().rows.store(3, Release);
+    assert_eq!(ring.take_row(), Err(Corrupt { word: 0 }));
+    assert_eq!(ring.take_events(1 << 20, &mut vec![]), Err(Corrupt { word: 0 }));
+}
+
+#[test]
+fn hits_are_counted_up_to_the_limit() {
+    let mut ring = small();
+    let path = CString::new(ring.path()).unwrap();
+    let producer = Producer::detached();
+    // SAFETY: this thread alone has the producer.
+    unsafe {
+        producer.attach(&path).unwrap();
+        producer.put(&[1; PUT_BYTES], 1, 1);
+        let counted = (0..u32::MAX).take_while(|_| producer.hit()).count();
+        assert_eq!(counted, (1 << 19) - 1);
+        producer.put(&[1; PUT_BYTES], 1, 1);
+        assert!(producer.is_block_due());
+        producer.close_block();
+    }
+    let events = 1 + (1 << 19);
+    assert_eq!(ring.take_row(), Ok(Some(Row::Block { end: 2, events })));
+}
