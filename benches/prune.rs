@@ -6,7 +6,7 @@ mod traces;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use witness::candidates::candidates;
+use witness::candidates::Candidates;
 use witness::prune::{LockContexts, MustHappenBefore, Needs};
 use witness::trace::{Sections, Trace};
 
@@ -32,11 +32,12 @@ fn prune(criterion: &mut Criterion) {
             bencher.iter(|| LockContexts::of(black_box(&trace), &Sections::of(&trace)));
         });
         let contexts = LockContexts::of(&trace, &sections);
-        group.bench_function(format!("candidates/{name}"), |bencher| {
-            bencher.iter(|| candidates(black_box(&trace), &order, &contexts, Some(500)));
-        });
         group.bench_function(format!("unique-writers/{name}"), |bencher| {
             bencher.iter(|| Needs::of(black_box(&trace), &order, &sections));
+        });
+        let needs = Needs::of(&trace, &order, &sections);
+        group.bench_function(format!("candidates/{name}"), |bencher| {
+            bencher.iter(|| Candidates::of(black_box(&trace), &order, &contexts, &needs));
         });
     }
     group.finish();

@@ -7,9 +7,9 @@ mod traces;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use witness::candidates::candidates;
+use witness::candidates::Candidates;
 use witness::predict::SyncPreserving;
-use witness::prune::{LockContexts, MustHappenBefore};
+use witness::prune::{LockContexts, MustHappenBefore, Needs};
 use witness::solve::Session;
 use witness::trace::Sections;
 
@@ -29,10 +29,12 @@ fn solve(criterion: &mut Criterion) {
         let order = MustHappenBefore::of(&trace);
         let sections = Sections::of(&trace);
         let contexts = LockContexts::of(&trace, &sections);
-        let found = candidates(&trace, &order, &contexts, Some(3));
+        let needs = Needs::of(&trace, &order, &sections);
+        let found = Candidates::of(&trace, &order, &contexts, &needs);
         let instances: Vec<_> = found
+            .list
             .iter()
-            .flat_map(|pair| pair.instances.iter().copied())
+            .flat_map(|pair| pair.nearest.iter().copied().take(3))
             .take(INSTANCES)
             .collect();
         if instances.is_empty() {

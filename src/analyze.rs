@@ -1,17 +1,37 @@
 //! The whole way from a trace to verdicts: candidates, pruning, predicting, solving, schedules, checking.
 
-use crate::candidates::{Candidate, candidates};
-use crate::check::Checker;
+use crate::candidates::{Candidate, Candidates};
+use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
-use crate::predict::SyncPreserving;
+use crate::predict::{Cut, SyncPreserving};
 use crate::prune::{LockContexts, MustHappenBefore, Needs, held_at, history_clash};
 use crate::schedule::Schedule;
-use crate::solve::{Answer, Session};
-use crate::trace::{CodePosition, EventId, MemoryOrder, ObjectId, Op, Sections, Trace};
+use crate::solve::{Answer, Native, NativeAnswer, Session};
+use crate::trace::{CodePosition, EventId, MemoryOrder, ObjectId, Op, Sections, Trace, Wakes};
 use crate::verdict::{Analysis, CutRefutation, Instances, Pair, Refutation, Rejected, Unknown, Verdict};
+use std::ops::ControlFlow;
 
 /// Instances per pair that the fast arguments look at, however few the solver may try.
 const LOOKED_AT: usize = 500;
+
+/// Events of a schedule up to which it is shortened.
+const READABLE: usize = 20_000;
+
+/// Events of a trace up to which its pairs are put to Z3, which takes the whole of it.
+const MAX_EVENTS_Z3: usize = 100_000;
+
+/// Who decides what the fast arguments leave open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Our own solver first, then Z3.
+    #[default]
+    Both,
+    /// Our own solver alone.
+    Native,
+    /// Z3 alone.
+    Z3,
+}
 
 /// How hard to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +39,13 @@ pub struct Options {
     /// Dynamic instances that the solver tries per pair of code positions; `None` for all. A pair
     /// with instances left is never refuted.
     pub instances: Option<u32>,
+    /// How many pairs that need the solver's word are refuted with the facts that exclude them; `None` for all.
+    /// The verdicts of the others are the same, without the facts.
+    pub explanations: Option<u32>,
     /// Z3 resource units for each check; about 15 million are a second.
     pub budget: u32,
+    /// Who decides what the fast arguments leave open.
+    pub solver: Solver,
     /// What has to be linearized for a witness.
     pub form: Form,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
@@ -31,7 +56,9 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             instances: Some(10),
+            explanations: Some(50),
             budget: 20_000_000,
+            solver: Solver::Both,
             form: Form::Prefix,
             mutation: None,
         }
@@ -51,79 +78,172 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
     let order = MustHappenBefore::of(trace);
     let sections = Sections::of(trace);
     let contexts = LockContexts::of(trace, &sections);
-    let limit = options.instances.map(|limit| (limit as usize).max(LOOKED_AT));
-    let candidates = candidates(trace, &order, &contexts, limit);
-    tracing::info!(candidates = candidates.len(), events = trace.len(), "candidates found");
-    let session = Session::with_form(trace, &order, &sections, options.budget, options.form, options.mutation);
+    let needs = Needs::of(trace, &order, &sections);
+    let candidates = Candidates::of(trace, &order, &contexts, &needs);
+    tracing::info!(
+        candidates = candidates.list.len(),
+        events = trace.len(),
+        "candidates found"
+    );
     let mut decider = Decider {
         trace,
         order: &order,
         sections: &sections,
         contexts: &contexts,
+        candidates: &candidates,
         options: *options,
         weak_atomics: trace
             .accesses()
             .iter()
             .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
         predictor: SyncPreserving::new(trace, &order, &sections),
-        needs: Needs::of(trace, &order, &sections),
-        session,
+        needs: &needs,
+        native: Native::new(trace, &needs, &sections),
+        session: Session::with_form(trace, &order, &sections, options.budget, options.form, options.mutation),
         checker: Checker::new(trace),
+        wakes: Wakes::of(trace, &trace.events().collect::<Vec<_>>()),
         rejected: Vec::new(),
+        explained: 0,
     };
-    let pairs = candidates.iter().map(|candidate| decider.decide(candidate)).collect();
+    let mut pairs = decider.by_nearest();
+    decider.check(&mut pairs);
+    let left: Vec<_> = pairs
+        .iter()
+        .filter(|(_, pair)| pair.is_none())
+        .map(|(candidate, _)| candidate.positions)
+        .collect();
+    let sites = candidates.site_pairs(&left);
+    tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
+    let decided = pairs
+        .into_iter()
+        .map(|(candidate, pair)| pair.unwrap_or_else(|| decider.by_all(candidate, &sites[&candidate.positions])));
+    let pairs = decided.collect();
     Analysis {
         pairs,
         rejected: decider.rejected,
     }
 }
 
+/// A candidate, and its verdict once it has one.
+type Decided<'c> = (&'c Candidate, Option<Pair>);
+
 struct Decider<'t> {
     trace: &'t Trace,
     order: &'t MustHappenBefore,
     sections: &'t Sections,
     contexts: &'t LockContexts,
+    candidates: &'t Candidates<'t>,
     options: Options,
     /// Whether some atomic operation is weaker than sequentially consistent.
     weak_atomics: bool,
     predictor: SyncPreserving<'t>,
-    needs: Needs<'t>,
+    needs: &'t Needs<'t>,
+    native: Native<'t>,
     session: Session<'t>,
     checker: Checker<'t>,
+    /// Whom the notifies wake in π.
+    wakes: Wakes,
     rejected: Vec<Rejected>,
+    /// Refutations that the solver has explained.
+    explained: usize,
 }
 
-impl Decider<'_> {
-    fn decide(&mut self, candidate: &Candidate) -> Pair {
-        let mut instances = candidate.counts;
-        let mut example = candidate.instances.first().copied();
-        let mut open: Option<Unknown> = (!candidate.complete).then_some(Unknown::Instances);
-        // The fast arguments see every instance before the solver sees one.
-        let solver_only = self.options.form == Form::WholeTrace || self.options.mutation.is_some();
-        for &(a, b) in candidate.instances.iter().filter(|_| !solver_only) {
-            if let Some(prefix) = self.predictor.predict(a, b)
-                && let Some(schedule) = self.prove(&prefix, (a, b))
+impl<'t> Decider<'t> {
+    /// Whether the fast arguments are left out.
+    fn solver_only(&self) -> bool {
+        self.options.form == Form::WholeTrace || self.options.mutation.is_some()
+    }
+
+    /// First of all, the instances in which the two accesses are near each other in π. Schedules are not
+    /// checked yet.
+    fn by_nearest(&mut self) -> Vec<Decided<'t>> {
+        let candidates = self.candidates.list.iter();
+        let decided = candidates.map(|candidate| {
+            let nearest = candidate.nearest.iter().filter(|_| !self.solver_only());
+            let late = nearest
+                .clone()
+                .find_map(|&(a, b)| Some(((a, b), self.predictor.predict_late(a, b)?)));
+            let cut = late.or_else(|| {
+                nearest
+                    .clone()
+                    .find_map(|&(a, b)| Some(((a, b), self.predictor.predict(a, b)?)))
+            });
+            let pair = cut.map(|(race, cut)| {
+                let instances = Instances {
+                    total: candidate.total,
+                    tried: 1 + candidate
+                        .nearest
+                        .iter()
+                        .position(|&instance| instance == race)
+                        .unwrap_or(0) as u64,
+                    ..Instances::default()
+                };
+                self.witnessed(race, self.schedule(&cut, race), instances)
+            });
+            (candidate, pair)
+        });
+        decided.collect()
+    }
+
+    /// Checks the schedules found so far. Of a pair whose schedule is rejected, the verdict is taken back.
+    fn check(&mut self, pairs: &mut [Decided<'t>]) {
+        let schedules: Vec<&Schedule> = pairs
+            .iter()
+            .filter_map(|(_, pair)| schedule_of(pair.as_ref()?))
+            .collect();
+        let mut verdicts = self.checker.check_all(&schedules).into_iter();
+        for (_, pair) in pairs.iter_mut().filter(|(_, pair)| pair.is_some()) {
+            if let Some(Err(rejection)) = verdicts.next()
+                && let Some(Verdict::Witnessed(schedule)) = pair.take().map(|pair| pair.verdict)
             {
-                instances.tried += 1;
-                return self.witnessed((a, b), schedule, instances);
+                self.reject(schedule, &rejection);
             }
         }
-        let undecided = candidate
-            .instances
-            .iter()
-            .copied()
-            // The closure over writers knows no free reads.
-            .filter(|&(a, b)| self.trace.frees_reads() || !self.needs.exclude(a, b));
-        let undecided: Vec<(EventId, EventId)> = undecided.collect();
-        instances.tried += (candidate.instances.len() - undecided.len()) as u64;
-        let affordable = self.options.instances.map_or(undecided.len(), |limit| limit as usize);
-        if undecided.len() > affordable {
-            open = Some(Unknown::Instances);
-        }
-        for &(a, b) in undecided.iter().take(affordable) {
+    }
+
+    /// All instances, one after the other, until one is witnessed.
+    fn by_all(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Pair {
+        let mut instances = Instances {
+            total: candidate.total,
+            ..Instances::default()
+        };
+        let mut undecided: Vec<(EventId, EventId)> = Vec::new();
+        let mut excluded: Option<(EventId, EventId)> = None;
+        let mut cut: Option<((EventId, EventId), Cut)> = None;
+        let fast = !self.solver_only();
+        let limit = self.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let visited = self.candidates.visit(sites, &mut |a, b| {
             instances.tried += 1;
-            match self.session.ask(a, b) {
-                Answer::Feasible(prefix) => match self.prove(&prefix, (a, b)) {
+            if self.needs.exclude(a, b) {
+                excluded.get_or_insert((a, b));
+                return ControlFlow::Continue(());
+            }
+            if fast && let Some(found) = self.predictor.predict(a, b) {
+                cut = Some(((a, b), found));
+                return ControlFlow::Break(());
+            }
+            undecided.push((a, b));
+            if undecided.len() > limit.max(LOOKED_AT) {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        (instances.ordered, instances.locked) = (visited.ordered, visited.locked);
+        instances.tried += visited.needed;
+        if let Some((race, cut)) = cut
+            && let Some(schedule) = self.prove(self.schedule(&cut, race))
+        {
+            return self.witnessed(race, schedule, instances);
+        }
+        tracing::debug!(positions = ?candidate.positions, tried = instances.tried, undecided = undecided.len(), "all instances visited");
+        let mut open: Option<Unknown> = (undecided.len() > limit).then_some(Unknown::Instances);
+        undecided.sort_by_key(|&(a, b)| (b.0 - a.0, a));
+        let mut example = undecided.first().copied();
+        for &(a, b) in undecided.iter().take(limit) {
+            let answer = self.ask(a, b);
+            tracing::debug!(?a, ?b, ?answer, "asked");
+            match answer {
+                Answer::Feasible(prefix) => match self.prove(self.schedule_of(&prefix, (a, b))) {
                     Some(schedule) => return self.witnessed((a, b), schedule, instances),
                     None => {
                         example = Some((a, b));
@@ -134,16 +254,18 @@ impl Decider<'_> {
                 Answer::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
             }
         }
-        let example = example
-            .or(candidate.locked)
-            .or(candidate.ordered)
-            .unwrap_or(candidate.first);
-        if let Some((race, schedule)) = self.unordered(candidate) {
+        let core = example.or(excluded).or(visited.first_needed);
+        let unordered = undecided.first().copied().or(excluded).or(visited.first_needed);
+        if let Some((race, schedule)) = unordered.and_then(|_| self.unordered(candidate, sites)) {
             return self.witnessed(race, schedule, instances);
         }
+        let example = core
+            .or(visited.first_locked)
+            .or(visited.first_ordered)
+            .unwrap_or(candidate.first);
         let verdict = match open {
             Some(unknown) => Verdict::Unknown(unknown),
-            None => self.refuted(candidate, example),
+            None => self.refuted(core.is_some(), visited.first_locked.is_some(), example),
         };
         Pair {
             positions: self.positions(example),
@@ -151,6 +273,42 @@ impl Decider<'_> {
             verdict,
             instances,
         }
+    }
+
+    /// Our own solver first, and Z3 for what that leaves.
+    fn ask(&mut self, a: EventId, b: EventId) -> Answer {
+        if !self.solver_only() && self.options.solver != Solver::Z3 {
+            match self.native.ask(a, b) {
+                NativeAnswer::Feasible(as_recorded, then) => {
+                    let recorded = self.trace.events().take(as_recorded as usize);
+                    return Answer::Feasible(recorded.chain(then).collect());
+                }
+                NativeAnswer::Infeasible => return Answer::Infeasible,
+                NativeAnswer::Unknown if self.options.solver == Solver::Native => return Answer::Budget,
+                NativeAnswer::Unknown => {}
+            }
+        }
+        if self.trace.len() > MAX_EVENTS_Z3 {
+            return Answer::Budget;
+        }
+        self.session.ask(a, b)
+    }
+
+    /// The schedule of a feasible prefix, in an order that works.
+    fn schedule_of(&self, prefix: &[EventId], race: (EventId, EventId)) -> Schedule {
+        if prefix.len() > READABLE {
+            return Schedule::of_order(self.trace, prefix, &self.wakes, race);
+        }
+        Schedule::of_prefix(self.trace, self.order, self.sections, prefix, race)
+    }
+
+    /// The schedule of a cut: shortened, unless it is so long that nobody will read it from its start.
+    fn schedule(&self, cut: &Cut, race: (EventId, EventId)) -> Schedule {
+        if cut.len() > READABLE {
+            return Schedule::of_cut(self.trace, cut, &self.wakes, race);
+        }
+        let prefix = cut.events_from(self.trace, EventId(0));
+        Schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)
     }
 
     fn positions(&self, (a, b): (EventId, EventId)) -> (CodePosition, CodePosition) {
@@ -166,44 +324,65 @@ impl Decider<'_> {
         }
     }
 
-    /// The schedule of a prefix, if the checker accepts it. If not, that is a bug, kept for the report.
-    fn prove(&mut self, prefix: &[EventId], race: (EventId, EventId)) -> Option<Schedule> {
-        let schedule = Schedule::of_prefix(self.trace, self.order, self.sections, prefix, race);
+    /// The schedule, if the checker accepts it. If not, that is a bug, kept for the report.
+    fn prove(&mut self, schedule: Schedule) -> Option<Schedule> {
         match self.checker.check(&schedule) {
             Ok(_) => Some(schedule),
             Err(rejection) => {
-                tracing::error!(?race, %rejection, "the checker rejected a schedule");
-                self.rejected.push(Rejected {
-                    schedule,
-                    reason: rejection.to_string(),
-                });
+                self.reject(schedule, &rejection);
                 None
             }
         }
     }
 
+    fn reject(&mut self, schedule: Schedule, rejection: &Rejection) {
+        tracing::error!(race = ?schedule.race, %rejection, "the checker rejected a schedule");
+        self.rejected.push(Rejected {
+            schedule,
+            reason: rejection.to_string(),
+        });
+    }
+
     /// An instance that is never co-enabled, as far as is known, but that nothing synchronizes in the
     /// order of π. Whether that is so is the checker's to say; here, it is only asked.
-    fn unordered(&self, candidate: &Candidate) -> Option<((EventId, EventId), Schedule)> {
-        let asked = self.weak_atomics && self.options.form == Form::Prefix && self.options.mutation.is_none();
+    fn unordered(&self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Option<((EventId, EventId), Schedule)> {
+        if !self.weak_atomics || self.solver_only() {
+            return None;
+        }
+        let mut asked = 0;
         let limit = self.options.instances.map_or(usize::MAX, |limit| limit as usize);
-        candidate
-            .instances
-            .iter()
-            .filter(|_| asked)
-            .take(limit)
-            .find_map(|&(a, b)| {
-                let prefix = self.predictor.perform(a, b)?;
+        let mut found = None;
+        self.candidates.visit_concurrent(sites, &mut |a, b| {
+            asked += 1;
+            if let Some(cut) = self.predictor.perform(a, b) {
+                let prefix = cut.events_from(self.trace, EventId(0));
                 let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
-                self.checker.check(&schedule).ok().map(|_| ((a, b), schedule))
-            })
+                if self.checker.check(&schedule).is_ok() {
+                    found = Some(((a, b), schedule));
+                    return ControlFlow::Break(());
+                }
+            }
+            if asked < limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        tracing::debug!(positions = ?candidate.positions, asked, found = found.is_some(), "unordered");
+        found
     }
 
     /// The verdict when no instance is feasible: refuted, or, in a cut trace, not known.
-    fn refuted(&mut self, candidate: &Candidate, (a, b): (EventId, EventId)) -> Verdict {
-        let refutation = if !candidate.instances.is_empty() {
-            Refutation::Core(self.session.explain(a, b).unwrap_or_default())
-        } else if candidate.locked.is_some() {
+    fn refuted(&mut self, core: bool, locked: bool, (a, b): (EventId, EventId)) -> Verdict {
+        let refutation = if core {
+            self.explained += 1;
+            let affordable = self
+                .options
+                .explanations
+                .is_none_or(|limit| self.explained <= limit as usize);
+            let facts = affordable.then(|| self.session.explain(a, b)).flatten();
+            Refutation::Core(facts.unwrap_or_default())
+        } else if locked {
             self.lock_refutation(a, b)
         } else {
             let (first, second) = if self.order.before(a, b) { (a, b) } else { (b, a) };
@@ -263,5 +442,12 @@ impl Decider<'_> {
                 acquired_after(a, taken(&held_a, clash.first), clash.second),
             ),
         }
+    }
+}
+
+fn schedule_of(pair: &Pair) -> Option<&Schedule> {
+    match &pair.verdict {
+        Verdict::Witnessed(schedule) => Some(schedule),
+        _ => None,
     }
 }

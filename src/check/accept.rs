@@ -5,7 +5,7 @@ use super::disabled::Violation;
 use super::happens_before::HappensBefore;
 use super::state::{State, Step};
 use crate::schedule::{RaceKind, Schedule};
-use crate::trace::{CellId, EventId, ThreadId, TraceId};
+use crate::trace::{CellId, EventId, ThreadId, Trace, TraceId};
 use hashbrown::HashMap;
 
 /// A schedule that the checker accepted.
@@ -22,7 +22,7 @@ pub struct Accepted {
 /// An event that a schedule executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// Number of its slice, from 1.
+    /// Number of its slice, from 1; 0 among the events as recorded.
     pub slice: usize,
     /// The event.
     pub event: EventId,
@@ -145,6 +145,60 @@ pub(super) fn follow<'c>(
     each: &mut dyn FnMut(Executed),
 ) -> Result<(Accepted, State<'c>), Rejection> {
     let trace = checker.trace;
+    fits(trace, schedule)?;
+    let mut state = checker.start();
+    let mut wakes = listed_wakes(schedule)?;
+    let mut synchronized = (schedule.kind == RaceKind::Unordered).then(|| HappensBefore::new(trace));
+    for event in trace.events().take(schedule.as_recorded as usize) {
+        let step = state.step_as_recorded(event, wakes.remove(&event));
+        let step = step.map_err(|violation| Rejection::NotEnabled { slice: 0, violation })?;
+        let executed = Executed { slice: 0, event, step };
+        if let Some(synchronized) = &mut synchronized {
+            synchronized.step(&executed);
+        }
+        each(executed);
+    }
+    let accepted = follow_slices(trace, schedule, &mut state, wakes, synchronized, each)?;
+    Ok((accepted, state))
+}
+
+/// Executes many schedules of one trace, and the events that they all perform as recorded once.
+pub(super) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<Result<Accepted, Rejection>> {
+    let trace = checker.trace;
+    let mut verdicts: Vec<Option<Result<Accepted, Rejection>>> = vec![None; schedules.len()];
+    let mut order: Vec<usize> = (0..schedules.len()).collect();
+    order.sort_by_key(|&number| schedules[number].as_recorded);
+    let mut state = checker.start();
+    let mut events = trace.events().take(trace.len());
+    let mut broken = false;
+    for number in order {
+        let schedule = schedules[number];
+        let own_wakes = |notify: EventId| notify.0 < schedule.as_recorded;
+        // What wakes another waiter on the way, or has to be watched from the start, goes alone.
+        if broken || schedule.kind == RaceKind::Unordered || schedule.wakes.iter().any(|&(notify, _)| own_wakes(notify))
+        {
+            verdicts[number] = Some(checker.check(schedule));
+            continue;
+        }
+        while events.len() > trace.len().saturating_sub(schedule.as_recorded as usize) {
+            let Some(event) = events.next() else { break };
+            broken |= state.step_as_recorded(event, None).is_err();
+        }
+        let verdict = if broken {
+            checker.check(schedule)
+        } else {
+            let mut branch = state.branch();
+            fits(trace, schedule)
+                .and_then(|()| listed_wakes(schedule))
+                .and_then(|wakes| follow_slices(trace, schedule, &mut branch, wakes, None, &mut |_| {}))
+        };
+        verdicts[number] = Some(verdict);
+    }
+    verdicts.into_iter().flatten().collect()
+}
+
+/// Whether a schedule is one of this trace at all.
+fn fits(trace: &Trace, schedule: &Schedule) -> Result<(), Rejection> {
     if schedule.trace != trace.id() {
         return Err(Rejection::OtherTrace {
             schedule: schedule.trace,
@@ -158,10 +212,27 @@ pub(super) fn follow<'c>(
             return Err(Rejection::NoSuchEvent { event, events });
         }
     }
-    let mut state = checker.start();
-    let mut run = Run::new(schedule)?;
-    let mut synchronized = (schedule.kind == RaceKind::Unordered).then(|| HappensBefore::new(trace));
-    while let Some((slice, event)) = run.next(&state, trace.threads())? {
+    if schedule.as_recorded as usize > trace.len() {
+        return Err(Rejection::NoSuchEvent {
+            event: EventId(schedule.as_recorded - 1),
+            events: trace.len(),
+        });
+    }
+    Ok(())
+}
+
+/// Executes what follows the events as recorded, and looks whether the race is there then.
+fn follow_slices(
+    trace: &Trace,
+    schedule: &Schedule,
+    state: &mut State<'_>,
+    wakes: HashMap<EventId, ThreadId>,
+    mut synchronized: Option<HappensBefore<'_>>,
+    each: &mut dyn FnMut(Executed),
+) -> Result<Accepted, Rejection> {
+    let (a, b) = schedule.race;
+    let mut run = Run::new(schedule, wakes);
+    while let Some((slice, event)) = run.next(state, trace.threads())? {
         let step = state.step(event, run.wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
         let executed = Executed { slice, event, step };
@@ -198,7 +269,17 @@ pub(super) fn follow<'c>(
         events: schedule.len(),
         cell,
     };
-    Ok((accepted, state))
+    Ok(accepted)
+}
+
+fn listed_wakes(schedule: &Schedule) -> Result<HashMap<EventId, ThreadId>, Rejection> {
+    let mut wakes = HashMap::new();
+    for &(notify, thread) in &schedule.wakes {
+        if wakes.insert(notify, thread).is_some() {
+            return Err(Rejection::WakesTwice { notify });
+        }
+    }
+    Ok(wakes)
 }
 
 /// Walks through the slices of a schedule.
@@ -210,20 +291,13 @@ struct Run<'s> {
 }
 
 impl<'s> Run<'s> {
-    fn new(schedule: &'s Schedule) -> Result<Run<'s>, Rejection> {
-        let mut wakes = HashMap::new();
-        for &(notify, thread) in &schedule.wakes {
-            if wakes.insert(notify, thread).is_some() {
-                return Err(Rejection::WakesTwice { notify });
-            }
-        }
-        let left = schedule.slices.first().map_or(0, |slice| slice.events);
-        Ok(Run {
+    fn new(schedule: &'s Schedule, wakes: HashMap<EventId, ThreadId>) -> Run<'s> {
+        Run {
             schedule,
             slice: 0,
-            left,
+            left: schedule.slices.first().map_or(0, |slice| slice.events),
             wakes,
-        })
+        }
     }
 
     /// The next event, with the number of its slice.

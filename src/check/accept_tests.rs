@@ -15,6 +15,7 @@ fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
         trace: TraceId([0; 16]),
         kind: RaceKind::CoEnabled,
         race: (EventId(race.0), EventId(race.1)),
+        as_recorded: 0,
         slices: slices.iter().map(slice).collect(),
         wakes: Vec::new(),
     }

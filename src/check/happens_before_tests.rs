@@ -68,6 +68,7 @@ fn unordered(events: &[(u32, Op)]) -> Result<(), Rejection> {
         trace: trace.id(),
         kind: RaceKind::Unordered,
         race: (EventId(0), EventId(last)),
+        as_recorded: 0,
         slices: Schedule::slices_of(&trace, &before),
         wakes: Vec::new(),
     };
@@ -208,6 +209,7 @@ fn the_first_access_has_to_be_performed() {
         trace: trace.id(),
         kind: RaceKind::Unordered,
         race: (EventId(1), EventId(3)),
+        as_recorded: 0,
         slices: Schedule::slices_of(&trace, &order),
         wakes: Vec::new(),
     };

@@ -5,6 +5,8 @@
 
 use super::disabled::Disabled;
 use crate::trace::{Access, Cell, CellId, Trace};
+use hashbrown::HashMap;
+use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
@@ -16,21 +18,37 @@ enum Content {
 
 /// The contents of all cells.
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
-    contents: Vec<Content>,
+pub(super) struct Memory<'a> {
+    contents: Cow<'a, [Content]>,
+    /// What differs from `contents`, if these belong to another state.
+    changed: HashMap<CellId, Content>,
 }
 
-impl Memory {
-    pub(super) fn new(trace: &Trace) -> Memory {
+impl Memory<'_> {
+    pub(super) fn new(trace: &Trace) -> Memory<'static> {
         let initial = |cell: &Cell| cell.initial.map_or(Content::Unknown, Content::Value);
         Memory {
-            contents: trace.cells().iter().map(initial).collect(),
+            contents: Cow::Owned(trace.cells().iter().map(initial).collect()),
+            changed: HashMap::new(),
         }
+    }
+
+    /// The same contents, to be changed without a copy of them all.
+    pub(super) fn branch(&self) -> Memory<'_> {
+        Memory {
+            contents: Cow::Borrowed(&self.contents),
+            changed: self.changed.clone(),
+        }
+    }
+
+    fn content(&self, cell: CellId) -> Content {
+        let changed = (!self.changed.is_empty()).then(|| self.changed.get(&cell).copied());
+        changed.flatten().unwrap_or(self.contents[cell.index()])
     }
 
     /// The value of a cell, as far as the recorded writes tell.
     pub(super) fn value(&self, cell: CellId) -> Option<u64> {
-        match self.contents[cell.index()] {
+        match self.content(cell) {
             Content::Value(value) => Some(value),
             Content::Unknown | Content::Freed => None,
         }
@@ -40,7 +58,7 @@ impl Memory {
     pub(super) fn read(&self, trace: &Trace, access: &Access) -> Result<(), Disabled> {
         for used in trace.uses(access) {
             let cell = trace.cell(used.cell);
-            if !cell.external && self.contents[used.cell.index()] != Content::Value(used.read) {
+            if !cell.external && self.content(used.cell) != Content::Value(used.read) {
                 return Err(Disabled::OtherValue {
                     addr: cell.addr,
                     size: cell.size,
@@ -56,13 +74,19 @@ impl Memory {
     pub(super) fn write(&mut self, trace: &Trace, access: &Access, strayed: bool) {
         let freed = access.kind == crate::trace::AccessKind::Free;
         for used in trace.uses(access) {
-            self.contents[used.cell.index()] = if freed {
+            let content = if freed {
                 Content::Freed
             } else if strayed {
                 Content::Unknown
             } else {
                 Content::Value(used.written)
             };
+            match &mut self.contents {
+                Cow::Owned(contents) => contents[used.cell.index()] = content,
+                Cow::Borrowed(_) => {
+                    self.changed.insert(used.cell, content);
+                }
+            }
         }
     }
 }

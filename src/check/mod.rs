@@ -29,6 +29,7 @@
 //!     trace: trace.id(),
 //!     kind: RaceKind::CoEnabled,
 //!     race: (EventId(1), EventId(3)),
+//!     as_recorded: 0,
 //!     slices: vec![slice(0, 1), slice(1, 1)],
 //!     wakes: Vec::new(),
 //! };
@@ -109,6 +110,13 @@ impl<'t> Checker<'t> {
     pub fn check(&self, schedule: &Schedule) -> Result<Accepted, Rejection> {
         let (accepted, _) = self.follow(schedule, &mut |_| {})?;
         Ok(accepted)
+    }
+
+    /// Executes many schedules, each of them as [`check`](Checker::check) does, in the time of one pass over the
+    /// trace plus what each adds to the events as recorded.
+    #[must_use]
+    pub fn check_all(&self, schedules: &[&Schedule]) -> Vec<Result<Accepted, Rejection>> {
+        accept::check_all(self, schedules)
     }
 
     /// Executes a schedule, hands each of its steps to `each`, and returns the state at the race.

@@ -49,7 +49,7 @@ pub struct State<'a> {
     locks: BTreeMap<ObjectId, Lock>,
     conditions: BTreeMap<ObjectId, Condition>,
     rounds: Rounds,
-    memory: Memory,
+    memory: Memory<'a>,
     outside: Outside,
 }
 
@@ -89,6 +89,35 @@ impl<'a> State<'a> {
             }
         }
         state
+    }
+
+    /// The same state, to go on from without touching this one.
+    pub(super) fn branch(&self) -> State<'_> {
+        State {
+            trace: self.trace,
+            facts: self.facts,
+            progress: self.progress.clone(),
+            ended: self.ended.clone(),
+            strayed: self.strayed.clone(),
+            locks: self.locks.clone(),
+            conditions: self.conditions.clone(),
+            rounds: self.rounds.clone(),
+            memory: self.memory.branch(),
+            outside: self.outside.clone(),
+        }
+    }
+
+    /// Executes the next event of the trace, which all events before it precede. A notify wakes the waiter
+    /// whose wait ends first in the trace.
+    ///
+    /// # Errors
+    /// As [`step`](State::step).
+    pub(super) fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
+        let wakes = wakes.or_else(|| match self.trace.op(event) {
+            Op::Notify { condition } => super::validate::earliest_deadline(self, condition),
+            _ => None,
+        });
+        self.step(event, wakes)
     }
 
     /// Executes the next event of a thread.

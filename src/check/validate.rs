@@ -7,7 +7,7 @@
 use super::Checker;
 use super::disabled::Violation;
 use super::state::State;
-use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
+use crate::trace::{EventId, ObjectId, ThreadId, Trace};
 
 /// A trace that is a sequentially consistent linearization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,23 +23,19 @@ pub(super) fn validate(checker: &Checker<'_>) -> Result<Validated, Violation> {
     let mut state = checker.start();
     let mut found = Validated::default();
     for event in trace.events() {
-        let wakes = match trace.op(event) {
-            Op::Notify { condition } => earliest_deadline(&state, condition),
-            _ => None,
-        };
         if external(trace, event) {
             found.pinned_reads += u64::from(trace.pin(event).is_some());
             if found.first_unexplained.is_none() && !explained(&state, trace, event) {
                 found.first_unexplained = Some(event);
             }
         }
-        state.step(event, wakes)?;
+        state.step_as_recorded(event, None)?;
     }
     Ok(found)
 }
 
 /// Of those that wait on a condition, the one whose wait ends first in π.
-fn earliest_deadline(state: &State<'_>, condition: ObjectId) -> Option<ThreadId> {
+pub(super) fn earliest_deadline(state: &State<'_>, condition: ObjectId) -> Option<ThreadId> {
     let waiting = state.waiting(condition);
     // A wait without an end in the trace comes last.
     let first = waiting

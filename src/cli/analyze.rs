@@ -5,7 +5,7 @@ use super::input::InputArgs;
 use super::output::{Color, print};
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
-use witness::analyze::{Options, analyze};
+use witness::analyze::{Options, Solver, analyze};
 use witness::encode::Form;
 use witness::report::results::{self, Summary};
 use witness::report::{Exporter, Findings, Json, Paint, Text};
@@ -44,10 +44,17 @@ pub struct AnalysisArgs {
     /// instances left is never refuted.
     #[arg(long, env = "WITNESS_INSTANCES", value_name = "N|all", default_value_t = Instances::default())]
     instances: Instances,
+    /// Pairs that need the solver's word for which the facts that exclude them are worked out, or `all`; the
+    /// verdicts are the same.
+    #[arg(long, env = "WITNESS_EXPLANATIONS", value_name = "N|all", default_value_t = Instances(Options::default().explanations))]
+    explanations: Instances,
     /// Solver resource units for each query; about 15 million are a second. Resources, unlike
     /// seconds, give the same verdicts on every machine.
     #[arg(long, env = "WITNESS_BUDGET", value_name = "UNITS", default_value_t = Options::default().budget)]
     budget: u32,
+    /// Who decides what the fast predictors leave open: our own solver and then Z3, or one of them alone.
+    #[arg(long, env = "WITNESS_SOLVER", default_value = "both")]
+    solver: SolverArg,
     /// What has to be linearized: a prefix that ends at the race, or, as in the founding paper and
     /// only to compare with it, the whole trace, which finds fewer races.
     #[arg(long, env = "WITNESS_MODEL", default_value = "prefix")]
@@ -62,6 +69,14 @@ pub struct AnalysisArgs {
 enum Model {
     Prefix,
     WholeTrace,
+}
+
+/// The solvers.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum SolverArg {
+    Both,
+    Native,
+    Z3,
 }
 
 /// A number of instances, or all.
@@ -108,7 +123,13 @@ impl AnalysisArgs {
     fn options(&self) -> Options {
         Options {
             instances: self.instances.0,
+            explanations: self.explanations.0,
             budget: self.budget,
+            solver: match self.solver {
+                SolverArg::Both => Solver::Both,
+                SolverArg::Native => Solver::Native,
+                SolverArg::Z3 => Solver::Z3,
+            },
             form: match self.model {
                 Model::Prefix => Form::Prefix,
                 Model::WholeTrace => Form::WholeTrace,
@@ -137,7 +158,9 @@ impl AnalysisArgs {
             symbols: &symbols,
             options: results::Options {
                 instances: options.instances,
+                explanations: options.explanations,
                 budget: options.budget,
+                solver: options.solver,
                 model: options.form,
             },
             folder: Some(&folder),

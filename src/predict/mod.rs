@@ -5,4 +5,4 @@
 
 mod sync_preserving;
 
-pub use sync_preserving::SyncPreserving;
+pub use sync_preserving::{Cut, SyncPreserving};

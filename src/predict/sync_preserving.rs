@@ -20,6 +20,51 @@ use crate::prune::{Edge, MustHappenBefore};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
 
+/// How many events before the race are not taken as recorded at first, when a cut is to hold most of π.
+const LEFT_OPEN: [u32; 4] = [0, 32, 512, 8192];
+
+/// How many events of each thread are in a prefix that keeps the order of π.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    counts: Vec<u32>,
+}
+
+impl Cut {
+    /// The number of events in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.counts.iter().map(|&count| count as usize).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many events of π, from its start, are all in it.
+    #[must_use]
+    pub fn as_recorded(&self, trace: &Trace) -> u32 {
+        let threads = (0..trace.threads() as u32).map(ThreadId);
+        let missing =
+            threads.filter_map(|thread| trace.program_order(thread).get(self.counts[thread.index()] as usize));
+        missing.map(|event| event.0).min().unwrap_or(trace.len() as u32)
+    }
+
+    /// Its events from `from` on, in the order of π.
+    #[must_use]
+    pub fn events_from(&self, trace: &Trace, from: EventId) -> Vec<EventId> {
+        let mut events = Vec::new();
+        for (thread, &count) in self.counts.iter().enumerate() {
+            let thread = ThreadId(thread as u32);
+            let start = (trace.events_before(thread, from) as usize).min(count as usize);
+            events.extend(&trace.program_order(thread)[start..count as usize]);
+        }
+        events.sort_unstable();
+        events
+    }
+}
+
 /// The predictor, prepared for one trace.
 pub struct SyncPreserving<'t> {
     trace: &'t Trace,
@@ -28,8 +73,6 @@ pub struct SyncPreserving<'t> {
     sections: &'t Sections,
     /// What an event rests on in π: must-happen-before and the explanations that π gave.
     in_trace: MustHappenBefore,
-    /// Per thread, the numbers of events after which the set of open sections changes, and the set from there on.
-    open: Vec<Vec<(u32, Vec<SectionId>)>>,
     /// Per lock and thread, the sections in program order.
     by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>>,
     /// Per lock, the threads that ever hold it.
@@ -44,27 +87,6 @@ impl<'t> SyncPreserving<'t> {
         let edges = explanations(trace, sections, &everything);
         let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
         let in_trace = must.with_edges(trace, &edges);
-        let mut open: Vec<Vec<(u32, Vec<SectionId>)>> = vec![Vec::new(); trace.threads()];
-        let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
-        for (number, section) in sections.all().iter().enumerate() {
-            if section.acquire.is_none() {
-                now[section.thread.index()].push(SectionId(number as u32));
-            }
-        }
-        for (changes, now) in open.iter_mut().zip(&now) {
-            changes.push((0, now.clone()));
-        }
-        for event in trace.events() {
-            let thread = trace.thread(event).index();
-            if let Some(id) = sections.opened_by(event) {
-                now[thread].push(id);
-            } else if let Some(id) = sections.closed_by(event) {
-                now[thread].retain(|&other| other != id);
-            } else {
-                continue;
-            }
-            open[thread].push((trace.place(event) + 1, now[thread].clone()));
-        }
         let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
         let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
         for (number, section) in sections.all().iter().enumerate() {
@@ -79,27 +101,42 @@ impl<'t> SyncPreserving<'t> {
             must,
             sections,
             in_trace,
-            open,
             by_thread,
             holders,
         }
     }
 
-    /// A feasible prefix that brings `a` and `b` next, if the sync-preserving closure gives one.
+    /// The smallest feasible cut that brings `a` and `b` next, if the sync-preserving closure gives one.
     #[must_use]
-    pub fn predict(&self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
-        let mut cut = vec![0; self.trace.threads()];
-        for event in [a, b] {
-            for (thread, count) in cut.iter_mut().enumerate() {
-                *count = (*count).max(self.must.count(event, ThreadId(thread as u32)));
-            }
-        }
-        self.close(cut, &[a, b])
+    pub fn predict(&self, a: EventId, b: EventId) -> Option<Cut> {
+        self.close(self.before_both(a, b), &[a, b])
     }
 
-    /// A feasible prefix that performs `a` and brings `b` next, with everything as in π.
+    /// A feasible cut that brings `a` and `b` next and holds as much as it can of what π has before them, so
+    /// that all of it but the end is as recorded.
     #[must_use]
-    pub fn perform(&self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
+    pub fn predict_late(&self, a: EventId, b: EventId) -> Option<Cut> {
+        let first = a.min(b);
+        LEFT_OPEN.iter().find_map(|&left_open| {
+            let until = EventId(first.0.checked_sub(left_open)?);
+            let mut cut = self.before_both(a, b);
+            for (thread, count) in cut.iter_mut().enumerate() {
+                *count = (*count).max(self.trace.events_before(ThreadId(thread as u32), until));
+            }
+            self.close(cut, &[a, b])
+        })
+    }
+
+    fn before_both(&self, a: EventId, b: EventId) -> Vec<u32> {
+        let threads = (0..self.trace.threads() as u32).map(ThreadId);
+        threads
+            .map(|thread| self.must.count(a, thread).max(self.must.count(b, thread)))
+            .collect()
+    }
+
+    /// A feasible cut that performs `a` and brings `b` next, with everything as in π.
+    #[must_use]
+    pub fn perform(&self, a: EventId, b: EventId) -> Option<Cut> {
         let threads = (0..self.trace.threads() as u32).map(ThreadId);
         let mut cut: Vec<u32> = threads.map(|thread| self.must.count(b, thread)).collect();
         let own = &mut cut[self.trace.thread(a).index()];
@@ -107,8 +144,8 @@ impl<'t> SyncPreserving<'t> {
         self.close(cut, &[b])
     }
 
-    /// The smallest feasible cut around `cut`, as a prefix, if it can do without the `spared` events.
-    fn close(&self, mut cut: Vec<u32>, spared: &[EventId]) -> Option<Vec<EventId>> {
+    /// The smallest feasible cut around `cut`, if it can do without the `spared` events.
+    fn close(&self, mut cut: Vec<u32>, spared: &[EventId]) -> Option<Cut> {
         let is_spared = |cut: &[u32]| {
             spared
                 .iter()
@@ -121,15 +158,9 @@ impl<'t> SyncPreserving<'t> {
                 return None;
             }
             if !self.close_sections(&mut cut)? {
-                break;
+                return Some(Cut { counts: cut });
             }
         }
-        let mut prefix: Vec<EventId> = Vec::with_capacity(cut.iter().map(|&count| count as usize).sum());
-        for (thread, &count) in cut.iter().enumerate() {
-            prefix.extend(&self.trace.program_order(ThreadId(thread as u32))[..count as usize]);
-        }
-        prefix.sort_unstable();
-        Some(prefix)
     }
 
     /// Adds what the events in the cut rest on. What the last event of a thread rests on covers
@@ -151,11 +182,7 @@ impl<'t> SyncPreserving<'t> {
     fn close_sections(&self, cut: &mut [u32]) -> Option<bool> {
         let mut grown = false;
         for thread in 0..cut.len() {
-            let changes = &self.open[thread];
-            let at = changes.partition_point(|&(after, _)| after <= cut[thread]);
-            let Some((_, open)) = at.checked_sub(1).and_then(|at| changes.get(at)) else {
-                continue;
-            };
+            let open = self.sections.open_after(ThreadId(thread as u32), cut[thread]);
             for &id in open {
                 let section = self.sections.get(id);
                 if !self.followed(cut, id) {

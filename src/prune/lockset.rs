@@ -8,7 +8,8 @@
 //! time: the classic lockset argument (Savage et al. 1997), exact in this direction. Locks that
 //! some thread released without holding them prove nothing and are left out.
 
-use crate::trace::{EventId, ObjectId, Op, Sections, ThreadId, Trace};
+use super::lock_history::history_clash;
+use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,10 +39,22 @@ impl LockContext {
     }
 }
 
+/// Locks as bits: exact for the first 64 locks that occur, and in doubt shared beyond.
+#[derive(Clone, Copy, Debug, Default)]
+struct Masks {
+    exclusive: u64,
+    held: u64,
+    /// Acquired since something that is held was.
+    since: u64,
+}
+
 /// The lock contexts of all accesses of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LockContexts {
     contexts: Vec<LockContext>,
+    masks: Vec<Masks>,
+    /// Locks that occur, by bit; a bit stands for several if there are more than 64.
+    bits: HashMap<ObjectId, u32>,
     /// By access number.
     of_access: Vec<LockContextId>,
 }
@@ -52,26 +65,52 @@ impl LockContexts {
     pub fn of(trace: &Trace, sections: &Sections) -> LockContexts {
         let mut found = LockContexts::default();
         let mut numbers: HashMap<LockContext, LockContextId> = HashMap::new();
-        let mut current: Vec<LockContext> = vec![LockContext::default(); trace.threads()];
-        let mut number: Vec<Option<LockContextId>> = vec![None; trace.threads()];
+        // Contexts repeat, and so do the steps between them.
+        let mut steps: HashMap<(LockContextId, LockChange), LockContextId> = HashMap::new();
+        let empty = found.intern(&mut numbers, LockContext::default());
+        let mut current: Vec<LockContextId> = vec![empty; trace.threads()];
         for event in trace.events() {
-            let thread = trace.thread(event).index();
-            if let Op::Access(_) = trace.op(event) {
-                let id = *number[thread].get_or_insert_with(|| {
-                    *numbers.entry(current[thread].clone()).or_insert_with(|| {
-                        found.contexts.push(current[thread].clone());
-                        LockContextId(found.contexts.len() as u32 - 1)
-                    })
-                });
-                found.of_access.push(id);
-                continue;
-            }
-            if let Some(change) = LockChange::of(trace, sections, event) {
-                change.apply(&mut current[thread]);
-                number[thread] = None;
+            let now = &mut current[trace.thread(event).index()];
+            match trace.op(event) {
+                Op::Access(_) => found.of_access.push(*now),
+                op if op.lock().is_some() => {
+                    if let Some(change) = LockChange::of(trace, sections, event) {
+                        *now = *steps.entry((*now, change)).or_insert_with(|| {
+                            let mut context = found.get(*now).clone();
+                            change.apply(&mut context);
+                            found.intern(&mut numbers, context)
+                        });
+                    }
+                }
+                _ => {}
             }
         }
         found
+    }
+
+    fn intern(&mut self, numbers: &mut HashMap<LockContext, LockContextId>, context: LockContext) -> LockContextId {
+        if let Some(&known) = numbers.get(&context) {
+            return known;
+        }
+        let mut masks = Masks::default();
+        for (&(lock, shared), since) in &context.held {
+            let bit = self.bit(lock);
+            masks.held |= bit;
+            masks.exclusive |= if shared { 0 } else { bit };
+            for &(later, _) in since {
+                masks.since |= self.bit(later);
+            }
+        }
+        let id = LockContextId(self.contexts.len() as u32);
+        self.masks.push(masks);
+        self.contexts.push(context.clone());
+        numbers.insert(context, id);
+        id
+    }
+
+    fn bit(&mut self, lock: ObjectId) -> u64 {
+        let next = self.bits.len() as u32;
+        1 << (*self.bits.entry(lock).or_insert(next) % u64::BITS)
     }
 
     /// The context of an access, by the access' number.
@@ -85,9 +124,77 @@ impl LockContexts {
     pub fn get(&self, id: LockContextId) -> &LockContext {
         &self.contexts[id.0 as usize]
     }
+
+    /// Whether two accesses in these contexts cannot be next at once: a lock that both hold, or the
+    /// histories of their locks.
+    #[must_use]
+    pub fn clash(&self, a: LockContextId, b: LockContextId) -> bool {
+        let (x, y) = (self.masks[a.0 as usize], self.masks[b.0 as usize]);
+        let common = (x.exclusive & y.held) | (x.held & y.exclusive) != 0;
+        let histories = x.held & y.since != 0 && x.since & y.held != 0;
+        (common && (self.is_exact() || self.get(a).common_lock(self.get(b)).is_some()))
+            || (histories && history_clash(self.get(a), self.get(b)).is_some())
+    }
+
+    /// Whether each bit stands for one lock.
+    fn is_exact(&self) -> bool {
+        self.bits.len() <= u64::BITS as usize
+    }
+
+    /// Whether a lock that all of `a` hold and one that all of `b` hold show that no two can be next at once.
+    /// May say no although it is so.
+    #[must_use]
+    pub fn all_clash(&self, a: impl Iterator<Item = LockContextId>, b: impl Iterator<Item = LockContextId>) -> bool {
+        let all = |contexts: &mut dyn Iterator<Item = LockContextId>| {
+            contexts.fold((u64::MAX, u64::MAX), |(exclusive, held), id| {
+                let masks = self.masks[id.0 as usize];
+                (exclusive & masks.exclusive, held & masks.held)
+            })
+        };
+        let (mut a, mut b) = (a, b);
+        let (x, y) = (all(&mut a), all(&mut b));
+        self.is_exact() && (x.0 & y.1) | (x.1 & y.0) != 0
+    }
+
+    /// The lock that excludes the most pairs of an access of `a`, which holds it exclusively, with one of `b`.
+    /// `None` if there is none, or more locks than can be told apart fast.
+    #[must_use]
+    pub fn most_held(
+        &self,
+        a: impl Iterator<Item = LockContextId>,
+        b: impl Iterator<Item = LockContextId>,
+    ) -> Option<ObjectId> {
+        if !self.is_exact() {
+            return None;
+        }
+        let mut counts = [(0_u64, 0_u64); u64::BITS as usize];
+        let bits = |mask: u64| (0..u64::BITS as usize).filter(move |bit| mask >> bit & 1 != 0);
+        for id in a {
+            bits(self.masks[id.0 as usize].exclusive).for_each(|bit| counts[bit].0 += 1);
+        }
+        for id in b {
+            bits(self.masks[id.0 as usize].held).for_each(|bit| counts[bit].1 += 1);
+        }
+        let most = (0..counts.len()).max_by_key(|&bit| counts[bit].0 * counts[bit].1)?;
+        let wanted = |&(_, &bit): &(&ObjectId, &u32)| bit as usize == most && counts[most].0 * counts[most].1 > 0;
+        self.bits.iter().find(wanted).map(|(&lock, _)| lock)
+    }
+
+    /// Whether a lock is held in a context.
+    #[must_use]
+    pub fn holds(&self, id: LockContextId, lock: ObjectId) -> bool {
+        self.holds_exclusively(id, lock) || self.get(id).held.contains_key(&(lock, true))
+    }
+
+    /// Whether a lock is held exclusively in a context.
+    #[must_use]
+    pub fn holds_exclusively(&self, id: LockContextId, lock: ObjectId) -> bool {
+        self.get(id).held.contains_key(&(lock, false))
+    }
 }
 
 /// How an event changes what its thread holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum LockChange {
     Take(Hold),
     GiveBack(ObjectId),
@@ -121,17 +228,11 @@ impl LockChange {
 }
 
 /// The locks that the thread of `event` holds just before it, with the events that took them.
-/// Innermost last.
+/// Innermost last. Locks held from before the trace are not among them.
 #[must_use]
 pub fn held_at(trace: &Trace, sections: &Sections, event: EventId) -> Vec<(ObjectId, bool, EventId)> {
-    let mut held: Vec<(ObjectId, bool, EventId)> = Vec::new();
-    let thread: ThreadId = trace.thread(event);
-    for &before in &trace.program_order(thread)[..trace.place(event) as usize] {
-        match LockChange::of(trace, sections, before) {
-            Some(LockChange::Take((lock, shared))) => held.push((lock, shared, before)),
-            Some(LockChange::GiveBack(lock)) => held.retain(|&(other, ..)| other != lock),
-            None => {}
-        }
-    }
-    held
+    let open = sections.open_after(trace.thread(event), trace.place(event)).iter();
+    let held = open.map(|&id| sections.get(id));
+    held.filter_map(|section| Some((section.lock, section.shared, section.acquire?)))
+        .collect()
 }

@@ -37,7 +37,8 @@ impl<'t> Needs<'t> {
         let mut search = Search::new(trace);
         let mut needed = must.clone();
         loop {
-            if !search.round(&needed) {
+            // Where reads may be free, no writer is needed for sure.
+            if trace.frees_reads() || !search.round(&needed) {
                 return Needs {
                     trace,
                     must,
@@ -47,6 +48,12 @@ impl<'t> Needs<'t> {
             }
             needed = must.with_edges(trace, &search.edges);
         }
+    }
+
+    /// The relation itself: a is needed before b if every prefix that holds b holds a before it.
+    #[must_use]
+    pub fn relation(&self) -> &MustHappenBefore {
+        &self.needed
     }
 
     /// How many events of `thread` are in every prefix that brings `event` next.

@@ -25,7 +25,9 @@ pub struct PendingAccess {
 pub struct Replay {
     /// What the checker says.
     pub accepted: Accepted,
-    /// Each event, in the order of the schedule.
+    /// How many events came first, as recorded.
+    pub as_recorded: u32,
+    /// Each event after those, in the order of the schedule.
     pub executed: Vec<Executed>,
     /// The racing accesses; the first comes earlier in the trace.
     pub race: (PendingAccess, PendingAccess),
@@ -38,7 +40,11 @@ impl Replay {
     /// As [`Checker::check`].
     pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Replay, Rejection> {
         let mut executed = Vec::new();
-        let (accepted, state) = checker.follow(schedule, &mut |step| executed.push(step))?;
+        let (accepted, state) = checker.follow(schedule, &mut |step| {
+            if step.slice > 0 {
+                executed.push(step);
+            }
+        })?;
         let trace = checker.trace();
         let pending = |state: &State<'_>, event: EventId| {
             let thread = trace.thread(event);
@@ -53,6 +59,7 @@ impl Replay {
             RaceKind::CoEnabled => pending(&state, schedule.race.0),
             // It is over by now: see how things stood when it was next.
             RaceKind::Unordered => {
+                debug_assert_eq!(schedule.as_recorded, 0, "a schedule of an unordered race is in slices");
                 let mut earlier = checker.start();
                 for done in executed.iter().take_while(|done| done.event != schedule.race.0) {
                     let again = earlier.step(done.event, notified(trace, done));
@@ -64,6 +71,7 @@ impl Replay {
         let race = (first, pending(&state, schedule.race.1));
         Ok(Replay {
             accepted,
+            as_recorded: schedule.as_recorded,
             executed,
             race,
         })
@@ -110,6 +118,7 @@ mod tests {
             trace: TraceId([0; 16]),
             kind: RaceKind::CoEnabled,
             race: (EventId(2), EventId(3)),
+            as_recorded: 0,
             slices: vec![slice(1), slice(0)],
             wakes: Vec::new(),
         };

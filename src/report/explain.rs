@@ -58,6 +58,9 @@ impl Words<'_> {
                     "so whichever takes its lock first keeps the other from coming there".to_owned(),
                 ]
             }
+            Refutation::Core(facts) if facts.is_empty() => {
+                vec!["the facts that exclude it were not worked out; --explanations all does that".to_owned()]
+            }
             Refutation::Core(facts) => facts.iter().map(|fact| self.fact(pair, fact)).collect(),
         }
     }

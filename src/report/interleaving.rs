@@ -62,6 +62,10 @@ impl Interleaving<'_> {
     /// # Errors
     /// Only if `out` fails.
     pub fn write(&self, replay: &Replay, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+        if replay.as_recorded > 0 {
+            let first = format!("── the first {} events, as recorded", replay.as_recorded);
+            writeln!(out, "{indent}{}", self.paint.switch(first))?;
+        }
         let lines = self.lines(replay);
         let kept = match self.detail {
             Detail::Last(most) if lines.len() > most => &lines[lines.len() - most..],
@@ -81,7 +85,16 @@ impl Interleaving<'_> {
         for line in kept {
             match *line {
                 Line::Switch { slice, first } => {
-                    self.head(if slice == 1 { "start" } else { "switch" }, first, indent, out)?;
+                    self.head(
+                        if slice == 1 && replay.as_recorded == 0 {
+                            "start"
+                        } else {
+                            "switch"
+                        },
+                        first,
+                        indent,
+                        out,
+                    )?;
                 }
                 Line::Event { index } => {
                     let step = &replay.executed[index];
@@ -260,6 +273,7 @@ mod tests {
             trace: TraceId([0; 16]),
             kind: RaceKind::CoEnabled,
             race,
+            as_recorded: 0,
             slices: vec![Slice {
                 thread: ThreadId(1),
                 events: events.len() as u32 - 2,

@@ -4,6 +4,7 @@
 //! strings of hexadecimal digits. Fields are only ever added within one schema version.
 
 use super::Findings;
+use crate::analyze::Solver;
 use crate::encode::Form;
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::{Pair, Refutation, Unknown, Verdict};
@@ -34,8 +35,12 @@ pub struct Results {
 pub struct Options {
     /// Dynamic instances tried per pair; null for all.
     pub instances: Option<u32>,
+    /// Refutations by the solver whose facts were worked out; null for all.
+    pub explanations: Option<u32>,
     /// Solver resource units per query.
     pub budget: u32,
+    /// Who decided what the fast predictors left open: `both`, `native` or `z3`.
+    pub solver: Solver,
     /// What was linearized: `prefix` or `whole-trace`.
     pub model: Form,
 }

@@ -18,6 +18,9 @@ use std::io::{self, Write};
 /// Lines of a schedule that the report shows; `witness replay` shows all.
 const SCHEDULE_LINES: usize = 80;
 
+/// Races that are told from their first step to their last; of the others, one line each.
+const TOLD_RACES: usize = 20;
+
 /// Refuted, or unknown, pairs of lines that the report lists.
 const LISTED_PAIRS: usize = 50;
 
@@ -53,10 +56,20 @@ impl Exporter for Text {
         }
         let sources = SourceText::default();
         let checker = Checker::new(findings.trace);
+        let mut told = 0;
         for (number, pair) in findings.numbered() {
             if let (Some(number), Verdict::Witnessed(schedule)) = (number, &pair.verdict) {
                 // The first pair at these lines speaks for all of them.
-                if let Some(count) = same_lines.remove(&lines(findings, pair)) {
+                let both = lines(findings, pair);
+                if let Some(count) = same_lines.remove(&both) {
+                    told += 1;
+                    if told > TOLD_RACES {
+                        if told == TOLD_RACES + 1 {
+                            writeln!(out, "{}:", self.paint.access("More races".to_owned()))?;
+                        }
+                        writeln!(out, "  {number}. {} and {}", both.0, both.1)?;
+                        continue;
+                    }
                     let race = Race {
                         findings,
                         paint: self.paint,
@@ -67,6 +80,10 @@ impl Exporter for Text {
                     race.write(pair, schedule, &checker, out)?;
                 }
             }
+        }
+        if told > TOLD_RACES {
+            let path = findings.path.display();
+            writeln!(out, "  `witness replay {path} --witness N` shows each\n")?;
         }
         self.others(findings, out)?;
         for problem in findings.symbols.problems() {

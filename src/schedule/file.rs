@@ -19,6 +19,7 @@
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
 //! | `kind KIND` | what it shows at its end: `co-enabled` |
 //! | `race EVENT EVENT` | the two racing events, by their number in the trace |
+//! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
 //! | `end` | nothing was lost: a file without it is cut, not shorter |
@@ -120,6 +121,9 @@ impl fmt::Display for Schedule {
         writeln!(f, "trace {}", self.trace)?;
         writeln!(f, "kind {}", self.kind)?;
         writeln!(f, "race {} {}", self.race.0.0, self.race.1.0)?;
+        if self.as_recorded > 0 {
+            writeln!(f, "as-recorded x{}", self.as_recorded)?;
+        }
         for slice in &self.slices {
             writeln!(f, "t{} x{}", slice.thread.0, slice.events)?;
         }
@@ -162,6 +166,10 @@ impl FromStr for Schedule {
             word(words, "race")?;
             Some(Ok((EventId(number(words)?), EventId(number(words)?))))
         })?;
+        let as_recorded = lines.at_most_one(|words| {
+            word(words, "as-recorded")?;
+            prefixed(words, 'x').filter(|&events| events > 0)
+        });
         let slices = lines.many(|words| {
             let thread = ThreadId(prefixed(words, 't')?);
             let events = prefixed(words, 'x').filter(|&events| events > 0)?;
@@ -182,6 +190,7 @@ impl FromStr for Schedule {
             trace,
             kind,
             race,
+            as_recorded: as_recorded.unwrap_or(0),
             slices,
             wakes,
         })
@@ -246,15 +255,18 @@ impl<'a> Lines<'a> {
     }
 
     /// As many lines of one form as follow.
+    fn at_most_one<T>(&mut self, parse: impl Fn(&mut SplitAsciiWhitespace<'_>) -> Option<T>) -> Option<T> {
+        let &(_, text) = self.left.last()?;
+        let mut words = text.split_ascii_whitespace();
+        let item = parse(&mut words).filter(|_| words.next().is_none())?;
+        self.left.pop();
+        Some(item)
+    }
+
     fn many<T>(&mut self, parse: impl Fn(&mut SplitAsciiWhitespace<'_>) -> Option<T>) -> Vec<T> {
         let mut found = Vec::new();
-        while let Some(&(_, text)) = self.left.last() {
-            let mut words = text.split_ascii_whitespace();
-            match parse(&mut words).filter(|_| words.next().is_none()) {
-                Some(item) => found.push(item),
-                None => break,
-            }
-            self.left.pop();
+        while let Some(item) = self.at_most_one(&parse) {
+            found.push(item);
         }
         found
     }
@@ -282,20 +294,23 @@ mod tests {
     fn schedules() -> impl Strategy<Value = Schedule> {
         let slices = prop::collection::vec((any::<u32>(), 1..=u32::MAX), 0..20);
         let wakes = prop::collection::vec(any::<(u32, u32)>(), 0..5);
-        (any::<[u8; 16]>(), any::<(u32, u32)>(), slices, wakes).prop_map(|(id, race, slices, wakes)| {
-            let slice = |(thread, events)| Slice {
-                thread: ThreadId(thread),
-                events,
-            };
-            let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
-            Schedule {
-                trace: TraceId(id),
-                kind: RaceKind::CoEnabled,
-                race: (EventId(race.0), EventId(race.1)),
-                slices: slices.into_iter().map(slice).collect(),
-                wakes: wakes.into_iter().map(wake).collect(),
-            }
-        })
+        (any::<[u8; 16]>(), any::<(u32, u32)>(), any::<u32>(), slices, wakes).prop_map(
+            |(id, race, as_recorded, slices, wakes)| {
+                let slice = |(thread, events)| Slice {
+                    thread: ThreadId(thread),
+                    events,
+                };
+                let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
+                Schedule {
+                    trace: TraceId(id),
+                    kind: RaceKind::CoEnabled,
+                    race: (EventId(race.0), EventId(race.1)),
+                    as_recorded,
+                    slices: slices.into_iter().map(slice).collect(),
+                    wakes: wakes.into_iter().map(wake).collect(),
+                }
+            },
+        )
     }
 
     proptest! {

@@ -39,11 +39,14 @@ pub struct Schedule {
     pub kind: RaceKind,
     /// The two racing accesses; the first comes earlier in the trace.
     pub race: (EventId, EventId),
-    /// Who runs, from the start of the program up to the race. Neighbouring slices are of
-    /// different threads.
+    /// How many events come first, just as recorded: so many of the trace, in its order. 0 for most;
+    /// in a long trace, where the race lies late, it keeps the schedule short.
+    pub as_recorded: u32,
+    /// Who runs then, up to the race. Neighbouring slices are of different threads.
     pub slices: Vec<Slice>,
     /// Which thread each notify wakes, for those that find somebody waiting; a notify-all wakes
-    /// everybody and is not listed. In the order of the schedule.
+    /// everybody and is not listed. In the order of the schedule. Among the events as recorded, a notify
+    /// that is not listed wakes the waiter whose wait ends first in the trace.
     pub wakes: Vec<(EventId, ThreadId)>,
 }
 
@@ -71,12 +74,29 @@ impl Schedule {
     /// Number of events before the race.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.slices.iter().map(|slice| u64::from(slice.events)).sum()
+        let then: u64 = self.slices.iter().map(|slice| u64::from(slice.events)).sum();
+        u64::from(self.as_recorded) + then
+    }
+
+    /// The whole schedule in slices, those of the events as recorded first.
+    #[must_use]
+    pub fn all_slices(&self, trace: &Trace) -> Vec<Slice> {
+        let recorded: Vec<EventId> = trace.events().take(self.as_recorded as usize).collect();
+        let mut slices = Schedule::slices_of(trace, &recorded);
+        let mut then = &self.slices[..];
+        if let (Some(last), Some((first, rest))) = (slices.last_mut(), then.split_first())
+            && last.thread == first.thread
+        {
+            last.events += first.events;
+            then = rest;
+        }
+        slices.extend(then);
+        slices
     }
 
     /// Whether the race is there before any event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.slices.is_empty()
+        self.len() == 0
     }
 }

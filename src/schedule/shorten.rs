@@ -8,6 +8,7 @@
 //! give is feasible if the prefix was. The checker has the last word.
 
 use super::{RaceKind, Schedule};
+use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
@@ -29,6 +30,7 @@ impl Schedule {
             trace: trace.id(),
             kind: RaceKind::CoEnabled,
             race: (race.0.min(race.1), race.0.max(race.1)),
+            as_recorded: 0,
             slices: Schedule::slices_of(trace, &needed),
             wakes: Wakes::of(trace, &needed).woken,
         }
@@ -36,6 +38,49 @@ impl Schedule {
 }
 
 impl Schedule {
+    /// The schedule of a cut that keeps the order of π: as recorded for as long as it leaves nothing out, and
+    /// in slices from there. Not shortened, so its cost is that of what comes after.
+    ///
+    /// `in_trace`: whom the notifies wake in π.
+    #[must_use]
+    pub fn of_cut(trace: &Trace, cut: &Cut, in_trace: &Wakes, race: (EventId, EventId)) -> Schedule {
+        let as_recorded = cut.as_recorded(trace);
+        let then = cut.events_from(trace, EventId(as_recorded));
+        // A waiter that does not return in this prefix may give way to one that does.
+        let woken = || Wakes::of(trace, &cut.events_from(trace, EventId(0))).woken;
+        let wakes = if in_trace.woken.is_empty() { Vec::new() } else { woken() };
+        Schedule::long(trace, as_recorded, &then, wakes, in_trace, race)
+    }
+
+    /// The schedule of a feasible prefix in the order given: as recorded for as long as that is so, and in
+    /// slices from there.
+    #[must_use]
+    pub fn of_order(trace: &Trace, order: &[EventId], in_trace: &Wakes, race: (EventId, EventId)) -> Schedule {
+        let recorded = order.iter().zip(0..).take_while(|&(event, place)| event.0 == place);
+        let as_recorded = recorded.count();
+        let wakes = Wakes::of(trace, order).woken;
+        Schedule::long(trace, as_recorded as u32, &order[as_recorded..], wakes, in_trace, race)
+    }
+
+    fn long(
+        trace: &Trace,
+        as_recorded: u32,
+        then: &[EventId],
+        mut wakes: Vec<(EventId, ThreadId)>,
+        in_trace: &Wakes,
+        race: (EventId, EventId),
+    ) -> Schedule {
+        wakes.retain(|wake| wake.0.0 >= as_recorded || in_trace.woken.binary_search(wake).is_err());
+        Schedule {
+            trace: trace.id(),
+            kind: RaceKind::CoEnabled,
+            race: (race.0.min(race.1), race.0.max(race.1)),
+            as_recorded,
+            slices: Schedule::slices_of(trace, then),
+            wakes,
+        }
+    }
+
     /// The schedule of a feasible prefix that performs the first access of `race` and brings the
     /// second next.
     #[must_use]
@@ -50,6 +95,7 @@ impl Schedule {
             trace: trace.id(),
             kind: RaceKind::Unordered,
             race,
+            as_recorded: 0,
             slices: Schedule::slices_of(trace, &prefix),
             wakes: Wakes::of(trace, &prefix).woken,
         }

@@ -7,8 +7,10 @@
 
 mod core;
 mod handed_over;
+mod native;
 mod refine;
 mod replay;
 mod z3_session;
 
+pub use native::{Native, NativeAnswer};
 pub use refine::{Answer, Session};

@@ -84,7 +84,9 @@ pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
     clear(folder)?;
     for (number, pair) in findings.numbered() {
         if let (Some(number), Verdict::Witnessed(schedule)) = (number, &pair.verdict) {
-            write(&schedule_path(folder, number), schedule.to_string().as_bytes())?;
+            // The results, which come last, make them count.
+            let path = schedule_path(folder, number);
+            at(&path, fs::write(&path, schedule.to_string()))?;
         }
     }
     let mut json = Vec::new();

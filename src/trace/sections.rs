@@ -54,6 +54,8 @@ pub struct Sections {
     by_lock: Vec<Vec<SectionId>>,
     opened_by: HashMap<EventId, SectionId>,
     closed_by: HashMap<EventId, SectionId>,
+    /// Per thread: after how many of its events the sections that it is in change, and which they are then.
+    open: Vec<Vec<(u32, Vec<SectionId>)>>,
     /// By lock that is handed over: its events, in the order of π.
     handed_over: BTreeMap<ObjectId, Vec<EventId>>,
 }
@@ -73,6 +75,44 @@ impl Sections {
     /// Finds the critical sections of a trace.
     #[must_use]
     pub fn of(trace: &Trace) -> Sections {
+        let mut found = Sections::find(trace);
+        found.find_open(trace);
+        found
+    }
+
+    fn find_open(&mut self, trace: &Trace) {
+        let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
+        for (number, section) in self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| section.acquire.is_none())
+        {
+            now[section.thread.index()].push(SectionId(number as u32));
+        }
+        self.open = now.iter().map(|now| vec![(0, now.clone())]).collect();
+        for event in trace.events().filter(|&event| trace.op(event).lock().is_some()) {
+            let thread = trace.thread(event).index();
+            if let Some(id) = self.opened_by(event) {
+                now[thread].push(id);
+            } else if let Some(id) = self.closed_by(event) {
+                now[thread].retain(|&other| other != id);
+            } else {
+                continue;
+            }
+            self.open[thread].push((trace.place(event) + 1, now[thread].clone()));
+        }
+    }
+
+    /// The sections that a thread is in after its first `done` events, outermost first.
+    #[must_use]
+    pub fn open_after(&self, thread: ThreadId, done: u32) -> &[SectionId] {
+        let changes = &self.open[thread.index()];
+        let at = changes.partition_point(|&(after, _)| after <= done);
+        at.checked_sub(1).map_or(&[], |at| &changes[at].1)
+    }
+
+    fn find(trace: &Trace) -> Sections {
         let mut ahead = Ahead::default();
         let found = Sections::walk(trace, &mut ahead);
         if ahead.from_start.is_empty() && ahead.handed_over.is_empty() {

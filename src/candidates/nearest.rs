@@ -1,0 +1,84 @@
+//! The instances of each pair of positions that lie nearest to each other in π.
+
+use super::Candidate;
+use super::site::Site;
+use crate::prune::{LockContextId, LockContexts, Needs};
+use crate::trace::{EventId, Trace};
+
+/// Instances kept per pair of positions.
+const KEPT: usize = 32;
+
+/// Sites of a cell, the most recently active first, that an access is paired with.
+const RECENT: usize = 128;
+
+/// The nearest instances found so far, nearest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nearest {
+    kept: Vec<(u32, EventId, EventId)>,
+}
+
+impl Nearest {
+    fn is_near(&self, distance: u32) -> bool {
+        self.kept.len() < KEPT || self.kept.last().is_some_and(|last| distance < last.0)
+    }
+
+    fn keep(&mut self, a: EventId, b: EventId) {
+        let instance = (b.0 - a.0, a, b);
+        // An instance that shares several cells comes by once for each.
+        if let Err(place) = self.kept.binary_search(&instance) {
+            self.kept.insert(place, instance);
+            self.kept.truncate(KEPT);
+        }
+    }
+
+    pub(super) fn instances(self) -> Vec<(EventId, EventId)> {
+        self.kept.into_iter().map(|(_, a, b)| (a, b)).collect()
+    }
+}
+
+/// Pairs each access of a cell with the last one at each other site before it.
+///
+/// `pairs` has, for each two sites, the number of the candidate that they belong to.
+pub(super) fn search(
+    trace: &Trace,
+    contexts: &LockContexts,
+    needs: &Needs<'_>,
+    sites: &[Site],
+    pairs: &[u32],
+    found: &mut [(Candidate, Nearest)],
+) {
+    let mut events: Vec<(EventId, LockContextId, u32)> = Vec::new();
+    for (number, site) in sites.iter().enumerate() {
+        events.extend(
+            site.events
+                .iter()
+                .map(|&(event, context)| (event, context, number as u32)),
+        );
+    }
+    events.sort_unstable();
+    let mut last: Vec<(EventId, LockContextId)> = vec![(EventId(0), LockContextId(0)); sites.len()];
+    // Sites that had an access, the latest first.
+    let mut recent: Vec<u32> = Vec::with_capacity(sites.len());
+    for (event, context, site) in events {
+        let numbers = &pairs[site as usize * sites.len()..][..sites.len()];
+        for &other in recent.iter().take(RECENT) {
+            let number = numbers[other as usize];
+            if number == u32::MAX {
+                continue;
+            }
+            let (earlier, held) = last[other as usize];
+            let nearest = &mut found[number as usize].1;
+            if nearest.is_near(event.0 - earlier.0)
+                && !contexts.clash(held, context)
+                && needs.before_pending(event, sites[other as usize].thread) <= trace.place(earlier)
+            {
+                nearest.keep(earlier, event);
+            }
+        }
+        last[site as usize] = (event, context);
+        match recent.iter().position(|&other| other == site) {
+            Some(place) => recent[..=place].rotate_right(1),
+            None => recent.insert(0, site),
+        }
+    }
+}

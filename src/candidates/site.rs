@@ -1,0 +1,90 @@
+//! The accesses of a cell, by thread, code position and kind.
+
+use crate::prune::{LockContextId, LockContexts};
+use crate::trace::{AccessId, CodePosition, EventId, ThreadId, Trace};
+use hashbrown::HashMap;
+
+/// Accesses of one cell by one thread at one position, all of one kind, in program order.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    pub(super) thread: ThreadId,
+    pub(super) pc: CodePosition,
+    pub(super) writes: bool,
+    pub(super) atomic: bool,
+    /// Each access, with what its thread holds.
+    pub(super) events: Vec<(EventId, LockContextId)>,
+}
+
+impl Site {
+    pub(super) fn conflicts(&self, other: &Site) -> bool {
+        self.thread != other.thread && (self.writes || other.writes) && !(self.atomic && other.atomic)
+    }
+}
+
+/// What is known of a cell after a first look at its accesses.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    accesses: u32,
+    first: Option<ThreadId>,
+    shared: bool,
+    written: bool,
+}
+
+/// The sites of each cell that more than one thread accesses and somebody writes.
+pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts) -> Vec<Vec<Site>> {
+    let mut seen = vec![Seen::default(); trace.cells().len()];
+    for access in trace.accesses() {
+        let thread = trace.thread(access.event);
+        for used in trace.uses(access) {
+            let seen = &mut seen[used.cell.index()];
+            seen.accesses += 1;
+            seen.shared |= *seen.first.get_or_insert(thread) != thread;
+            seen.written |= access.kind.writes();
+        }
+    }
+    // The number of each such cell among them, and where its accesses begin.
+    let mut number = vec![u32::MAX; seen.len()];
+    let mut starts = vec![0_u32];
+    for (cell, seen) in seen.iter().enumerate().filter(|(_, seen)| seen.shared && seen.written) {
+        number[cell] = starts.len() as u32 - 1;
+        starts.push(starts[starts.len() - 1] + seen.accesses);
+    }
+    let mut next = starts.clone();
+    let mut accesses = vec![AccessId(0); starts[starts.len() - 1] as usize];
+    for (id, access) in trace.accesses().iter().enumerate() {
+        for used in trace.uses(access) {
+            let cell = number[used.cell.index()];
+            if cell != u32::MAX {
+                accesses[next[cell as usize] as usize] = AccessId(id as u32);
+                next[cell as usize] += 1;
+            }
+        }
+    }
+    let cells = starts.windows(2);
+    cells
+        .map(|bounds| sites(trace, contexts, &accesses[bounds[0] as usize..bounds[1] as usize]))
+        .collect()
+}
+
+/// The sites of one cell, in the order of their first accesses.
+fn sites(trace: &Trace, contexts: &LockContexts, accesses: &[AccessId]) -> Vec<Site> {
+    let mut numbers: HashMap<(ThreadId, CodePosition, bool, bool), usize> = HashMap::new();
+    let mut sites: Vec<Site> = Vec::new();
+    for &id in accesses {
+        let access = &trace.accesses()[id.index()];
+        let (thread, pc) = (trace.thread(access.event), trace.pc(access.event));
+        let (writes, atomic) = (access.kind.writes(), access.kind.is_atomic());
+        let site = *numbers.entry((thread, pc, writes, atomic)).or_insert_with(|| {
+            sites.push(Site {
+                thread,
+                pc,
+                writes,
+                atomic,
+                events: Vec::new(),
+            });
+            sites.len() - 1
+        });
+        sites[site].events.push((access.event, contexts.of_access(id)));
+    }
+    sites
+}

@@ -1,0 +1,195 @@
+//! All instances of a pair of positions, with those that fall together taken together.
+
+use super::{Candidates, Site};
+use crate::prune::LockContextId;
+use crate::trace::{CodePosition, EventId, ThreadId};
+use hashbrown::HashMap;
+use std::ops::ControlFlow;
+
+/// Pairs of accesses that are looked at one by one rather than divided by the locks held.
+const FEW: usize = 1024;
+
+/// How the instances of a pair of positions fell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visited {
+    /// Ordered by must-happen-before.
+    pub ordered: u64,
+    /// Excluded by the locks held, or their histories.
+    pub locked: u64,
+    /// Excluded by what is needed before them beyond must-happen-before.
+    pub needed: u64,
+    /// An instance that must-happen-before orders.
+    pub first_ordered: Option<(EventId, EventId)>,
+    /// An instance that locks exclude.
+    pub first_locked: Option<(EventId, EventId)>,
+    /// An instance that only what is needed before excludes.
+    pub first_needed: Option<(EventId, EventId)>,
+    /// Whether the visitor stopped before the last one.
+    pub stopped: bool,
+}
+
+/// An access, with the locks held.
+type Held = (EventId, LockContextId);
+
+/// Accesses at one site.
+type Events<'s> = &'s [Held];
+
+/// The two sites of each conflicting pair, by positions.
+pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), Vec<(u32, u32, u32)>>;
+
+impl Candidates<'_> {
+    /// For each of the given pairs of positions, the pairs of sites that they stand for.
+    pub(crate) fn site_pairs(&self, wanted: &[(CodePosition, CodePosition)]) -> SitePairs {
+        let mut found: SitePairs = wanted.iter().map(|&positions| (positions, Vec::new())).collect();
+        for (cell, sites) in self.cells.iter().enumerate() {
+            for (at, a) in sites.iter().enumerate() {
+                for (other, b) in sites.iter().enumerate().skip(at + 1).filter(|(_, b)| a.conflicts(b)) {
+                    if let Some(pairs) = found.get_mut(&(a.pc.min(b.pc), a.pc.max(b.pc))) {
+                        pairs.push((cell as u32, at as u32, other as u32));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Hands every instance of the given pairs of sites to `each` that nothing excludes yet, the earlier event
+    /// first, until it breaks.
+    pub(crate) fn visit(
+        &self,
+        pairs: &[(u32, u32, u32)],
+        each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    ) -> Visited {
+        let mut visit = Visit {
+            candidates: self,
+            each,
+            found: Visited::default(),
+        };
+        for &(cell, a, b) in pairs {
+            let sites = &self.cells[cell as usize];
+            let (a, b): (&Site, &Site) = (&sites[a as usize], &sites[b as usize]);
+            if visit.all(&a.events, &b.events).is_break() {
+                visit.found.stopped = true;
+                break;
+            }
+        }
+        visit.found
+    }
+}
+
+impl Candidates<'_> {
+    /// Hands every instance that must-happen-before and locks leave open to `each`, until it breaks.
+    pub(crate) fn visit_concurrent(
+        &self,
+        pairs: &[(u32, u32, u32)],
+        each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    ) {
+        for &(cell, a, b) in pairs {
+            let sites = &self.cells[cell as usize];
+            for &(a, held) in &sites[a as usize].events {
+                for &(b, held_there) in &sites[b as usize].events {
+                    if self.order.concurrent(a, b)
+                        && !self.contexts.clash(held, held_there)
+                        && each(a.min(b), a.max(b)).is_break()
+                    {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Visit<'v, 't> {
+    candidates: &'v Candidates<'t>,
+    each: &'v mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    found: Visited,
+}
+
+impl Visit<'_, '_> {
+    fn all(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
+        let (Some(first), Some(second)) = (a.first(), b.first()) else {
+            return ControlFlow::Continue(());
+        };
+        let contexts = self.candidates.contexts;
+        if contexts.all_clash(a.iter().map(|x| x.1), b.iter().map(|x| x.1)) {
+            self.found.locked += a.len() as u64 * b.len() as u64;
+            first_of(&mut self.found.first_locked, first.0, second.0);
+            return ControlFlow::Continue(());
+        }
+        if a.len() * b.len() > FEW
+            && let Some(lock) = contexts.most_held(a.iter().map(|x| x.1), b.iter().map(|x| x.1))
+        {
+            // Where both hold it, nothing is left; the rest is little.
+            let (held_a, rest_a): (Vec<Held>, Vec<Held>) =
+                a.iter().copied().partition(|x| contexts.holds_exclusively(x.1, lock));
+            let (held_b, rest_b): (Vec<Held>, Vec<Held>) = b.iter().copied().partition(|x| contexts.holds(x.1, lock));
+            if let (Some(first), Some(second)) = (held_a.first(), held_b.first()) {
+                self.found.locked += held_a.len() as u64 * held_b.len() as u64;
+                first_of(&mut self.found.first_locked, first.0, second.0);
+            }
+            self.one_by_one(&rest_a, b)?;
+            return self.one_by_one(&held_a, &rest_b);
+        }
+        self.one_by_one(a, b)
+    }
+
+    fn one_by_one(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
+        let (Some(&(first_a, _)), Some(&(first_b, _))) = (a.first(), b.first()) else {
+            return ControlFlow::Continue(());
+        };
+        if a.len() > b.len() {
+            return self.one_by_one(b, a);
+        }
+        let Candidates {
+            trace,
+            order,
+            contexts,
+            needs,
+            ..
+        } = *self.candidates;
+        let (thread_a, thread_b) = (trace.thread(first_a), trace.thread(first_b));
+        for &(event, held) in a {
+            let place = trace.place(event);
+            let stretch = |precedes: &dyn Fn(EventId, ThreadId) -> u32| {
+                let low = b.partition_point(|&(other, _)| trace.place(other) < precedes(event, thread_b));
+                let high = b.partition_point(|&(other, _)| precedes(other, thread_a) <= place);
+                low..high.max(low)
+            };
+            let must = stretch(&|event, thread| order.count(event, thread));
+            self.found.ordered += (b.len() - must.len()) as u64;
+            if let Some(&(other, _)) = b[..must.start].first().or(b[must.end..].first()) {
+                first_of(&mut self.found.first_ordered, event, other);
+            }
+            if must.is_empty() {
+                continue;
+            }
+            let open = stretch(&|event, thread| needs.before_pending(event, thread));
+            let excluded = must.clone().filter(|at| !open.contains(at));
+            self.found.needed += (must.len() - open.len()) as u64;
+            if self.found.first_needed.is_none() {
+                let mut unlocked = excluded.filter(|&at| !contexts.clash(held, b[at].1));
+                if let Some(at) = unlocked.next() {
+                    first_of(&mut self.found.first_needed, event, b[at].0);
+                }
+            }
+            for &(other, held_there) in &b[open] {
+                if contexts.clash(held, held_there) {
+                    self.found.locked += 1;
+                    first_of(&mut self.found.first_locked, event, other);
+                } else {
+                    (self.each)(event.min(other), event.max(other))?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Replaces `slot` by the pair, its earlier event first, if that comes earlier.
+fn first_of(slot: &mut Option<(EventId, EventId)>, a: EventId, b: EventId) {
+    let pair = (a.min(b), a.max(b));
+    if slot.is_none_or(|old| pair < old) {
+        *slot = Some(pair);
+    }
+}

@@ -1,0 +1,155 @@
+//! A cut with edges: what a node of the search knows.
+
+use super::Native;
+use crate::trace::{EventId, ThreadId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The contradiction that ends a branch of the search.
+pub(super) struct Contradiction;
+
+/// How many events of each thread are in the prefix, and what is known of their order.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) cut: Vec<u32>,
+    /// Edges beyond program order and what is needed before, sorted by the event they lead to.
+    edges: Vec<(EventId, EventId)>,
+}
+
+impl State {
+    pub(super) fn new(cut: Vec<u32>) -> State {
+        State { cut, edges: Vec::new() }
+    }
+
+    /// Adds an edge. Returns whether it is new.
+    pub(super) fn order(&mut self, before: EventId, after: EventId) -> bool {
+        match self.edges.binary_search(&(after, before)) {
+            Ok(_) => false,
+            Err(at) => {
+                self.edges.insert(at, (after, before));
+                true
+            }
+        }
+    }
+
+    fn sources(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
+        let start = self.edges.partition_point(|&(to, _)| to < event);
+        let edges = self.edges[start..].iter().take_while(move |&&(to, _)| to == event);
+        edges.map(|&(_, from)| from)
+    }
+}
+
+/// The events of a cut from the start of the window on, and which of them precede which.
+pub(super) struct Clocks {
+    threads: usize,
+    /// Per thread, the place of its first event in the window.
+    pub(super) first: Vec<u32>,
+    /// Per thread, the place behind its last one.
+    until: Vec<u32>,
+    /// Per thread, where its rows begin.
+    start: Vec<u32>,
+    /// Per event, how many events of each thread precede it, itself included.
+    rows: Vec<u32>,
+    /// The events in an order that respects all edges, as near to π as they allow.
+    pub(super) order: Vec<EventId>,
+}
+
+impl Clocks {
+    pub(super) fn of(native: &Native<'_>, from: EventId, state: &State) -> Result<Clocks, Contradiction> {
+        let trace = native.trace;
+        let threads = trace.threads();
+        let ids = || (0..threads as u32).map(ThreadId);
+        let first: Vec<u32> = ids()
+            .map(|thread| trace.events_before(thread, from).min(state.cut[thread.index()]))
+            .collect();
+        let mut start = vec![0; threads];
+        let mut total = 0;
+        for thread in 0..threads {
+            start[thread] = total;
+            total += state.cut[thread] - first[thread];
+        }
+        let mut clocks = Clocks {
+            threads,
+            start,
+            rows: vec![0; total as usize * threads],
+            order: Vec::with_capacity(total as usize),
+            until: state.cut.clone(),
+            first,
+        };
+        let needed = native.needs.relation();
+        let inside = |event: EventId| event >= from && trace.place(event) < state.cut[trace.thread(event).index()];
+        let mut done = clocks.first.clone();
+        // Threads whose next event waits for another event, by that event's thread.
+        let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
+        let mut ready: BinaryHeap<Reverse<EventId>> = BinaryHeap::new();
+        let next = |thread: ThreadId, done: &[u32]| {
+            let place = done[thread.index()];
+            (place < state.cut[thread.index()]).then(|| trace.program_order(thread)[place as usize])
+        };
+        let missing = |event: EventId, done: &[u32]| {
+            let sources = needed.incoming(event).chain(state.sources(event));
+            let mut inner = sources.filter(|&source| inside(source));
+            inner.find(|&source| trace.place(source) >= done[trace.thread(source).index()])
+        };
+        let offer = |thread: ThreadId, done: &[u32], ready: &mut BinaryHeap<_>, waiting: &mut Vec<Vec<ThreadId>>| {
+            if let Some(event) = next(thread, done) {
+                match missing(event, done) {
+                    None => ready.push(Reverse(event)),
+                    Some(source) => waiting[trace.thread(source).index()].push(thread),
+                }
+            }
+        };
+        for thread in ids() {
+            offer(thread, &done, &mut ready, &mut waiting);
+        }
+        while let Some(Reverse(event)) = ready.pop() {
+            let thread = trace.thread(event);
+            clocks.fill(native, state, event, &inside);
+            clocks.order.push(event);
+            done[thread.index()] += 1;
+            offer(thread, &done, &mut ready, &mut waiting);
+            for waiter in std::mem::take(&mut waiting[thread.index()]) {
+                offer(waiter, &done, &mut ready, &mut waiting);
+            }
+        }
+        if clocks.order.len() == total as usize {
+            Ok(clocks)
+        } else {
+            Err(Contradiction)
+        }
+    }
+
+    fn fill(&mut self, native: &Native<'_>, state: &State, event: EventId, inside: &dyn Fn(EventId) -> bool) {
+        let trace = native.trace;
+        let (thread, place) = (trace.thread(event).index(), trace.place(event));
+        let mine = self.row(thread, place);
+        if place > self.first[thread] {
+            self.rows.copy_within(mine - self.threads..mine, mine);
+        }
+        let needed = native.needs.relation().incoming(event);
+        for source in needed.chain(state.sources(event)).filter(|&source| inside(source)) {
+            let theirs = self.row(trace.thread(source).index(), trace.place(source));
+            for other in 0..self.threads {
+                self.rows[mine + other] = self.rows[mine + other].max(self.rows[theirs + other]);
+            }
+        }
+        self.rows[mine + thread] = place + 1;
+    }
+
+    fn row(&self, thread: usize, place: u32) -> usize {
+        (self.start[thread] + place - self.first[thread]) as usize * self.threads
+    }
+
+    /// Whether an event is among them.
+    pub(super) fn has(&self, native: &Native<'_>, event: EventId) -> bool {
+        let (thread, place) = (native.trace.thread(event).index(), native.trace.place(event));
+        (self.first[thread]..self.until[thread]).contains(&place)
+    }
+
+    /// Whether one event of the window precedes another, by the edges known.
+    pub(super) fn before(&self, native: &Native<'_>, a: EventId, b: EventId) -> bool {
+        let trace = native.trace;
+        let (thread, place) = (trace.thread(b).index(), trace.place(b));
+        a != b && self.rows[self.row(thread, place) + trace.thread(a).index()] > trace.place(a)
+    }
+}
