@@ -12,7 +12,7 @@ use super::survey::Survey;
 use hashbrown::HashMap;
 use trace_format::{
     MemRange, MemoryOrder, Meta, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, SourceInfo, ThreadId, ThreadInfo,
-    TraceWriter, WriteError, WriterOptions,
+    TraceWriter, VariableInfo, WriteError, WriterOptions,
 };
 
 /// First address of variables, each of which has 8 bytes.
@@ -78,6 +78,13 @@ impl Build {
                 build.conditions.insert(number, define(ObjectKind::Condition));
             }
         }
+        for (number, name) in (0..).zip(names.variables.iter()) {
+            build.writer.define_variable(VariableInfo {
+                addr: address(number),
+                size: SIZE.into(),
+                name: name.to_owned(),
+            });
+        }
         for (pc, label) in (1..).zip(names.positions.iter()) {
             build.writer.define_source(source(pc, label));
         }
@@ -117,8 +124,10 @@ impl Build {
         variable: u32,
         access: Access,
     ) -> Result<(), ImportError> {
-        let addr = VARIABLES_AT + u64::from(SIZE) * u64::from(variable);
-        let mem = MemRange { addr, size: SIZE };
+        let mem = MemRange {
+            addr: address(variable),
+            size: SIZE,
+        };
         let index = variable as usize;
         if matches!(access, Access::Write | Access::VolatileWrite) {
             self.writes[index] += 1;
@@ -164,6 +173,11 @@ impl Build {
         let (_, bytes) = finished.map_err(|source| row(&self.file, 0, source))?;
         Ok(bytes)
     }
+}
+
+/// Where a variable is.
+fn address(variable: u32) -> u64 {
+    VARIABLES_AT + u64::from(SIZE) * u64::from(variable)
 }
 
 fn row(file: &str, line: u64, source: WriteError) -> ImportError {

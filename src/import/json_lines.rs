@@ -13,7 +13,8 @@ use crate::trace::Tables;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use trace_format::{
-    Ending, Event, Meta, ModuleInfo, ObjectInfo, ProgramEnd, ReadError, SourceInfo, StackNode, ThreadInfo, TraceFile,
+    Ending, Event, ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, ReadError, SourceInfo, StackNode, ThreadInfo,
+    TraceFile, VariableInfo,
 };
 
 const VERSION: u32 = 1;
@@ -29,6 +30,8 @@ enum Row {
     Object(ObjectInfo),
     Stack(StackNode),
     Source(SourceInfo),
+    Variable(VariableInfo),
+    Image(ImageInfo),
     Event(Event),
     End(ProgramEnd),
 }
@@ -50,7 +53,10 @@ pub fn export(file: &TraceFile, out: &mut dyn Write) -> Result<(), ExportError> 
     let objects = tables.objects.iter().cloned().map(Row::Object);
     let stacks = tables.stacks.iter().copied().map(Row::Stack);
     let sources = tables.sources.iter().cloned().map(Row::Source);
-    for row in threads.chain(modules).chain(objects).chain(stacks).chain(sources) {
+    let variables = tables.variables.iter().cloned().map(Row::Variable);
+    let images = tables.images.iter().cloned().map(Row::Image);
+    let program = threads.chain(modules).chain(objects).chain(stacks).chain(sources);
+    for row in program.chain(variables).chain(images) {
         put(&row)?;
     }
     for event in file.events() {
@@ -73,8 +79,8 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Reads JSON lines, and gives the bytes of a trace file of our own.
-pub(super) fn import(file: &str, bytes: &[u8]) -> Result<Vec<u8>, ImportError> {
+/// Reads JSON lines. Gives the bytes of a trace file of our own, and the line of each event.
+pub(super) fn import(file: &str, bytes: &[u8]) -> Result<(Vec<u8>, Vec<u64>), ImportError> {
     let mut written = Vec::new();
     let rewriter = Rewriter::new(file, &mut written);
     let mut reader = Reader {
@@ -82,6 +88,7 @@ pub(super) fn import(file: &str, bytes: &[u8]) -> Result<Vec<u8>, ImportError> {
         started: false,
         end: None,
     };
+    let mut lines = Vec::new();
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut last = 0;
     for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
@@ -90,6 +97,9 @@ pub(super) fn import(file: &str, bytes: &[u8]) -> Result<Vec<u8>, ImportError> {
         }
         last = line;
         let row = serde_json::from_slice(text).map_err(|error| refuse(file, line, &error))?;
+        if matches!(row, Row::Event(_)) {
+            lines.push(line);
+        }
         reader.row(row).map_err(|error| refuse(file, line, &error))?;
     }
     if !reader.started {
@@ -97,14 +107,15 @@ pub(super) fn import(file: &str, bytes: &[u8]) -> Result<Vec<u8>, ImportError> {
     }
     let Reader { rewriter, end, .. } = reader;
     rewriter.finish(end).map_err(|error| refuse(file, last, &error))?;
-    Ok(written)
+    Ok((written, lines))
 }
 
 fn refuse(file: &str, line: u64, reason: &dyn std::fmt::Display) -> ImportError {
     ImportError::Json {
         file: file.to_owned(),
         line,
-        reason: reason.to_string(),
+        // It may quote the line.
+        reason: reason.to_string().replace(char::is_control, " "),
     }
 }
 
@@ -136,6 +147,11 @@ impl<W: Write> Reader<W> {
             }
             Row::Stack(node) => self.rewriter.stack(node)?,
             Row::Source(source) => writer.define_source(source),
+            Row::Variable(variable) if variable.addr.checked_add(variable.size).is_none() => {
+                return rule("a variable beyond the end of memory".to_owned());
+            }
+            Row::Variable(variable) => writer.define_variable(variable),
+            Row::Image(image) => self.rewriter.image(image)?,
             Row::Event(event) => self.rewriter.event(event)?,
             Row::End(end) => self.end = Some(end),
         }

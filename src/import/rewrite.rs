@@ -5,7 +5,7 @@
 
 use std::io::Write;
 use trace_format::{
-    CodePosition, Ending, Event, ProgramEnd, ReadError, StackId, StackNode, ThreadId, ThreadInfo, TraceFile,
+    CodePosition, Ending, Event, ImageInfo, ProgramEnd, ReadError, StackId, StackNode, ThreadId, ThreadInfo, TraceFile,
     TraceWriter, WriteError, WriterOptions,
 };
 
@@ -45,6 +45,12 @@ pub fn write_native(file: &TraceFile, out: &mut dyn Write) -> Result<(), Rewrite
     }
     for source in &tables.sources {
         rewriter.writer.define_source(source.clone());
+    }
+    for variable in &tables.variables {
+        rewriter.writer.define_variable(variable.clone());
+    }
+    for image in &tables.images {
+        rewriter.image(image.clone())?;
     }
     for event in file.events() {
         rewriter.event(event?)?;
@@ -100,6 +106,15 @@ impl<W: Write> Rewriter<W> {
         }
         self.enter(event.thread, event.stack);
         self.writer.event(event.thread, event.pc, event.op)?;
+        Ok(())
+    }
+
+    pub(super) fn image(&mut self, image: ImageInfo) -> Result<(), RewriteError> {
+        let bytes = image.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        if bytes > image.size || image.addr.checked_add(image.size).is_none() {
+            return Err(RewriteError::Rule("an image that is larger than its range".to_owned()));
+        }
+        self.writer.define_image(image);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! locks, barriers …) the export is refused, since other tools would report races that are none.
 
 use crate::symbols::Symbols;
-use crate::trace::{AccessKind, ObjectId, Op, ThreadId, Trace};
+use crate::trace::{AccessKind, CellId, IncarnationId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -78,7 +78,7 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
                     _ => return Err(inexpressible("an atomic access")),
                 };
                 for used in trace.uses(access) {
-                    put(&format!("{operation}(V{})", used.cell.0))?;
+                    put(&format!("{operation}({})", names.variable(used.cell)))?;
                 }
             }
             Op::Alloc { .. } => *left_out.entry("alloc").or_default() += 1,
@@ -97,10 +97,11 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
     Ok(left_out)
 }
 
-/// What threads and objects are called: as in the trace, if STD can say all of these names.
+/// What threads, objects and variables are called: as in the trace, if STD can say all of these names.
 struct Names {
     threads: Vec<String>,
     objects: Vec<String>,
+    variables: Vec<String>,
 }
 
 impl Names {
@@ -122,15 +123,33 @@ impl Names {
             let roles = names.iter().zip(&tables.objects);
             names.iter().all(plain) && distinct(roles.map(|(name, row)| (name, row.kind == ObjectKind::Condition)))
         });
+        let rows = tables.variables.iter().map(|row| ((row.addr, row.size), &row.name));
+        let rows: HashMap<(u64, u64), &String> = rows.collect();
+        let variables: Option<Vec<String>> = trace
+            .cells()
+            .iter()
+            .map(|cell| {
+                let is_static = cell.incarnation == IncarnationId::STATIC;
+                let name = rows.get(&(cell.addr, cell.size.into())).filter(|_| is_static);
+                name.map(|&name| name.clone())
+            })
+            .collect();
+        let variables = variables.filter(|names| names.iter().all(plain) && distinct(names.iter()));
         Names {
             threads: threads.unwrap_or_default(),
             objects: objects.unwrap_or_default(),
+            variables: variables.unwrap_or_default(),
         }
     }
 
     fn thread(&self, thread: ThreadId) -> String {
         let name = self.threads.get(thread.index()).cloned();
         name.unwrap_or_else(|| format!("T{}", thread.0))
+    }
+
+    fn variable(&self, cell: CellId) -> String {
+        let name = self.variables.get(cell.index()).cloned();
+        name.unwrap_or_else(|| format!("V{}", cell.0))
     }
 
     fn object(&self, object: ObjectId) -> String {

@@ -37,13 +37,15 @@ pub(super) fn location(words: &Words<'_>, access: &Access) -> (String, Option<Ev
             } else {
                 String::new()
             };
-            (
-                format!(
-                    "global '{}' of size {} at {:#x}{into} ({})",
-                    variable.name, variable.size, variable.addr, variable.module
+            let text = match variable.module {
+                Some(module) => format!(
+                    "global '{}' of size {} at {:#x}{into} ({module})",
+                    variable.name, variable.size, variable.addr
                 ),
-                None,
-            )
+                // Its address and size are no more than numbers that the import gave it.
+                None => format!("variable '{}'{into}", variable.name),
+            };
+            (text, None)
         }
         None => (
             format!("memory at {:#x} that no recorded allocation covers", access.addr),

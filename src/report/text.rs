@@ -243,10 +243,11 @@ impl Race<'_> {
         };
         let kind = capitalized(words.access_kind(access.kind));
         let thread = words.thread(pending.thread);
-        let head = format!(
-            "{kind} of size {} at {:#x} by {thread}{when}:",
-            access.size, access.addr
-        );
+        let what = match words.imported_variable(access) {
+            Some(name) => format!("'{name}'"),
+            None => format!("size {} at {:#x}", access.size, access.addr),
+        };
+        let head = format!("{kind} of {what} by {thread}{when}:");
         writeln!(out, "  {}", self.paint.access(head))?;
         self.stack(pending.event, out)?;
         for held in &pending.held {

@@ -74,6 +74,17 @@ impl Words<'_> {
         }
     }
 
+    /// The whole variable that an access touches, if the trace itself names it. Its address and size
+    /// are no more than numbers that the import gave it.
+    #[must_use]
+    pub fn imported_variable(&self, access: &Access) -> Option<String> {
+        let named = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
+        let whole = named.flatten().filter(|variable| {
+            variable.module.is_none() && (variable.addr, variable.size) == (access.addr, access.size)
+        });
+        whole.map(|variable| variable.name)
+    }
+
     /// A cell: a variable, else its address.
     #[must_use]
     pub fn cell(&self, id: CellId) -> String {

@@ -5,7 +5,8 @@
 //! debug information of the module is asked for `pc - 1 - base`, and gives inlined frames too. A
 //! module whose file is not the one that was recorded (another build id) is not asked, since its
 //! answers would be wrong without looking wrong; [`Symbols::problems`] says so. Without debug
-//! information a position is shown as module and offset. Paths are shown as recorded.
+//! information a position is shown as module and offset. Paths are shown as recorded. A variable
+//! of the trace's own `variables` table (imported traces) is found before one of a module.
 
 mod module;
 
@@ -13,6 +14,7 @@ use crate::trace::{CodePosition, StackId, Tables};
 use hashbrown::HashMap;
 use module::Module;
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
@@ -70,23 +72,25 @@ fn file_name(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// A global variable.
+/// A variable that is not on a heap or stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name, demangled.
+    /// Its name, demangled, or as the trace has it.
     pub name: String,
     /// Its run-time address.
     pub addr: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// The module that it is in.
-    pub module: String,
+    /// The module that it is in; `None` if the trace itself knows it.
+    pub module: Option<String>,
 }
 
 /// The symbols of one trace. Answers are cached, and modules are opened when they are first asked.
 pub struct Symbols<'t> {
     tables: &'t Tables,
     sources: HashMap<CodePosition, usize>,
+    /// Rows of the variables that the trace itself knows, by first byte.
+    variables: BTreeMap<u64, usize>,
     modules: Vec<OnceCell<Module>>,
     known: RefCell<HashMap<CodePosition, Rc<[Frame]>>>,
 }
@@ -96,9 +100,11 @@ impl<'t> Symbols<'t> {
     #[must_use]
     pub fn new(tables: &'t Tables) -> Symbols<'t> {
         let positions = tables.sources.iter().enumerate();
+        let variables = tables.variables.iter().enumerate();
         Symbols {
             tables,
             sources: positions.map(|(row, source)| (source.pc, row)).collect(),
+            variables: variables.map(|(row, variable)| (variable.addr, row)).collect(),
             modules: tables.modules.iter().map(|_| OnceCell::new()).collect(),
             known: RefCell::default(),
         }
@@ -170,9 +176,26 @@ impl<'t> Symbols<'t> {
         (info, self.modules[row].get_or_init(|| Module::open(info)))
     }
 
-    /// The global variable that an address belongs to.
+    /// The variable that an address belongs to.
     #[must_use]
     pub fn variable(&self, addr: u64) -> Option<Variable> {
+        self.named(addr).or_else(|| self.global(addr))
+    }
+
+    /// One that the trace itself knows.
+    fn named(&self, addr: u64) -> Option<Variable> {
+        let (_, &row) = self.variables.range(..=addr).next_back()?;
+        let variable = &self.tables.variables[row];
+        (addr - variable.addr < variable.size).then(|| Variable {
+            name: variable.name.clone(),
+            addr: variable.addr,
+            size: variable.size,
+            module: None,
+        })
+    }
+
+    /// One of a module.
+    fn global(&self, addr: u64) -> Option<Variable> {
         // The table has the executable ranges only; data lies behind them, before the next module.
         let modules = self.tables.modules.iter().enumerate();
         let behind = modules.filter(|(_, info)| info.start <= addr);
@@ -183,7 +206,7 @@ impl<'t> Symbols<'t> {
             name,
             addr: start.wrapping_add(info.base),
             size,
-            module: info.path.clone(),
+            module: Some(info.path.clone()),
         })
     }
 

@@ -7,8 +7,8 @@ mod random_trace;
 use crate::describe;
 use proptest::prelude::*;
 use trace_format::{
-    Event, Meta, ModuleInfo, Op, ProgramEnd, StackId, Tables, ThreadId, ThreadInfo, TraceFile, TraceWriter,
-    WriterOptions,
+    Event, ImageInfo, Meta, ModuleInfo, Op, ProgramEnd, StackId, Tables, ThreadId, ThreadInfo, TraceFile, TraceWriter,
+    VariableInfo, WriterOptions,
 };
 use witness::generate::{Generator, Shape};
 use witness::import::{Format, read, write_json_lines, write_native, write_std};
@@ -170,6 +170,17 @@ fn with_stacks(end: Option<ProgramEnd>) -> TraceFile {
             ..Meta::default()
         });
         let threads: Vec<ThreadId> = (0..2).map(|_| writer.define_thread(ThreadInfo::default())).collect();
+        writer.define_image(ImageInfo {
+            before: 0,
+            addr: 4096,
+            size: 8,
+            bytes: Some(vec![1]),
+        });
+        writer.define_variable(VariableInfo {
+            addr: 4096,
+            size: 8,
+            name: "x \u{1}".into(),
+        });
         writer.define_module(ModuleInfo {
             path: "/bin/a".into(),
             build_id: vec![1, 2],
@@ -183,6 +194,14 @@ fn with_stacks(end: Option<ProgramEnd>) -> TraceFile {
                 _ => writer.ret(thread),
             }
             writer.event(thread, step, Op::Branch).expect("a valid event");
+            if step % 20 == 7 {
+                writer.define_image(ImageInfo {
+                    before: step,
+                    addr: step,
+                    size: 1,
+                    bytes: None,
+                });
+            }
         }
     };
     written(write, end)

@@ -121,6 +121,14 @@ pub enum TablesFault {
         /// How many bytes it gives.
         bytes: u64,
     },
+    /// A named range beyond the end of memory.
+    #[error("the variable at {addr:#x} has {size} bytes, which is beyond the end of memory")]
+    VariableRange {
+        /// Its first byte.
+        addr: u64,
+        /// Length of the range.
+        size: u64,
+    },
     /// More rows than there are numbers for them.
     #[error("more than 2^32 rows in one table")]
     TooManyRows,

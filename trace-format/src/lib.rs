@@ -64,6 +64,6 @@ pub use partial_file::PartialFile;
 pub use reader::{BlockInfo, TraceFile};
 pub use tables::{
     ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, ProgramEnd, SourceInfo, StackNode, Tables, TablesDelta,
-    ThreadInfo,
+    ThreadInfo, VariableInfo,
 };
 pub use writer::{Summary, TraceWriter, WriterOptions};

@@ -108,6 +108,17 @@ pub struct ImageInfo {
     pub bytes: Option<Vec<u8>>,
 }
 
+/// What a range of memory is called, where the trace itself knows it, without any module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VariableInfo {
+    /// First byte.
+    pub addr: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Its name where the trace came from.
+    pub name: String,
+}
+
 /// How the recording was made: enough to make it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -159,6 +170,8 @@ pub struct TablesDelta {
     pub sources: Vec<SourceInfo>,
     /// New images of memory.
     pub images: Vec<ImageInfo>,
+    /// New names of memory.
+    pub variables: Vec<VariableInfo>,
 }
 
 /// All side tables of a trace.
@@ -178,6 +191,8 @@ pub struct Tables {
     pub sources: Vec<SourceInfo>,
     /// Images of memory, in the order they were taken.
     pub images: Vec<ImageInfo>,
+    /// Names of memory, in the order they were defined.
+    pub variables: Vec<VariableInfo>,
 }
 
 impl Tables {

@@ -77,6 +77,14 @@ pub(crate) fn check(delta: &TablesDelta, rows: &mut Rows) -> Result<(), TablesFa
             });
         }
     }
+    if let Some(variable) = delta
+        .variables
+        .iter()
+        .find(|row| row.addr.checked_add(row.size).is_none())
+    {
+        let (addr, size) = (variable.addr, variable.size);
+        return Err(TablesFault::VariableRange { addr, size });
+    }
     rows.objects += delta.objects.len();
     let most = u32::MAX as usize;
     if rows.threads > most || rows.stacks > most || rows.objects > most {
@@ -101,6 +109,7 @@ pub(crate) fn apply(tables: &mut Tables, delta: TablesDelta) {
     tables.stacks.extend(delta.stacks);
     tables.sources.extend(delta.sources);
     tables.images.extend(delta.images);
+    tables.variables.extend(delta.variables);
 }
 
 /// The rows that were defined and are not on file yet.
@@ -143,7 +152,7 @@ pub(crate) fn row_bytes<T: serde::Serialize>(row: &T) -> u64 {
 mod tests {
     use super::*;
     use crate::event::{StackId, ThreadId};
-    use crate::tables::{ImageInfo, StackNode, ThreadInfo};
+    use crate::tables::{ImageInfo, StackNode, ThreadInfo, VariableInfo};
 
     fn thread(id: u32, parent: Option<u32>) -> TablesDelta {
         let info = ThreadInfo {
@@ -215,6 +224,27 @@ mod tests {
         assert_eq!(check(&image(8, 2, b"ab"), &mut rows), Ok(()));
         assert!(check(&image(8, 1, b"ab"), &mut rows).is_err());
         assert!(check(&image(u64::MAX, 2, b""), &mut rows).is_err());
+    }
+
+    #[test]
+    fn a_variable_ends_within_memory() {
+        let variable = |addr, size| TablesDelta {
+            variables: vec![VariableInfo {
+                addr,
+                size,
+                name: "x".into(),
+            }],
+            ..TablesDelta::default()
+        };
+        let mut rows = Rows::default();
+        assert_eq!(check(&variable(u64::MAX, 0), &mut rows), Ok(()));
+        assert_eq!(
+            check(&variable(u64::MAX, 1), &mut rows),
+            Err(TablesFault::VariableRange {
+                addr: u64::MAX,
+                size: 1
+            })
+        );
     }
 
     #[test]

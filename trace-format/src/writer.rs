@@ -11,7 +11,9 @@ use crate::fault::EncodingFault;
 use crate::frame::{BlockKind, MAX_EVENT_BYTES, MAX_EVENTS};
 use crate::partial_file::PartialFile;
 use crate::stacks::Stacks;
-use crate::tables::{ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo};
+use crate::tables::{
+    ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo, VariableInfo,
+};
 use crate::tables_block::{self, MAX_TABLES_BYTES, Pending, row_bytes};
 use crate::validity::Rows;
 use std::fmt;
@@ -192,6 +194,12 @@ impl<W: Write> TraceWriter<W> {
         self.pending.room(size_of::<StackNode>() as u64).stacks.push(node);
         self.defined.stacks += 1;
         StackId(row_number(self.defined.stacks))
+    }
+
+    /// Names memory that no module explains.
+    pub fn define_variable(&mut self, variable: VariableInfo) {
+        let bytes = row_bytes(&variable);
+        self.pending.room(bytes).variables.push(variable);
     }
 
     /// The thread calls a function from `call_site`.

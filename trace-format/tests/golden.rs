@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use trace_format::{
     Ending, Event, ImageInfo, MemRange, MemoryOrder, Meta, ModuleInfo, ObjectId, ObjectInfo, ObjectKind, Op,
-    ProgramEnd, SourceInfo, ThreadId, ThreadInfo, TraceFile, TraceWriter, WaitOutcome, WriterOptions,
+    ProgramEnd, SourceInfo, ThreadId, ThreadInfo, TraceFile, TraceWriter, VariableInfo, WaitOutcome, WriterOptions,
 };
 
 const STORED: WriterOptions = WriterOptions {
@@ -210,6 +210,11 @@ fn all_kinds(options: &WriterOptions) -> (Vec<u8>, Vec<Event>) {
             bytes,
         });
     }
+    writer.define_variable(VariableInfo {
+        addr: 0x3000,
+        size: 8,
+        name: "x".into(),
+    });
     let mut events = Vec::new();
     for turn in 0..4 {
         let thread = if turn % 2 == 0 { main } else { other };
@@ -276,6 +281,7 @@ fn check(bytes: Vec<u8>, events: &[Event]) {
     assert_eq!((tables.modules[0].end, tables.sources[0].line), (3, 12));
     let images: Vec<_> = tables.images.iter().map(|image| image.bytes.as_deref()).collect();
     assert_eq!(images, [Some(&[7, 8][..]), None]);
+    assert_eq!((tables.variables.len(), tables.variables[0].name.as_str()), (1, "x"));
 }
 
 #[test]
