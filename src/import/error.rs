@@ -1,5 +1,6 @@
 //! Why a foreign trace is refused, and what was changed in one that was mended.
 
+use crate::check::Violation;
 use std::fmt;
 use trace_format::{ReadError, WriteError};
 
@@ -46,6 +47,24 @@ pub enum ImportError {
         line: u64,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A trace with values that no execution can have, by the checker's table.
+    #[error("{file}:{line}: no execution has this: {violation}; correct the trace (--repair does not)")]
+    NoExecution {
+        /// The file.
+        file: String,
+        /// Line of the event, from 1.
+        line: u64,
+        /// What the event lacks.
+        violation: Violation,
+    },
+    /// More events than one analysis can hold.
+    #[error("{file}: {error}")]
+    Load {
+        /// The file.
+        file: String,
+        /// Why.
+        error: String,
     },
     /// The binary header is not one, or claims another number of events than there are.
     #[error("{file} is no RapidBin trace: {reason}")]

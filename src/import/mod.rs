@@ -43,6 +43,8 @@ pub use json_lines::{ExportError as JsonError, export as write_json_lines};
 pub use rewrite::{RewriteError, write_native};
 pub use std_export::{ExportError, LeftOut, export as write_std};
 
+use crate::check::validate;
+use crate::trace::Trace;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -160,7 +162,7 @@ pub fn read(name: &str, bytes: Vec<u8>, format: Option<Format>, repair: bool) ->
     };
     let (bytes, repairs) = match format {
         Format::Native => return Ok(native(TraceFile::from_bytes(name, bytes)?)),
-        Format::JsonLines => (json_lines::import(name, &bytes)?, Vec::new()),
+        Format::JsonLines => return rows(name, &bytes),
         Format::Std | Format::RapidBin | Format::RoadRunner => translate(name, &bytes, format, repair)?,
     };
     Ok(Opened {
@@ -176,6 +178,26 @@ fn native(file: TraceFile) -> Opened {
         format: Format::Native,
         repairs: Vec::new(),
     }
+}
+
+/// JSON lines. What is written by hand is seldom right at once, so the checker itself goes over it.
+fn rows(name: &str, bytes: &[u8]) -> Result<Opened, ImportError> {
+    let (written, lines) = json_lines::import(name, bytes)?;
+    let file = TraceFile::from_bytes(name, written)?;
+    let trace = Trace::from_file(&file).map_err(|error| ImportError::Load {
+        file: name.to_owned(),
+        error: error.to_string(),
+    })?;
+    validate(&trace).map_err(|violation| ImportError::NoExecution {
+        file: name.to_owned(),
+        line: lines.get(violation.event.index()).copied().unwrap_or(0),
+        violation,
+    })?;
+    Ok(Opened {
+        file,
+        format: Format::JsonLines,
+        repairs: Vec::new(),
+    })
 }
 
 fn translate(name: &str, bytes: &[u8], format: Format, repair: bool) -> Result<(Vec<u8>, Vec<Repair>), ImportError> {

@@ -1,0 +1,91 @@
+//! Locks: one thread at a time holds each.
+
+use super::Mender;
+use crate::import::error::{ImportError, Malformed};
+use trace_format::Op;
+
+/// A lock that is held.
+pub(super) struct Held {
+    pub(super) thread: u32,
+    pub(super) depth: u32,
+    pub(super) since: u64,
+}
+
+impl Mender {
+    pub(super) fn holds(&self, thread: u32, lock: u32) -> bool {
+        self.locks.get(&lock).is_some_and(|held| held.thread == thread)
+    }
+
+    /// Makes sure that nobody else holds a lock that a thread is about to take.
+    pub(super) fn make_free(&mut self, line: u64, thread: u32, lock: u32) -> Result<(), ImportError> {
+        let Some(held) = self.locks.get(&lock).filter(|held| held.thread != thread) else {
+            return Ok(());
+        };
+        let (holder, depth) = (held.thread, held.depth);
+        let what = Malformed::LockHeld {
+            thread: self.thread(thread),
+            lock: self.lock(lock),
+            holder: self.thread(holder),
+            since: held.since,
+        };
+        self.fault(line, what)?;
+        self.locks.remove(&lock);
+        self.releases(line, holder, lock, depth)
+    }
+
+    pub(super) fn releases(&mut self, line: u64, thread: u32, lock: u32, depth: u32) -> Result<(), ImportError> {
+        let lock = self.build.lock(lock);
+        (0..depth).try_for_each(|_| self.build.event(line, thread, 0, Op::Release { lock }))
+    }
+
+    pub(super) fn acquire(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
+        self.make_free(line, thread, lock)?;
+        let (depth, since) = (0, line);
+        let held = self.locks.entry(lock).or_insert(Held { thread, depth, since });
+        held.depth += 1;
+        let lock = self.build.lock(lock);
+        self.build.event(line, thread, pc, Op::Acquire { lock })
+    }
+
+    pub(super) fn release(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
+        if !self.holds(thread, lock) {
+            let (thread, lock) = (self.thread(thread), self.lock(lock));
+            return self.fault(line, Malformed::NotHeld { thread, lock });
+        }
+        if let Some(&wait) = self.survey.waiting_releases.get(&line) {
+            let known = self.survey.waits[&wait];
+            if known.next == 0 || known.acquires == Some(lock) {
+                return self.begin_wait(line, thread, pc, wait, lock);
+            }
+        }
+        if let Some(held) = self.locks.get_mut(&lock) {
+            held.depth -= 1;
+            if held.depth == 0 {
+                self.locks.remove(&lock);
+            }
+        }
+        let lock = self.build.lock(lock);
+        self.build.event(line, thread, pc, Op::Release { lock })
+    }
+
+    /// With `--repair`: gives back what a thread holds at its last event and others take later.
+    pub(super) fn release_rest(&mut self, line: u64, thread: u32) -> Result<(), ImportError> {
+        if !self.repair {
+            return Ok(());
+        }
+        let held = self.locks.iter().filter(|(_, held)| held.thread == thread);
+        let wanted = held.filter(|(lock, _)| self.survey.last_acquire.get(*lock).is_some_and(|&last| last > line));
+        let mut wanted: Vec<(u32, u32)> = wanted.map(|(&lock, held)| (lock, held.depth)).collect();
+        wanted.sort_unstable();
+        for (lock, depth) in wanted {
+            let what = Malformed::HeldAtEnd {
+                thread: self.thread(thread),
+                lock: self.lock(lock),
+            };
+            self.fault(line, what)?;
+            self.locks.remove(&lock);
+            self.releases(line, thread, lock, depth)?;
+        }
+        Ok(())
+    }
+}

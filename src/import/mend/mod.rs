@@ -1,0 +1,126 @@
+//! The second walk over a foreign trace: refuses or mends what no execution can be.
+//!
+//! Every event must be enabled when its turn comes, by the table of `docs/SEMANTICS.md`: this walk
+//! keeps who holds each lock, who was forked, who waits. Without `repair` the first event that is
+//! not refuses the trace; with it, [`Malformed::remedy`](super::Malformed::remedy) is applied and
+//! noted. A repair may add or remove order, so what is predicted from a mended trace is as good as
+//! the repairs.
+
+mod locks;
+mod threads;
+mod waits;
+
+use super::Format;
+use super::build::{Access, Build};
+use super::error::{ImportError, Malformed, Repair};
+use super::record::{Names, Record, RecordOp, shown};
+use super::survey::Survey;
+use hashbrown::HashMap;
+use locks::Held;
+use trace_format::Op;
+use waits::Waiting;
+
+/// Walks the records in order.
+pub(super) struct Mender {
+    file: String,
+    repair: bool,
+    repairs: Vec<Repair>,
+    names: Names,
+    survey: Survey,
+    locks: HashMap<u32, Held>,
+    /// By thread: line of the fork that counts.
+    forked: HashMap<u32, u64>,
+    /// By thread. Few, so that a notify may look at all of them.
+    waiting: HashMap<u32, Waiting>,
+    build: Build,
+}
+
+impl Mender {
+    pub(super) fn new(
+        file: &str,
+        format: Format,
+        survey: Survey,
+        names: Names,
+        repair: bool,
+    ) -> Result<Mender, ImportError> {
+        Ok(Mender {
+            file: file.to_owned(),
+            repair,
+            repairs: Vec::new(),
+            build: Build::new(file, format, &names, &survey)?,
+            names,
+            survey,
+            locks: HashMap::new(),
+            forked: HashMap::new(),
+            waiting: HashMap::new(),
+        })
+    }
+
+    /// The trace's bytes, and what was repaired.
+    pub(super) fn finish(self) -> Result<(Vec<u8>, Vec<Repair>), ImportError> {
+        Ok((self.build.finish(self.repairs.len())?, self.repairs))
+    }
+
+    /// The next event, or why a line is none.
+    pub(super) fn record(&mut self, line: u64, parsed: Result<Record, Malformed>) -> Result<(), ImportError> {
+        let Record { thread, op, position } = match parsed {
+            Ok(record) => record,
+            Err(what) => return self.fault(line, what),
+        };
+        let is_access = matches!(
+            op,
+            RecordOp::Read(_) | RecordOp::Write(_) | RecordOp::VolatileRead(_) | RecordOp::VolatileWrite(_)
+        );
+        let pc = self.build.position(position, line, is_access);
+        let is_last = self.survey.threads[thread as usize].last == line;
+        let done = self.resume(line, thread, pc, op)?;
+        if is_last && op == RecordOp::End {
+            self.release_rest(line, thread)?;
+        }
+        if !done {
+            self.perform(line, thread, pc, op)?;
+        }
+        if is_last && op != RecordOp::End {
+            self.release_rest(line, thread)?;
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, line: u64, thread: u32, pc: u64, op: RecordOp) -> Result<(), ImportError> {
+        match op {
+            RecordOp::Read(variable) => self.build.access(line, thread, pc, variable, Access::Read),
+            RecordOp::Write(variable) => self.build.access(line, thread, pc, variable, Access::Write),
+            RecordOp::VolatileRead(variable) => self.build.access(line, thread, pc, variable, Access::VolatileRead),
+            RecordOp::VolatileWrite(variable) => self.build.access(line, thread, pc, variable, Access::VolatileWrite),
+            RecordOp::Branch => self.build.event(line, thread, pc, Op::Branch),
+            RecordOp::Acquire(lock) => self.acquire(line, thread, pc, lock),
+            RecordOp::Release(lock) => self.release(line, thread, pc, lock),
+            RecordOp::Wait(condition) => self.wait(line, thread, pc, condition),
+            RecordOp::Notify(condition) => self.notify(line, thread, pc, condition),
+            RecordOp::NotifyAll(condition) => self.notify_all(line, thread, pc, condition),
+            RecordOp::Fork(child) => self.fork(line, thread, pc, child),
+            RecordOp::Join(child) => self.join(line, thread, pc, child),
+            RecordOp::Begin | RecordOp::End => self.bound(line, thread, pc, op),
+        }
+    }
+
+    /// Refuses the trace, or notes that what is wrong is repaired.
+    fn fault(&mut self, line: u64, what: Malformed) -> Result<(), ImportError> {
+        if self.repair {
+            self.repairs.push(Repair { line, what });
+            return Ok(());
+        }
+        let file = self.file.clone();
+        Err(ImportError::Malformed { file, line, what })
+    }
+
+    /// A thread's name, for messages.
+    fn thread(&self, thread: u32) -> String {
+        shown(self.names.threads.name(thread))
+    }
+
+    /// A lock's or a condition's name, for messages.
+    fn lock(&self, lock: u32) -> String {
+        shown(self.names.locks.name(lock))
+    }
+}

@@ -1,0 +1,140 @@
+//! Waits on conditions, from where the lock is given up to where it is taken again.
+//!
+//! Waits come in two ways. As `rel(l) wait(c) … acq(l)`, the wait begins at the release, since the
+//! lock is free from there, and ends at the acquire. As a `wait` by a holder of the lock, it begins
+//! there and ends at the thread's next event: at an `acq(l)`, else just before it. It counts as
+//! notified if a notify finds it waiting, else as timed out; a notify that finds several wakes the
+//! one that ends first, as the checker's `validate` has it.
+
+use super::Mender;
+use super::locks::Held;
+use crate::import::error::{ImportError, Malformed};
+use crate::import::record::RecordOp;
+use trace_format::{Op, WaitOutcome};
+
+/// A wait that has begun.
+pub(super) struct Waiting {
+    condition: u32,
+    lock: u32,
+    depth: u32,
+    pc: u64,
+    /// Line of the `wait`.
+    line: u64,
+    /// Line where it ends, as far as the trace has it.
+    end: Option<u64>,
+    /// Whether it ends with an acquire of the lock, and not just before another event.
+    at_acquire: bool,
+    woken: bool,
+}
+
+impl Mender {
+    pub(super) fn wait(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
+        let known = self.survey.waits[&line];
+        let what = match known.release {
+            Some((_, lock)) if known.next != 0 && known.acquires != Some(lock) => Malformed::WaitWithoutAcquire {
+                thread: self.thread(thread),
+                condition: self.lock(condition),
+                lock: self.lock(lock),
+                next: known.next,
+            },
+            None if self.holds(thread, condition) => return self.begin_wait(line, thread, pc, line, condition),
+            None => match known.acquires.filter(|&lock| self.holds(thread, lock)) {
+                Some(lock) => return self.begin_wait(line, thread, pc, line, lock),
+                None => self.wait_without_lock(thread, condition),
+            },
+            // Its release was refused, and so is this.
+            Some(_) => self.wait_without_lock(thread, condition),
+        };
+        self.fault(line, what)
+    }
+
+    pub(super) fn wait_without_lock(&self, thread: u32, condition: u32) -> Malformed {
+        Malformed::WaitWithoutLock {
+            thread: self.thread(thread),
+            condition: self.lock(condition),
+        }
+    }
+
+    /// Starts the wait of the line `wait`, at its release or at the wait itself.
+    pub(super) fn begin_wait(
+        &mut self,
+        line: u64,
+        thread: u32,
+        pc: u64,
+        wait: u64,
+        lock: u32,
+    ) -> Result<(), ImportError> {
+        let known = self.survey.waits[&wait];
+        let condition = known.condition;
+        let depth = self.locks.remove(&lock).map_or(1, |held| held.depth);
+        self.waiting.insert(
+            thread,
+            Waiting {
+                condition,
+                lock,
+                depth,
+                pc,
+                line: wait,
+                end: Some(known.next).filter(|&next| next != 0),
+                at_acquire: known.acquires == Some(lock),
+                woken: false,
+            },
+        );
+        let (condition, lock) = (self.build.condition(condition), self.build.lock(lock));
+        self.build.event(line, thread, pc, Op::WaitBegin { condition, lock })
+    }
+
+    /// Ends the wait that a thread is in, if its next event is this one. Says whether the event is
+    /// thereby done.
+    pub(super) fn resume(&mut self, line: u64, thread: u32, pc: u64, op: RecordOp) -> Result<bool, ImportError> {
+        let Some(wait) = self.waiting.get(&thread) else {
+            return Ok(false);
+        };
+        if wait.line == line {
+            return Ok(true);
+        }
+        let (condition, lock, depth, at_acquire) = (wait.condition, wait.lock, wait.depth, wait.at_acquire);
+        debug_assert!(
+            !at_acquire || op == RecordOp::Acquire(lock),
+            "the survey saw the next event"
+        );
+        let pc = if at_acquire { pc } else { wait.pc };
+        let woken = wait.woken;
+        self.make_free(line, thread, lock)?;
+        self.waiting.remove(&thread);
+        let since = line;
+        self.locks.insert(lock, Held { thread, depth, since });
+        let outcome = if woken {
+            WaitOutcome::Notified
+        } else {
+            WaitOutcome::TimedOut
+        };
+        let (condition, lock) = (self.build.condition(condition), self.build.lock(lock));
+        let end = Op::WaitEnd {
+            condition,
+            lock,
+            outcome,
+        };
+        self.build.event(line, thread, pc, end)?;
+        Ok(at_acquire)
+    }
+
+    pub(super) fn notify(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
+        let candidates = self.waiting.values_mut();
+        let unwoken = candidates.filter(|wait| wait.condition == condition && !wait.woken);
+        if let Some(first) = unwoken.min_by_key(|wait| (wait.end.unwrap_or(u64::MAX), wait.line)) {
+            first.woken = true;
+        }
+        let condition = self.build.condition(condition);
+        self.build.event(line, thread, pc, Op::Notify { condition })
+    }
+
+    pub(super) fn notify_all(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
+        let candidates = self.waiting.values_mut();
+        candidates
+            .filter(|wait| wait.condition == condition)
+            .for_each(|wait| wait.woken = true);
+        let condition = self.build.condition(condition);
+        self.build.event(line, thread, pc, Op::NotifyAll { condition })
+    }
+}
