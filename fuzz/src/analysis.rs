@@ -1,0 +1,94 @@
+//! What must hold of the verdicts on every trace.
+
+#[path = "../../tests/oracle/brute_force.rs"]
+mod brute_force;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use witness::analyze::{Options, analyze};
+use witness::check::Checker;
+use witness::report::{Exporter, Findings, Json, Paint, Text, results};
+use witness::schedule::{RaceKind, Schedule};
+use witness::symbols::Symbols;
+use witness::trace::Trace;
+use witness::verdict::Verdict;
+
+/// Longer traces cost more than they show.
+const LONGEST: usize = 120;
+/// States that the oracle may visit.
+const STATES: usize = 3_000;
+
+/// Analyses a trace that is an execution, with a small budget: each witness has to be accepted by a checker of its own and
+/// to survive its text form, every report has to be written, and where exhaustive search ends soon
+/// enough, each verdict has to agree with it.
+pub fn all(trace: &Trace) {
+    if trace.len() > LONGEST {
+        return;
+    }
+    let options = Options {
+        instances: None,
+        budget: 500_000,
+        ..Options::default()
+    };
+    let analysis = analyze(trace, &options);
+    if let Some(rejected) = analysis.rejected.first() {
+        panic!("the checker rejected a schedule: {}", rejected.reason);
+    }
+    let races = brute_force::races(trace, STATES);
+    let between = |position: (u64, u64)| (position.0.min(position.1), position.0.max(position.1));
+    let racing: Option<BTreeSet<(u64, u64)>> = races.as_ref().map(|races| {
+        races
+            .iter()
+            .map(|&(a, b)| between((trace.pc(a), trace.pc(b))))
+            .collect()
+    });
+    let checker = Checker::new(trace);
+    let mut decided = BTreeSet::new();
+    for pair in &analysis.pairs {
+        let positions = between(pair.positions);
+        decided.insert(positions);
+        match &pair.verdict {
+            Verdict::Witnessed(schedule) => {
+                if let Err(rejection) = checker.check(schedule) {
+                    panic!("the checker rejects a witness: {rejection}\n{schedule}");
+                }
+                assert_eq!(schedule.to_string().parse::<Schedule>().as_ref(), Ok(schedule));
+                if let Some(races) = races.as_ref().filter(|_| schedule.kind == RaceKind::CoEnabled) {
+                    assert!(races.contains(&schedule.race), "a false alarm: {schedule}");
+                }
+            }
+            Verdict::Refuted(refutation) => {
+                let raced = racing.as_ref().is_some_and(|racing| racing.contains(&positions));
+                assert!(!raced, "{positions:?} race, and are refuted: {refutation:?}");
+            }
+            Verdict::Unknown(_) => {}
+        }
+    }
+    if let Some(missed) = racing.as_ref().and_then(|racing| racing.difference(&decided).next()) {
+        panic!("{missed:?} race, and are no candidates");
+    }
+    let symbols = Symbols::new(trace.tables());
+    let findings = Findings {
+        trace,
+        path: Path::new("fuzz"),
+        analysis: &analysis,
+        symbols: &symbols,
+        options: results::Options {
+            instances: options.instances,
+            budget: options.budget,
+            model: options.form,
+        },
+        folder: None,
+    };
+    let exporters: [&dyn Exporter; 2] = [
+        &Json,
+        &Text {
+            paint: Paint { on: false },
+        },
+    ];
+    for exporter in exporters {
+        exporter
+            .export(&findings, &mut Vec::new())
+            .expect("a vector can be written");
+    }
+}

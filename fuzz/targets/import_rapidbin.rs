@@ -1,0 +1,10 @@
+//! The importer of RapidBin on arbitrary bytes, with and without repairs.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use witness::import::Format;
+use witness_fuzz::foreign::mended;
+
+fuzz_target!(|bytes: &[u8]| {
+    mended(bytes, Format::RapidBin);
+});
