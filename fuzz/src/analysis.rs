@@ -75,7 +75,9 @@ pub fn all(trace: &Trace) {
         symbols: &symbols,
         options: results::Options {
             instances: options.instances,
+            explanations: options.explanations,
             budget: options.budget,
+            solver: options.solver,
             model: options.form,
         },
         folder: None,

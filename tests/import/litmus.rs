@@ -1,7 +1,11 @@
 //! The situations of `tests/litmus`, each with exactly the races that its `.races` file lists.
 //!
 //! A line of that file is a pair of positions that races; a line with `#` says why. Every other
-//! pair of positions with conflicting accesses has to be refuted.
+//! pair of positions with conflicting accesses has to be refuted. Exhaustive search has the last word
+//! on what the file says.
+
+#[path = "../oracle/brute_force.rs"]
+mod brute_force;
 
 use crate::files;
 use crate::verdicts::racing;
@@ -9,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use witness::check::validate;
 use witness::import::open;
+use witness::symbols::Symbols;
 use witness::trace::Trace;
 
 #[test]
@@ -25,6 +30,14 @@ fn published_situations_have_exactly_their_races() {
             .map(|line| line.split_once(' ').unwrap_or_else(|| panic!("{name}: {line}")))
             .map(|(a, b)| (a.min(b).to_owned(), a.max(b).to_owned()))
             .collect();
-        assert_eq!(racing(&trace).0, expected, "{name}");
+        let races = brute_force::races(&trace, 1_000_000).unwrap_or_else(|| panic!("{name} is too large to enumerate"));
+        let symbols = Symbols::new(trace.tables());
+        let place = |event| symbols.place(trace.pc(event));
+        let enumerated: BTreeSet<(String, String)> = races
+            .iter()
+            .map(|&(a, b)| (place(a).min(place(b)), place(a).max(place(b))))
+            .collect();
+        assert_eq!(enumerated, expected, "{name}: exhaustive search");
+        assert_eq!(racing(&trace).0, expected, "{name}: analysis");
     }
 }
