@@ -167,8 +167,9 @@ impl Sections {
                 }
                 Op::Release { lock } | Op::WaitBegin { lock, .. } => {
                     let wait = matches!(trace.op(event), Op::WaitBegin { .. });
-                    let for_another =
-                        trace.tables().meta.foreign_unlock && held.keys().any(|&(taken, _)| taken == lock);
+                    let others = held.keys().chain(ahead.from_start.keys());
+                    let mut others = others.filter(|&&(taken, by)| taken == lock && by != thread);
+                    let for_another = trace.tables().meta.foreign_unlock && others.next().is_some();
                     match held.get_mut(&(lock, thread)) {
                         Some((_, depth)) if *depth > 1 && !wait => *depth -= 1,
                         Some(&mut (_, depth)) => {

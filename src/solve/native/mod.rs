@@ -79,18 +79,27 @@ impl<'t> Native<'t> {
         for before in WINDOWS {
             let from = EventId(a.min(b).0.saturating_sub(before));
             let whole = from == EventId(0);
-            for based in [false, true] {
-                if based == whole && !whole {
-                    continue;
-                }
-                match Search::new(self, from, based || whole, a, b, MAX_ORDERS).run() {
-                    Some(Some(order)) if based || whole => return NativeAnswer::Feasible(from.0, order),
+            // At the start of the trace the two views are one.
+            for based in if whole { &[true][..] } else { &[false, true] } {
+                let mut search = Search::new(self, from, *based, a, b, MAX_ORDERS);
+                let found = search.run();
+                tracing::debug!(
+                    ?a,
+                    ?b,
+                    before,
+                    based,
+                    orders = search.orders(),
+                    decided = found.is_some(),
+                    "window"
+                );
+                match found {
+                    Some(Some(order)) if *based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if !based || whole => return NativeAnswer::Infeasible,
                     _ => {}
                 }
-                if whole {
-                    return NativeAnswer::Unknown;
-                }
+            }
+            if whole {
+                break;
             }
         }
         NativeAnswer::Unknown

@@ -33,6 +33,7 @@ pub(super) struct Search<'s, 't> {
     race: (EventId, EventId),
     /// Orders that may still be tried.
     left: u32,
+    most: u32,
     /// Writers chosen on the way, per read and cell.
     chosen: BTreeMap<(EventId, CellId), Option<EventId>>,
 }
@@ -52,8 +53,14 @@ impl<'s, 't> Search<'s, 't> {
             based,
             race: (a, b),
             left: most,
+            most,
             chosen: BTreeMap::new(),
         }
+    }
+
+    /// How many orders have been tried.
+    pub(super) fn orders(&self) -> u32 {
+        self.most - self.left
     }
 
     /// An order of the window's part of a prefix, or that there is none; `None` if it was not decided.
@@ -186,8 +193,8 @@ impl<'s, 't> Search<'s, 't> {
                     if !one.excludes(other) {
                         continue;
                     }
-                    let one_first = self.must_be_first(state, clocks, one, other);
-                    let other_first = self.must_be_first(state, clocks, other, one);
+                    let one_first = self.must_be_first(clocks, one, other);
+                    let other_first = self.must_be_first(clocks, other, one);
                     match (one_first, other_first) {
                         (true, true) => return Err(Contradiction),
                         (true, false) => new |= self.put_first(state, one, other)?,
@@ -201,7 +208,7 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     /// Whether `one` cannot come after `other`.
-    fn must_be_first(&self, state: &State, clocks: &Clocks, one: &Section, other: &Section) -> bool {
+    fn must_be_first(&self, clocks: &Clocks, one: &Section, other: &Section) -> bool {
         let Some(release) = other.release.filter(|&release| self.possible(release)) else {
             return true;
         };
@@ -210,7 +217,7 @@ impl<'s, 't> Search<'s, 't> {
             return self.based;
         };
         let entered_before = |later: Option<EventId>| {
-            later.is_some_and(|later| self.inside(state, later) && clocks.before(self.native, acquire, later))
+            later.is_some_and(|later| clocks.has(self.native, later) && clocks.before(self.native, acquire, later))
         };
         entered_before(other.acquire) || entered_before(Some(release))
     }
