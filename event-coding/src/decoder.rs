@@ -1,12 +1,12 @@
 //! From items to events.
 
 use crate::fault::Fault;
-use crate::item::{place, run, site, stack, value};
+use crate::item::{is_way_predicted, place, run, site, stack, value};
 use crate::memory::Memory;
 use crate::number::extend;
 use crate::shape::{Place, Shape, Slots, mask};
 use crate::sites::{Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Coded, Missed, Operands, State};
+use crate::state::{Coded, Missed, Operands, State, Way};
 use core::borrow::BorrowMut;
 
 /// Where a block ends.
@@ -95,14 +95,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     #[inline]
     fn hit(&mut self) -> Result<Coded, Fault> {
         let state = &mut *self.state;
-        let index = state.thread.next;
+        let index = state.thread.next.site;
         let site = state.sites().at(index);
         let shape = Shape::of_code(site.shape);
         let (pc, slots, width) = (site.pc, shape.slots().ok_or(Fault::NoSuchSite)?, shape.width());
-        let (stack, _) = state.stacks(site, index);
+        let (stack, _) = state.stacks(site);
         let mut operands = Operands::default();
         if slots.place != Place::Absent {
-            operands.place = state.place_by(site.place_mode, site);
+            operands.place = state.place_by(site.place_mode, site, slots);
         }
         let mode = site.value_mode;
         if slots.value {
@@ -140,13 +140,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         let bad = Fault::BadToken(token);
         let site_code = token >> site::SHIFT & site::MASK;
         let index = self.site(site_code)?;
+        self.state.go_to(index);
         let last = *self.state.sites().at(index);
         let shape = Shape::of_code(last.shape);
         let Shape { kind, parameter } = shape;
         let slots = shape.slots().ok_or(Fault::BadShape { kind, parameter })?;
         let width = shape.width();
 
-        let (expected, other) = self.state.stacks(&last, index);
+        let (expected, other) = self.state.stacks(&last);
         let stack = match token >> stack::SHIFT & stack::MASK {
             stack::PREDICTED => expected,
             stack::OTHER => other,
@@ -157,7 +158,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
             _ => return Err(bad),
         };
-        let (place, place_mode) = self.place(token, &last)?;
+        let (place, place_mode) = self.place(token, &last, slots)?;
         let remembered = remembered(&mut self.state.memory, slots, place, width);
         let (value, value_mode) = self.value(token, &last, remembered, width)?;
         let mut operands = Operands {
@@ -180,8 +181,10 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         }
         let missed = Missed {
             operands,
-            first: site_code == site::NEW,
-            place_mode,
+            way: (!is_way_predicted(token)).then_some(Way {
+                first: site_code == site::NEW,
+                place_mode,
+            }),
             value_mode,
         };
         self.state.learn(index, slots, width, stack, missed);
@@ -212,13 +215,9 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     }
 
     fn site(&mut self, code: u16) -> Result<SiteIndex, Fault> {
-        let thread = self.state.thread;
         match code {
-            site::NEXT => self.state.sites().check(thread.next),
-            site::OTHER => {
-                let other = self.state.sites().at(thread.site).other;
-                self.state.sites().check(other)
-            }
+            site::NEXT => self.state.sites().check(self.state.thread.next.site),
+            site::OTHER => self.state.sites().check(self.state.other()),
             site::KNOWN => {
                 let index = self.number(2)? as SiteIndex;
                 self.state.sites().check(index)
@@ -242,20 +241,20 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         }
     }
 
-    fn place(&mut self, token: u16, last: &Site) -> Result<(u64, Option<u8>), Fault> {
+    fn place(&mut self, token: u16, last: &Site, slots: Slots) -> Result<(u64, Option<u8>), Fault> {
         let code = token >> place::SHIFT & place::MASK;
         if code == place::PREDICTED {
-            return Ok((self.state.place_by(last.place_mode, last), None));
+            return Ok((self.state.place_by(last.place_mode, last, slots), None));
         }
         if code < place::FROM_SITE {
             let mode = (code - place::BY_MODE) as u8;
-            return Ok((self.state.place_by(mode, last), Some(mode)));
+            return Ok((self.state.place_by(mode, last, slots), Some(mode)));
         }
         let (base, len) = match place::SITE_BYTES.get(usize::from(code - place::FROM_SITE)) {
             Some(&len) => (last.place, len),
             None => {
                 let at = usize::from(code - place::FROM_THREAD);
-                (self.state.thread.address, place::THREAD_BYTES[at])
+                (self.state.last_place(slots), place::THREAD_BYTES[at])
             }
         };
         let difference = extend(self.number(len.into())?, len.into());

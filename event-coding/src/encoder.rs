@@ -1,11 +1,11 @@
 //! From events to items.
 
-use crate::item::{Item, place, run, site, stack, value};
+use crate::item::{Item, is_way_predicted, place, run, site, stack, value};
 use crate::memory::Memory;
 use crate::number::{signed_len, unsigned_len};
 use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{MAX_SITES, Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Missed, Operands, State};
+use crate::sites::{Edge, MAX_SITES, Site, SiteIndex, Sites, place_mode, value_mode};
+use crate::state::{Missed, Operands, State, Way};
 use core::borrow::BorrowMut;
 
 /// Where items go, and where predicted events are counted.
@@ -73,7 +73,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         self.thread = thread;
         if self.state.thread.tag == 0 || self.switched && sink.hits() == 0 {
             // The thread's first event says it: threads that do nothing in their turn take no room.
-            self.state.thread.next = 0;
+            self.state.thread.next = Edge::NONE;
         } else {
             self.put_thread(sink);
         }
@@ -106,24 +106,25 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             _ => None,
         };
         let state = &mut self.state;
-        let index = state.thread.next;
+        let index = state.thread.next.site;
         let next = state.sites().at(index);
-        let expected_stack = if state.thread.next_moves {
-            next.stack
-        } else {
-            state.thread.stack
-        };
-        if next.pc == pc
+        let is_there = next.pc == pc
             && next.shape == shape.code()
-            && stack == expected_stack
-            && (matches!(slots.place, Place::Absent) || operands.place == state.place_by(next.place_mode, next))
-            && (!slots.value || operands.value == state.value_by(next.value_mode, next, remembered, width))
-            && (!slots.written || operands.written == State::<M, S>::written_after(next, operands.value, width))
-            && sink.hit()
-        {
-            state.confirm();
-            state.advance(index, slots, width, stack, operands);
-            return Ok(true);
+            && stack == state.stacks(next).0
+            && (matches!(slots.place, Place::Absent) || operands.place == state.place_by(next.place_mode, next, slots));
+        if is_there {
+            if (!slots.value || operands.value == state.value_by(next.value_mode, next, remembered, width))
+                && (!slots.written || operands.written == State::<M, S>::written_after(next, operands.value, width))
+                && sink.hit()
+            {
+                state.confirm();
+                state.advance(index, slots, width, stack, operands);
+                return Ok(true);
+            }
+            if slots.value && !slots.written {
+                self.miss_value(slots, width, stack, operands, remembered, sink);
+                return Ok(false);
+            }
         }
         let given = Given {
             pc,
@@ -134,6 +135,33 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             remembered,
         };
         self.miss(&given, sink).map(|()| false)
+    }
+
+    /// All but the value is as predicted: the most frequent of what is not predicted.
+    #[inline(never)]
+    fn miss_value(
+        &mut self,
+        slots: Slots,
+        width: u8,
+        stack: u32,
+        operands: Operands,
+        remembered: Option<u64>,
+        sink: &mut impl Sink,
+    ) {
+        let state = &mut self.state;
+        let index = state.thread.next.site;
+        let mut item = Item::new();
+        let run = put_run(sink.hits(), &mut item);
+        let (part, mode) = put_value(state, state.sites().at(index), operands.value, remembered, width);
+        part.put(&mut item);
+        item.set_token(run << run::SHIFT | part.code << value::SHIFT);
+        if let Some(mode) = mode {
+            state.learn_value(index, operands.value, mode, false);
+        }
+        state.confirm();
+        state.advance(index, slots, width, stack, operands);
+        self.switched = false;
+        sink.put(&item, 1);
     }
 
     #[cold]
@@ -152,11 +180,12 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let mut item = Item::new();
         let mut token = put_run(sink.hits(), &mut item) << run::SHIFT;
         let (site_code, index) = self.put_site(known, given, &mut item);
+        self.state.go_to(index);
         let last = self.state.sites().at(index);
         let width = given.shape.width();
-        let (place_code, place_mode) = put_place(&self.state, last, given.operands.place);
-        let (value_code, value_mode) = put_value(&self.state, last, given, width);
-        let stack_code = self.put_stack(last, index, given.stack, &mut item);
+        let (place_code, place_mode) = put_place(&self.state, last, given);
+        let (value_code, value_mode) = put_value(&self.state, last, given.operands.value, given.remembered, width);
+        let stack_code = self.put_stack(last, given.stack, &mut item);
         place_code.put(&mut item);
         value_code.put(&mut item);
         if given.slots.written {
@@ -172,8 +201,10 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         item.set_token(token);
         let missed = Missed {
             operands: given.operands,
-            first: site_code == site::NEW,
-            place_mode,
+            way: (!is_way_predicted(token)).then_some(Way {
+                first: site_code == site::NEW,
+                place_mode,
+            }),
             value_mode,
         };
         self.state.learn(index, given.slots, width, given.stack, missed);
@@ -197,16 +228,24 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         self.switched = true;
     }
 
-    /// The site's index, or else the free entry for it.
+    /// The site's index, if the block has it.
     fn find(&self, pc: u64, shape: Shape) -> Option<SiteIndex> {
+        let is_it = |index: SiteIndex| {
+            let site = self.state.sites().at(index);
+            site.pc == pc && site.shape == shape.code()
+        };
+        // Mostly it was expected, and something else about the event was not.
+        let expected = self.state.thread.next.site;
+        if is_it(expected) {
+            return Some(expected);
+        }
         let mut at = hash(pc, shape);
         loop {
             let index = self.lookup[at % LOOKUP];
             if index == 0 {
                 return None;
             }
-            let site = self.state.sites().at(index);
-            if site.pc == pc && site.shape == shape.code() {
+            if is_it(index) {
                 return Some(index);
             }
             at += 1;
@@ -227,18 +266,18 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             self.lookup[at % LOOKUP] = index;
             return (site::NEW, index);
         };
-        if index == self.state.thread.next {
+        if index == self.state.thread.next.site {
             return (site::NEXT, index);
         }
-        if index == self.state.sites().at(self.state.thread.site).other {
+        if index == self.state.other() {
             return (site::OTHER, index);
         }
         item.put(index.into(), 2);
         (site::KNOWN, index)
     }
 
-    fn put_stack(&self, last: &Site, index: SiteIndex, wanted: u32, item: &mut Item) -> u16 {
-        let (expected, other) = self.state.stacks(last, index);
+    fn put_stack(&self, last: &Site, wanted: u32, item: &mut Item) -> u16 {
+        let (expected, other) = self.state.stacks(last);
         if wanted == expected {
             stack::PREDICTED
         } else if wanted == other {
@@ -293,16 +332,17 @@ fn put_run(hits: u32, item: &mut Item) -> u16 {
 fn put_place<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
     last: &Site,
-    wanted: u64,
+    given: &Given,
 ) -> (Part, Option<u8>) {
-    if wanted == state.place_by(last.place_mode, last) {
+    let (wanted, slots) = (given.operands.place, given.slots);
+    if wanted == state.place_by(last.place_mode, last, slots) {
         return (Part::code(place::PREDICTED), None);
     }
-    if let Some(mode) = (0..place_mode::COUNT).find(|&mode| wanted == state.place_by(mode, last)) {
+    if let Some(mode) = (0..place_mode::COUNT).find(|&mode| wanted == state.place_by(mode, last, slots)) {
         return (Part::code(place::BY_MODE + u16::from(mode)), Some(mode));
     }
     let from_site = wanted.wrapping_sub(last.place);
-    let from_thread = wanted.wrapping_sub(state.thread.address);
+    let from_thread = wanted.wrapping_sub(state.last_place(slots));
     let site_len = signed_len(from_site);
     let thread_len = signed_len(from_thread);
     let fitting = |lens: &'static [u8], len: usize| (0..).zip(lens).find(move |&(_, &l)| usize::from(l) >= len);
@@ -332,10 +372,10 @@ fn signed(difference: u64, width: u8) -> u64 {
 fn put_value<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
     last: &Site,
-    given: &Given,
+    wanted: u64,
+    remembered: Option<u64>,
     width: u8,
 ) -> (Part, Option<u8>) {
-    let (wanted, remembered) = (given.operands.value, given.remembered);
     if wanted == state.value_by(last.value_mode, last, remembered, width) {
         return (Part::code(value::PREDICTED), None);
     }

@@ -52,6 +52,11 @@ pub(crate) mod place {
     pub const THREAD_BYTES: [u8; 5] = [1, 2, 3, 4, 6];
 }
 
+/// The parts site, stack and place are all as predicted.
+pub(crate) fn is_way_predicted(token: u16) -> bool {
+    token & (site::MASK << site::SHIFT | stack::MASK << stack::SHIFT | place::MASK << place::SHIFT) == 0
+}
+
 /// Which value: 5 bits.
 pub(crate) mod value {
     pub const SHIFT: u32 = 11;

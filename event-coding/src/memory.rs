@@ -41,7 +41,7 @@ impl Memory {
     /// The entry of a line. Stacks of threads lie at multiples of powers of two from one another.
     #[inline(always)]
     fn entry(line: u64) -> usize {
-        (line ^ (line >> 12) ^ (line >> 24)) as usize % LINES
+        (line ^ (line >> 14)) as usize % LINES
     }
 
     #[inline(always)]

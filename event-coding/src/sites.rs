@@ -12,7 +12,7 @@ pub(crate) type SiteIndex = u16;
 
 /// How the place of a site's next event is predicted.
 pub(crate) mod place_mode {
-    /// The site's last place, and the stride.
+    /// The site's last place, and the stride of the way there.
     pub const STRIDE: u8 = 0;
     /// At a distance from the address that the thread used last.
     pub const RELATIVE: u8 = 1;
@@ -41,29 +41,23 @@ pub(crate) struct Site {
     pub(crate) pc: u64,
     /// [`Shape::code`]; 0 for no site.
     pub(crate) shape: u16,
-    /// The site of the event that came next in the same thread, by habit and as an alternative.
-    pub(crate) next: SiteIndex,
-    pub(crate) other: SiteIndex,
     pub(crate) place_mode: u8,
     pub(crate) value_mode: u8,
     /// The call stack of its last event.
     pub(crate) stack: u32,
-    /// Whether the call stack changed on the way to `next`, and to `other`.
-    pub(crate) next_moves: bool,
-    pub(crate) other_moves: bool,
-    /// `next` was wrong the last time.
-    pub(crate) doubted: bool,
+    /// The ways to the events that come next in the same thread, and which comes when.
+    pub(crate) edges: [Edge; 2],
+    pub(crate) turns: Turns,
     /// Of its last event.
     pub(crate) place: u64,
     pub(crate) value: u64,
-    /// By mode; mode 3 has none.
-    pub(crate) place_steps: [u64; 3],
+    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none.
+    pub(crate) place_steps: [u64; 2],
     /// By mode; that of `MEMORY` is 0.
     pub(crate) value_steps: [u64; 4],
     /// From the value to what is written.
     pub(crate) written_step: u64,
-    /// Place and value of its last event that was not as predicted.
-    pub(crate) place_anchor: u64,
+    /// The value of its last event whose value was not as predicted.
     pub(crate) value_anchor: u64,
 }
 
@@ -71,22 +65,116 @@ impl Site {
     pub(crate) const NONE: Site = Site {
         pc: 0,
         shape: 0,
-        next: 0,
-        other: 0,
         place_mode: 0,
         value_mode: 0,
         stack: 0,
-        next_moves: false,
-        other_moves: false,
-        doubted: false,
+        edges: [Edge::NONE; 2],
+        turns: Turns(0),
         place: 0,
         value: 0,
-        place_steps: [0; 3],
+        place_steps: [0; 2],
         value_steps: [0; 4],
         written_step: 0,
-        place_anchor: 0,
         value_anchor: 0,
     };
+}
+
+/// A way from one site to the next in the same thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    /// How far the place of `site` moves on this way, by the turn that the thread took last: loops
+    /// within loops have a stride for each.
+    pub(crate) strides: [i32; 2],
+    /// 0 for no way.
+    pub(crate) site: SiteIndex,
+    /// Whether the call stack changes.
+    pub(crate) moves: bool,
+    /// A bit for each stride that was wrong the last time.
+    pub(crate) doubts: u8,
+}
+
+impl Edge {
+    /// No way.
+    pub(crate) const NONE: Edge = Edge {
+        strides: [0; 2],
+        site: 0,
+        moves: false,
+        doubts: 0,
+    };
+
+    /// The stride after `turn` was wrong. Once may be the end of a loop.
+    pub(crate) fn learn(&mut self, turn: u8, stride: i32) {
+        let doubt = 1 << turn;
+        if self.doubts & doubt != 0 || self.strides[usize::from(turn)] == 0 {
+            self.strides[usize::from(turn)] = stride;
+            self.doubts &= !doubt;
+        } else {
+            self.doubts |= doubt;
+        }
+    }
+}
+
+/// Which of two edges comes next: an adaptive predictor of two levels (Yeh, Patt, MICRO 1991) for one
+/// site, with a history of three turns. Bits 0–2: the last turns; bit 3: there are two edges; bits
+/// 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns(u32);
+
+impl Turns {
+    #[inline(always)]
+    fn history(self) -> u32 {
+        self.0 & 7
+    }
+
+    /// The edge that is expected.
+    #[inline(always)]
+    pub(crate) fn expected(self) -> usize {
+        // Most sites have one edge.
+        if self.0 == 0 {
+            return 0;
+        }
+        (self.0 >> (8 + self.history()) & 1) as usize
+    }
+
+    /// It was that one.
+    #[inline(always)]
+    pub(crate) fn confirm(&mut self) -> usize {
+        if self.0 == 0 {
+            return 0;
+        }
+        let edge = self.expected();
+        self.0 &= !(1 << (16 + self.history()));
+        self.turn(edge);
+        edge
+    }
+
+    /// It was the other one. Once may be the end of a loop; twice in a row is a habit.
+    pub(crate) fn refute(&mut self) -> usize {
+        let edge = 1 - self.expected();
+        let doubt = 1 << (16 + self.history());
+        if self.0 & doubt != 0 {
+            self.0 ^= 1 << (8 + self.history());
+        }
+        self.0 ^= doubt;
+        self.turn(edge);
+        edge
+    }
+
+    /// There is a second edge from now on.
+    pub(crate) fn fork(&mut self) {
+        self.0 |= 8;
+    }
+
+    /// The turn that the thread took last, if it was `before` until it left this site by `edge`.
+    #[inline(always)]
+    pub(crate) fn taken(self, before: u8, edge: usize) -> u8 {
+        if self.0 & 8 == 0 { before } else { edge as u8 }
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, edge: usize) {
+        self.0 = self.0 & !7 | (self.0 << 1 | edge as u32) & 7;
+    }
 }
 
 /// The sites of a block.

@@ -2,7 +2,7 @@
 
 use crate::memory::Memory;
 use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Site, SiteIndex, Sites, place_mode, value_mode};
+use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
 use core::borrow::BorrowMut;
 
 /// The part of an operation that changes; operands that a kind does not have are 0.
@@ -36,13 +36,14 @@ pub struct Coded {
 pub(crate) struct Thread {
     /// Its number + 1; 0 for none.
     pub(crate) tag: u64,
-    /// The site of its last event, and what that site says of the next one.
+    /// The site of its last event, and the way that is expected from there.
     pub(crate) site: SiteIndex,
-    pub(crate) next: SiteIndex,
-    pub(crate) next_moves: bool,
+    pub(crate) next: Edge,
+    /// The edge that it took last where there were two.
+    pub(crate) turn: u8,
     pub(crate) stack: u32,
-    /// The address of its last event that has one.
-    pub(crate) address: u64,
+    /// The place of its last event that has an address, and of its last one with a number.
+    pub(crate) places: [u64; 2],
     /// The values that it read last, the latest first.
     pub(crate) recent: [u64; 2],
 }
@@ -51,10 +52,10 @@ impl Thread {
     const NONE: Thread = Thread {
         tag: 0,
         site: 0,
-        next: 0,
-        next_moves: false,
+        next: Edge::NONE,
+        turn: 0,
         stack: 0,
-        address: 0,
+        places: [0; 2],
         recent: [0; 2],
     };
 }
@@ -119,25 +120,54 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     #[inline(always)]
     pub(crate) fn look_ahead(&mut self) {
         let site = self.sites.borrow().at(self.thread.site);
-        (self.thread.next, self.thread.next_moves) = (site.next, site.next_moves);
+        self.thread.next = site.edges[site.turns.expected()];
     }
 
-    /// The call stack that is expected of an event at `index`, and the one to try after that.
+    /// The thread's next event is at `index`: the way there is the one to predict from.
+    pub(crate) fn go_to(&mut self, index: SiteIndex) {
+        if self.thread.next.site != index {
+            let edges = self.sites.borrow().at(self.thread.site).edges;
+            self.thread.next = match edges.iter().find(|edge| edge.site == index) {
+                Some(&edge) => edge,
+                None => Edge {
+                    site: index,
+                    ..Edge::NONE
+                },
+            };
+        }
+    }
+
+    /// The edge of the thread's site that is not expected.
+    pub(crate) fn other(&self) -> SiteIndex {
+        let site = self.sites.borrow().at(self.thread.site);
+        site.edges[1 - site.turns.expected()].site
+    }
+
+    /// The call stack that is expected of an event at a site, and the one to try after that.
     #[inline(always)]
-    pub(crate) fn stacks(&self, site: &Site, index: SiteIndex) -> (u32, u32) {
-        if self.thread.next_moves && index == self.thread.next {
+    pub(crate) fn stacks(&self, site: &Site) -> (u32, u32) {
+        if self.thread.next.moves {
             (site.stack, self.thread.stack)
         } else {
             (self.thread.stack, site.stack)
         }
     }
 
+    /// The place of the thread's last event of that sort.
     #[inline(always)]
-    pub(crate) fn place_by(&self, mode: u8, site: &Site) -> u64 {
+    pub(crate) fn last_place(&self, slots: Slots) -> u64 {
+        self.thread.places[usize::from(matches!(slots.place, Place::Number))]
+    }
+
+    #[inline(always)]
+    pub(crate) fn place_by(&self, mode: u8, site: &Site, slots: Slots) -> u64 {
         match mode {
-            place_mode::STRIDE => site.place.wrapping_add(site.place_steps[0]),
-            place_mode::RELATIVE => self.thread.address.wrapping_add(site.place_steps[1]),
-            place_mode::POINTER => self.thread.recent[0].wrapping_add(site.place_steps[2]),
+            place_mode::STRIDE => {
+                let stride = self.thread.next.strides[usize::from(self.thread.turn & 1)];
+                site.place.wrapping_add(stride as u64)
+            }
+            place_mode::RELATIVE => self.last_place(slots).wrapping_add(site.place_steps[0]),
+            place_mode::POINTER => self.thread.recent[0].wrapping_add(site.place_steps[1]),
             _ => site.place,
         }
     }
@@ -162,7 +192,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     /// The thread's next event comes from the site that was expected.
     #[inline(always)]
     pub(crate) fn confirm(&mut self) {
-        self.sites.borrow_mut().at_mut(self.thread.site).doubted = false;
+        let turns = &mut self.sites.borrow_mut().at_mut(self.thread.site).turns;
+        let edge = turns.confirm();
+        self.thread.turn = turns.taken(self.thread.turn, edge);
     }
 
     /// Notes an event at `index`.
@@ -177,14 +209,14 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         if slots.value {
             site.value = operands.value;
         }
-        if matches!(slots.place, Place::Access | Place::Block) {
-            self.thread.address = operands.place;
+        if !matches!(slots.place, Place::Absent) {
+            self.thread.places[usize::from(matches!(slots.place, Place::Number))] = operands.place;
         }
         if slots.reads {
             self.thread.recent = [operands.value, self.thread.recent[0]];
         }
         self.thread.site = index;
-        (self.thread.next, self.thread.next_moves) = (site.next, site.next_moves);
+        self.thread.next = site.edges[site.turns.expected()];
         if slots.written {
             self.memory.borrow_mut().swap(operands.place, width, operands.written);
         }
@@ -192,63 +224,85 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 
     /// An event at `index` was given by an item: learns from what was not predicted.
     pub(crate) fn learn(&mut self, index: SiteIndex, slots: Slots, width: u8, stack: u32, missed: Missed) {
-        self.learn_successor(index, stack != self.thread.stack);
         let Missed {
             operands,
-            first,
-            place_mode,
+            way,
             value_mode,
         } = missed;
-        let thread = self.thread;
-        let site = self.sites.borrow_mut().at_mut(index);
-        if let Some(mode) = place_mode {
-            let place = operands.place;
-            // Twice wrong in a row, with nothing right in between: the stride is another one. Once
-            // wrong may be the end of an inner loop.
-            if site.place == site.place_anchor && !first {
-                site.place_steps[0] = place.wrapping_sub(site.place);
-            }
-            site.place_steps[1] = place.wrapping_sub(thread.address);
-            site.place_steps[2] = place.wrapping_sub(thread.recent[0]);
-            site.place_anchor = place;
-            site.place_mode = mode;
-        }
         if let Some(mode) = value_mode {
-            let value = operands.value;
-            if site.value == site.value_anchor && !first {
-                site.value_steps[1] = value.wrapping_sub(site.value);
-            }
-            site.value_steps[2] = value.wrapping_sub(thread.recent[0]);
-            site.value_steps[3] = value.wrapping_sub(thread.recent[1]);
-            site.value_anchor = value;
-            site.value_mode = mode;
+            let first = matches!(way, Some(Way { first: true, .. }));
+            self.learn_value(index, operands.value, mode, first);
         }
         if slots.written {
+            let site = self.sites.borrow_mut().at_mut(index);
             site.written_step = operands.written.wrapping_sub(operands.value);
+        }
+        match way {
+            None => self.confirm(),
+            Some(way) => self.learn_way(index, slots, stack, operands.place, way),
         }
         self.advance(index, slots, width, stack, operands);
     }
 
-    /// The site at `index` came after the thread's last one, although something about that was not
-    /// as predicted: the site itself, or whether the call stack changes on the way.
-    fn learn_successor(&mut self, index: SiteIndex, moves: bool) {
-        let last = self.sites.borrow_mut().at_mut(self.thread.site);
-        if last.next == index {
-            last.next_moves = moves;
-            last.doubted = false;
-            return;
+    /// The value of an event at `index` was not as predicted.
+    #[inline]
+    pub(crate) fn learn_value(&mut self, index: SiteIndex, value: u64, mode: u8, first: bool) {
+        let recent = self.thread.recent;
+        let site = self.sites.borrow_mut().at_mut(index);
+        if site.value == site.value_anchor && !first {
+            site.value_steps[1] = value.wrapping_sub(site.value);
         }
-        if last.other == index {
-            last.other_moves = moves;
+        site.value_steps[2] = value.wrapping_sub(recent[0]);
+        site.value_steps[3] = value.wrapping_sub(recent[1]);
+        site.value_anchor = value;
+        site.value_mode = mode;
+    }
+
+    /// An event is at `index`, and its site, its call stack or its place was not as predicted.
+    fn learn_way(&mut self, index: SiteIndex, slots: Slots, stack: u32, place: u64, way: Way) {
+        let last_place = self.last_place(slots);
+        let thread = self.thread;
+        let sites = self.sites.borrow_mut();
+        let site = sites.at_mut(index);
+        let stride = match way.first {
+            true => 0,
+            false => i32::try_from(place.wrapping_sub(site.place) as i64).unwrap_or(0),
+        };
+        if let Some(mode) = way.place_mode {
+            site.place_steps[0] = place.wrapping_sub(last_place);
+            site.place_steps[1] = place.wrapping_sub(thread.recent[0]);
+            site.place_mode = mode;
+        }
+        let moves = stack != thread.stack;
+        let last = sites.at_mut(thread.site);
+        let at = match last.edges.iter().position(|edge| edge.site == index) {
+            Some(at) => {
+                last.edges[at].moves = moves;
+                if way.place_mode.is_some() {
+                    last.edges[at].learn(thread.turn, stride);
+                }
+                at
+            }
+            None => {
+                let at = usize::from(last.edges[0].site != 0);
+                if at == 1 {
+                    last.turns.fork();
+                }
+                last.edges[at] = Edge {
+                    strides: [stride; 2],
+                    site: index,
+                    moves,
+                    doubts: 0,
+                };
+                at
+            }
+        };
+        let edge = if at == last.turns.expected() {
+            last.turns.confirm()
         } else {
-            (last.other, last.other_moves) = (index, moves);
-        }
-        // Once may be the end of a loop.
-        last.doubted = !last.doubted && last.next != 0;
-        if !last.doubted {
-            (last.next, last.other) = (last.other, last.next);
-            (last.next_moves, last.other_moves) = (last.other_moves, last.next_moves);
-        }
+            last.turns.refute()
+        };
+        self.thread.turn = last.turns.taken(thread.turn, edge);
     }
 }
 
@@ -256,9 +310,17 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Missed {
     pub(crate) operands: Operands,
+    /// `None` if site, call stack and place were as predicted.
+    pub(crate) way: Option<Way>,
+    /// The mode to predict the value by from now on, unless it was right.
+    pub(crate) value_mode: Option<u8>,
+}
+
+/// What was wrong but the value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
     /// It is the site's first event.
     pub(crate) first: bool,
-    /// The mode to predict the place by from now on, unless it was right.
+    /// As `value_mode`, for the place.
     pub(crate) place_mode: Option<u8>,
-    pub(crate) value_mode: Option<u8>,
 }

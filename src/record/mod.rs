@@ -32,6 +32,13 @@ const EVENT_BYTES: u64 = 8 << 20;
 /// How long to sleep at most while the program has nothing to say.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Blocks come as the program closes them. The encoder has left little that repeats; what higher levels
+/// find costs more time than the whole of the encoding.
+const WRITER: WriterOptions = WriterOptions {
+    block_bytes: 256 << 10,
+    zstd_level: -3,
+};
+
 /// What to record, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -123,7 +130,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         seed: options.seed,
     };
     let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
-    let writer = TraceWriter::create(&options.output, &WriterOptions::default())?;
+    let writer = TraceWriter::create(&options.output, &WRITER)?;
     let meta = describe(options);
 
     let mut command = Command::new(&program);

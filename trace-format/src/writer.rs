@@ -31,7 +31,7 @@ pub struct WriterOptions {
     /// first block is small and each next one twice as large until this size is reached, so that a
     /// short trace that is cut keeps most of its events, too.
     pub block_bytes: usize,
-    /// Compression level of zstd, 1 to 22; 0 stores all blocks uncompressed.
+    /// Compression level of zstd, 1 to 22, or below 0 for speed; 0 stores all blocks uncompressed.
     pub zstd_level: i32,
 }
 

@@ -20,15 +20,19 @@ pub fn announce(thread: &Thread, addr: usize, size: usize, pc: usize) {
 /// Records the thread's pending write, if there is one: its store is done.
 #[inline(always)]
 pub fn settle(thread: &Thread) {
-    let size = thread.pending.size.get();
-    if size != 0 {
-        thread.pending.size.set(0);
-        let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
-        if size <= 8 {
-            write_now(addr, size, pc)
-        } else {
-            write_range_now(addr, size, pc)
-        }
+    if thread.pending.size.get() != 0 {
+        settle_one(thread);
+    }
+}
+
+#[inline(never)]
+fn settle_one(thread: &Thread) {
+    let size = thread.pending.size.replace(0);
+    let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
+    if size <= 8 {
+        write_now(addr, size, pc)
+    } else {
+        write_range_now(addr, size, pc)
     }
 }
 

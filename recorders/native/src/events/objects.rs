@@ -11,14 +11,25 @@ use recorder_ring::{ObjectClass, Row};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
-/// The objects that exist, by address.
+/// Entries of the table in front of the map; a power of two.
+const RECENT: usize = 1024;
+
+/// The objects that exist.
 pub struct Objects {
-    known: BTreeMap<u64, Object>,
+    /// Places in `objects` by address, in order: blocks that come and go take objects with them.
+    known: BTreeMap<u64, usize>,
+    objects: Vec<Object>,
+    /// Places that nobody uses.
+    free: Vec<usize>,
+    /// For each address, by its low bits, perhaps its place; [`Object::addr`] says whether it is.
+    recent: [u32; RECENT],
     count: u32,
 }
 
 pub struct Object {
     pub number: u32,
+    /// Where it is; 0 if it is no more.
+    addr: u64,
     class: ObjectClass,
     owner: Option<u32>,
     depth: u32,
@@ -31,15 +42,20 @@ impl Objects {
     pub const fn new() -> Self {
         Self {
             known: BTreeMap::new(),
+            objects: Vec::new(),
+            free: Vec::new(),
+            recent: [0; RECENT],
             count: 0,
         }
     }
 
     /// A new object at `addr`, whatever was there.
     pub fn begin(&mut self, class: ObjectClass, addr: u64, count: u32) -> &mut Object {
+        self.end(addr);
         send(Row::Object { class, addr, count });
         let object = Object {
             number: self.count,
+            addr,
             class,
             owner: None,
             depth: 0,
@@ -47,32 +63,61 @@ impl Objects {
             rounds: 0,
         };
         self.count += 1;
-        self.known.insert(addr, object);
-        self.known.get_mut(&addr).expect("it was just put there")
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.objects[at] = object;
+                at
+            }
+            None => {
+                self.objects.push(object);
+                self.objects.len() - 1
+            }
+        };
+        self.known.insert(addr, at);
+        self.recent[recent(addr)] = at as u32;
+        &mut self.objects[at]
     }
 
     /// The object of that class at `addr`; `count` is a semaphore's, should it be new.
     pub fn at(&mut self, class: ObjectClass, addr: u64, count: u32) -> &mut Object {
-        let fits = self.known.get(&addr).is_some_and(|object| object.class == class);
-        if fits {
-            self.known.get_mut(&addr).expect("it was just seen there")
-        } else {
-            self.begin(class, addr, count)
+        let is_it = |objects: &[Object], at: usize| {
+            objects
+                .get(at)
+                .is_some_and(|object| object.addr == addr && object.class == class)
+        };
+        let at = self.recent[recent(addr)] as usize;
+        if is_it(&self.objects, at) {
+            return &mut self.objects[at];
+        }
+        match self.known.get(&addr) {
+            Some(&at) if is_it(&self.objects, at) => {
+                self.recent[recent(addr)] = at as u32;
+                &mut self.objects[at]
+            }
+            _ => self.begin(class, addr, count),
         }
     }
 
     /// The object at `addr` is destroyed.
     pub fn end(&mut self, addr: u64) {
-        self.known.remove(&addr);
+        if let Some(at) = self.known.remove(&addr) {
+            self.objects[at].addr = 0;
+            self.free.push(at);
+        }
     }
 
     /// Objects in a block that starts or ends are no more.
     pub fn forget(&mut self, addr: u64, size: u64) {
         let end = addr.saturating_add(size);
         while let Some((&object, _)) = self.known.range(addr..end).next() {
-            self.known.remove(&object);
+            self.end(object);
         }
     }
+}
+
+fn recent(addr: u64) -> usize {
+    // Objects are larger than eight bytes, and often lie in arrays.
+    (addr >> 3 ^ addr >> 13) as usize % RECENT
 }
 
 impl Object {

@@ -6,7 +6,7 @@
 use crate::export::export;
 use crate::inside::Inside;
 use crate::start::RING;
-use crate::thread::{UNRECORDED, slot};
+use crate::thread::{Thread, UNRECORDED, slot};
 use crate::{instruction, pending};
 use core::ptr;
 
@@ -16,15 +16,10 @@ fn read(addr: usize, size: usize, pc: usize) {
     let Some(inside) = Inside::begin() else {
         return not_recorded();
     };
-    let announced = inside.pending.size.get();
-    if announced != 0 {
-        if announced == size && instruction::only_moves_registers(inside.pending.pc.get(), pc) {
-            // Both sides of a copy that is still to come: the write stays pending, and no other
-            // thread may come between.
-            pending::read_range_now(addr, size, pc);
-            return;
-        }
-        inside.settle();
+    if inside.pending.size.get() != 0 && !settle_before_read(&inside, size, pc) {
+        // Both sides of a copy that is still to come: the write stays pending, and no other
+        // thread may come between.
+        return pending::read_range_now(addr, size, pc);
     }
     inside.maybe_give_way();
     if size <= 8 {
@@ -32,6 +27,17 @@ fn read(addr: usize, size: usize, pc: usize) {
     } else {
         pending::read_range_now(addr, size, pc)
     }
+}
+
+/// Records the pending write, unless it is part of a copy that the read belongs to.
+#[inline(never)]
+fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
+    let announced = thread.pending.size.get();
+    if announced == size && instruction::only_moves_registers(thread.pending.pc.get(), pc) {
+        return false;
+    }
+    pending::settle(thread);
+    true
 }
 
 /// A write of `size` bytes that the caller is about to do.
