@@ -15,10 +15,10 @@ use std::ops::ControlFlow;
 const LOOKED_AT: usize = 500;
 
 /// Events of a schedule up to which it is shortened.
-const READABLE: usize = 20_000;
+const READABLE: usize = 3_000;
 
-/// Events of a trace up to which its pairs are put to Z3, which takes the whole of it.
-const MAX_EVENTS_Z3: usize = 100_000;
+/// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
+const MAX_EVENTS_Z3: usize = 50_000;
 
 /// Who decides what the fast arguments leave open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -39,7 +39,7 @@ pub struct Options {
     /// Dynamic instances that the solver tries per pair of code positions; `None` for all. A pair
     /// with instances left is never refuted.
     pub instances: Option<u32>,
-    /// How many pairs that need the solver's word are refuted with the facts that exclude them; `None` for all.
+    /// In traces of up to 50,000 events: how many pairs that need the solver's word are refuted with the facts that exclude them; `None` for all.
     /// The verdicts of the others are the same, without the facts.
     pub explanations: Option<u32>,
     /// Z3 resource units for each check; about 15 million are a second.
@@ -56,7 +56,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             instances: Some(10),
-            explanations: Some(50),
+            explanations: Some(20),
             budget: 20_000_000,
             solver: Solver::Both,
             form: Form::Prefix,
@@ -114,10 +114,14 @@ fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
         .collect();
     let sites = candidates.site_pairs(&left);
     tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
-    let decided = pairs
-        .into_iter()
-        .map(|(candidate, pair)| pair.unwrap_or_else(|| decider.by_all(candidate, &sites[&candidate.positions])));
-    let pairs = decided.collect();
+    let mut checked: Vec<bool> = Vec::with_capacity(pairs.len());
+    let mut decided: Vec<Pair> = Vec::with_capacity(pairs.len());
+    for (candidate, pair) in pairs {
+        checked.push(pair.is_some());
+        decided.push(pair.unwrap_or_else(|| decider.by_all(candidate, &sites[&candidate.positions])));
+    }
+    decider.check_rest(&mut decided, &checked);
+    let pairs = decided;
     Analysis {
         pairs,
         rejected: decider.rejected,
@@ -201,7 +205,27 @@ impl<'t> Decider<'t> {
         }
     }
 
-    /// All instances, one after the other, until one is witnessed.
+    /// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is
+    /// a bug, kept for the report.
+    fn check_rest(&mut self, pairs: &mut [Pair], checked: &[bool]) {
+        let left = |&number: &usize| !checked[number] && schedule_of(&pairs[number]).is_some();
+        let witnessed: Vec<usize> = (0..pairs.len()).filter(left).collect();
+        let schedules: Vec<&Schedule> = witnessed
+            .iter()
+            .filter_map(|&number| schedule_of(&pairs[number]))
+            .collect();
+        let verdicts = self.checker.check_all(&schedules);
+        for (number, verdict) in witnessed.into_iter().zip(verdicts) {
+            if let Err(rejection) = verdict {
+                let rejected = Verdict::Unknown(Unknown::Rejected);
+                if let Verdict::Witnessed(schedule) = std::mem::replace(&mut pairs[number].verdict, rejected) {
+                    self.reject(schedule, &rejection);
+                }
+            }
+        }
+    }
+
+    /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
     fn by_all(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Pair {
         let mut instances = Instances {
             total: candidate.total,
@@ -230,26 +254,20 @@ impl<'t> Decider<'t> {
         });
         (instances.ordered, instances.locked) = (visited.ordered, visited.locked);
         instances.tried += visited.needed;
-        if let Some((race, cut)) = cut
-            && let Some(schedule) = self.prove(self.schedule(&cut, race))
-        {
-            return self.witnessed(race, schedule, instances);
+        if let Some((race, cut)) = cut {
+            return self.witnessed(race, self.schedule(&cut, race), instances);
         }
         tracing::debug!(positions = ?candidate.positions, tried = instances.tried, undecided = undecided.len(), "all instances visited");
         let mut open: Option<Unknown> = (undecided.len() > limit).then_some(Unknown::Instances);
         undecided.sort_by_key(|&(a, b)| (b.0 - a.0, a));
-        let mut example = undecided.first().copied();
+        let example = undecided.first().copied();
         for &(a, b) in undecided.iter().take(limit) {
             let answer = self.ask(a, b);
             tracing::debug!(?a, ?b, ?answer, "asked");
             match answer {
-                Answer::Feasible(prefix) => match self.prove(self.schedule_of(&prefix, (a, b))) {
-                    Some(schedule) => return self.witnessed((a, b), schedule, instances),
-                    None => {
-                        example = Some((a, b));
-                        open = Some(Unknown::Rejected);
-                    }
-                },
+                Answer::Feasible(prefix) => {
+                    return self.witnessed((a, b), self.schedule_of(&prefix, (a, b)), instances);
+                }
                 Answer::Infeasible => {}
                 Answer::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
             }
@@ -324,17 +342,6 @@ impl<'t> Decider<'t> {
         }
     }
 
-    /// The schedule, if the checker accepts it. If not, that is a bug, kept for the report.
-    fn prove(&mut self, schedule: Schedule) -> Option<Schedule> {
-        match self.checker.check(&schedule) {
-            Ok(_) => Some(schedule),
-            Err(rejection) => {
-                self.reject(schedule, &rejection);
-                None
-            }
-        }
-    }
-
     fn reject(&mut self, schedule: Schedule, rejection: &Rejection) {
         tracing::error!(race = ?schedule.race, %rejection, "the checker rejected a schedule");
         self.rejected.push(Rejected {
@@ -376,10 +383,9 @@ impl<'t> Decider<'t> {
     fn refuted(&mut self, core: bool, locked: bool, (a, b): (EventId, EventId)) -> Verdict {
         let refutation = if core {
             self.explained += 1;
-            let affordable = self
-                .options
-                .explanations
-                .is_none_or(|limit| self.explained <= limit as usize);
+            let limit = self.options.explanations;
+            let affordable =
+                self.trace.len() <= MAX_EVENTS_Z3 && limit.is_none_or(|limit| self.explained <= limit as usize);
             let facts = affordable.then(|| self.session.explain(a, b)).flatten();
             Refutation::Core(facts.unwrap_or_default())
         } else if locked {

@@ -59,7 +59,7 @@ impl Words<'_> {
                 ]
             }
             Refutation::Core(facts) if facts.is_empty() => {
-                vec!["the facts that exclude it were not worked out; --explanations all does that".to_owned()]
+                vec!["the facts that exclude it were not worked out; --explanations all does that in traces of up to 50,000 events".to_owned()]
             }
             Refutation::Core(facts) => facts.iter().map(|fact| self.fact(pair, fact)).collect(),
         }
