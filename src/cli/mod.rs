@@ -4,7 +4,9 @@
 //! (`witness dump … | head`) is a normal end. Logs go to stderr, chosen by `WITNESS_LOG`.
 
 mod analyze;
+mod cargo;
 mod check;
+mod compile;
 mod convert;
 mod dump;
 mod event;
@@ -55,6 +57,15 @@ enum Command {
     Generate(generate::GenerateArgs),
     Record(record::RecordArgs),
     Run(run::RunArgs),
+    Cc(compile::CompileArgs),
+    /// Compile C++ for recording: the C++ compiler, with flags added.
+    ///
+    /// Runs $WITNESS_CXX, or c++, with the arguments given and the flags of an ordinary ThreadSanitizer
+    /// build in front of them; --show prints the command instead. Works as the compiler of a build
+    /// system: make CXX="witness c++".
+    #[command(name = "c++")]
+    Cpp(compile::CompileArgs),
+    Cargo(cargo::CargoArgs),
 }
 
 /// Runs the program and returns its exit status.
@@ -99,6 +110,9 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Generate(args) => generate::run(args).map(Into::into),
         Command::Record(args) => record::run(args),
         Command::Run(args) => run::run(args, cli.color).map(Into::into),
+        Command::Cc(args) => compile::run(args, compile::Language::C),
+        Command::Cpp(args) => compile::run(args, compile::Language::Cpp),
+        Command::Cargo(args) => cargo::run(args),
     }
 }
 

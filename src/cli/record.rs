@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
 use witness::record::{self, Options, Policy, Recorded};
 
 /// Record one run of a program.
@@ -13,12 +14,12 @@ use witness::record::{self, Options, Policy, Recorded};
 /// clang with -shared-libsan as well). Its input, output, signals and exit status pass through.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// The trace file.
+    /// The trace file, or a folder: then PROGRAM.bin in it.
     #[arg(
         short,
         long,
         env = "WITNESS_OUTPUT",
-        value_name = "FILE",
+        value_name = "PATH",
         default_value = "trace.bin"
     )]
     output: PathBuf,
@@ -28,6 +29,21 @@ pub struct RecordArgs {
     /// Seed of the policy: the same seed gives the same run, as far as the program lets it.
     #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// For pct: how many ordering constraints the bugs looked for have.
+    #[arg(long, env = "WITNESS_DEPTH", value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
+    depth: u32,
+    /// For pct: about how many accesses and calls the run has; priorities change within as many.
+    #[arg(long, env = "WITNESS_STEPS", value_name = "K", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// End the program once the trace has N events; the trace is whole, the exit status 0.
+    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
+    max_events: Option<u64>,
+    /// End the program after S seconds; the trace is whole, the exit status 0.
+    #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Why the trace lacks something, if who built the program knows.
+    #[arg(long, env = "WITNESS_DEGRADED", value_name = "WHY", hide = true)]
+    degraded: Option<String>,
     /// The program, and its arguments.
     #[arg(
         required = true,
@@ -44,31 +60,57 @@ enum PolicyName {
     Fifo,
     /// Switches between threads at random events.
     Random,
+    /// The thread of the highest of random priorities runs; a few times, the running one's sinks to
+    /// the bottom (Burckhardt et al., ASPLOS 2010).
+    Pct,
 }
 
 impl RecordArgs {
     /// Where the trace goes.
-    pub fn output(&self) -> &Path {
-        &self.output
+    pub fn output(&self) -> PathBuf {
+        let program = self.command.first().and_then(|program| Path::new(program).file_name());
+        match program {
+            Some(program) if self.output.is_dir() => {
+                let mut name = program.to_owned();
+                name.push(".bin");
+                self.output.join(name)
+            }
+            _ => self.output.clone(),
+        }
     }
 }
 
-/// Records; ends with the program's exit status, 128 + n if signal n killed it.
+/// Records; ends with the program's exit status, 128 + n if signal n killed it, 0 if a limit ended it.
 pub fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let (program, arguments) = args.command.split_first().context("no program given")?;
     let options = Options {
         program: program.clone(),
         arguments: arguments.to_vec(),
-        output: args.output.clone(),
+        output: args.output(),
         policy: match args.policy {
             PolicyName::Fifo => Policy::Fifo,
             PolicyName::Random => Policy::Random,
+            PolicyName::Pct => Policy::Pct,
         },
         seed: args.seed,
+        depth: args.depth,
+        steps: args.steps,
+        max_events: args.max_events,
+        timeout: args.timeout,
+        degraded: args.degraded.clone(),
     };
     let recorded = record::record(&options)?;
     eprintln!("{}", summary(&recorded));
+    if recorded.stopped.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
     Ok(ExitCode::from(status_code(recorded.status)))
+}
+
+/// A time in seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// What was recorded, in one line.
@@ -84,6 +126,9 @@ fn summary(recorded: &Recorded) -> String {
         recorded.elapsed.as_secs_f64(),
         written.path.display(),
     );
+    if let Some(why) = &recorded.stopped {
+        line += &format!(" ({why})");
+    }
     if recorded.deadlock {
         line += " (ended in a deadlock)";
     }

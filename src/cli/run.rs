@@ -26,5 +26,5 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     record::run(&args.record)?;
     let path = args.record.output();
-    report(path, &Trace::open(path)?, &args.analysis, false, color)
+    report(&path, &Trace::open(&path)?, &args.analysis, false, color)
 }

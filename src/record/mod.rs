@@ -7,6 +7,7 @@
 //! Whatever happens to the program, the trace is finished with what it had sent until then.
 
 mod inspect;
+mod limits;
 mod runtime;
 mod signals;
 mod translate;
@@ -14,12 +15,13 @@ mod translate;
 pub use inspect::NotRecordable;
 pub use recorder_ring::Policy;
 
+use limits::Limits;
 use recorder_ring::{Corrupt, Flag, Ring, Settings, addresses};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, Summary, TraceWriter, WriteError, WriterOptions};
@@ -52,6 +54,16 @@ pub struct Options {
     pub policy: Policy,
     /// Seed of the policy.
     pub seed: u64,
+    /// For [`Policy::Pct`]: how many ordering constraints the bugs looked for have; at least 1.
+    pub depth: u32,
+    /// For [`Policy::Pct`]: about how many accesses and calls the run has.
+    pub steps: u64,
+    /// The program is ended once the trace has at least so many events.
+    pub max_events: Option<u64>,
+    /// The program is ended after this time.
+    pub timeout: Option<Duration>,
+    /// Why the trace will lack something, if that is known in advance.
+    pub degraded: Option<String>,
 }
 
 /// A recorded run.
@@ -63,6 +75,8 @@ pub struct Recorded {
     pub summary: Summary,
     /// How long the run took.
     pub elapsed: Duration,
+    /// A limit was reached and the program ended: which one, in words.
+    pub stopped: Option<String>,
     /// The runtime ended the program because each of its threads waited for another.
     pub deadlock: bool,
     /// Why the trace may lack something; empty if it lacks nothing that is known.
@@ -117,6 +131,14 @@ pub enum RecordError {
     NotAttached,
 }
 
+/// The folder that holds the runtime, under the names that compilers ask for: to link against it.
+///
+/// # Errors
+/// If it cannot be unpacked there.
+pub fn runtime_folder() -> Result<PathBuf, RecordError> {
+    runtime::unpack()
+}
+
 /// Runs a program and records it.
 ///
 /// # Errors
@@ -128,6 +150,8 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let settings = Settings {
         policy: options.policy,
         seed: options.seed,
+        depth: options.depth,
+        steps: options.steps,
     };
     let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
@@ -143,7 +167,8 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         .spawn()
         .map_err(|source| RecordError::Start { program, source })?;
     let signals = signals.forward_to(&child);
-    let run = follow(child, ring, Translator::new(writer, meta));
+    let mut limits = Limits::new(options, started);
+    let run = follow(child, ring, Translator::new(writer, meta), &mut limits);
     let elapsed = started.elapsed();
     drop(signals);
     let (status, ring, translator) = run?;
@@ -156,18 +181,25 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         status,
         summary,
         elapsed,
+        stopped: limits.reached,
         deadlock: ring.has(Flag::Deadlock),
         degraded,
     })
 }
 
 /// Waits for the program while a thread takes what it sends; then takes the rest of it.
-fn follow(mut child: Child, ring: Ring, translator: Translator) -> Result<(ExitStatus, Ring, Translator), RecordError> {
+fn follow(
+    mut child: Child,
+    ring: Ring,
+    translator: Translator,
+    limits: &mut Limits,
+) -> Result<(ExitStatus, Ring, Translator), RecordError> {
     let ended = AtomicBool::new(false);
+    let events = AtomicU64::new(0);
     let bell = ring.bell();
     thread::scope(|scope| {
-        let drainer = scope.spawn(|| drain(ring, translator, &ended));
-        let status = child.wait();
+        let drainer = scope.spawn(|| drain(ring, translator, &ended, &events));
+        let status = limits.wait(&mut child, &events);
         ended.store(true, Ordering::Release);
         bell.ring();
         let drained = drainer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -178,10 +210,17 @@ fn follow(mut child: Child, ring: Ring, translator: Translator) -> Result<(ExitS
 
 /// Empties the rings until the program has ended. An error lets the program go on by itself: the
 /// ring is dropped, which tells the program not to wait for it.
-fn drain(mut ring: Ring, mut translator: Translator, ended: &AtomicBool) -> Result<(Ring, Translator), RecordError> {
+fn drain(
+    mut ring: Ring,
+    mut translator: Translator,
+    ended: &AtomicBool,
+    events: &AtomicU64,
+) -> Result<(Ring, Translator), RecordError> {
     loop {
         let last = ended.load(Ordering::Acquire);
-        if translator.follow(&mut ring)? {
+        let more = translator.follow(&mut ring)?;
+        events.store(translator.events(), Ordering::Relaxed);
+        if more {
             continue;
         }
         if last {
@@ -205,11 +244,12 @@ fn describe(options: &Options) -> Meta {
             .map(|(name, value)| format!("{}={}", text(&name), text(&value)))
             .collect(),
         policy: match options.policy {
-            Policy::Fifo => "fifo",
-            Policy::Random => "random",
-        }
-        .to_owned(),
+            Policy::Fifo => "fifo".to_owned(),
+            Policy::Random => "random".to_owned(),
+            Policy::Pct => format!("pct, depth {}, steps {}", options.depth, options.steps),
+        },
         seed: options.seed,
+        degraded: options.degraded.iter().cloned().collect(),
         ..Meta::default()
     }
 }

@@ -4,13 +4,14 @@
 //! to the program directly, since both are in the foreground; what others send is passed on.
 
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::backend::Handle;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 use std::io;
 use std::process::Child;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 /// Signals that ask a program to do something.
@@ -27,6 +28,8 @@ pub(super) struct Forwarding {
 
 impl Forwarder {
     pub(super) fn install() -> io::Result<Forwarder> {
+        // A trace that grows beyond the limit for files is a write that fails, not the recorder's death.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         SignalsInfo::new(FORWARDED).map(Forwarder)
     }
 

@@ -189,6 +189,17 @@ fn the_same_seed_gives_the_same_trace() {
             "{name}: another seed changes nothing"
         );
         assert!(run(&[]) == run(&[]), "{name}: two runs under fifo differ");
+        let pct = |seed| run(&["--policy=pct", "--depth=5", "--steps=2000", seed]);
+        let first = pct("--seed=1");
+        assert!(
+            first == pct("--seed=1"),
+            "{name}: two runs with one seed differ under pct"
+        );
+        let others = ["--seed=2", "--seed=3", "--seed=4"].map(pct);
+        assert!(
+            others.iter().any(|other| *other != first),
+            "{name}: no other seed changes anything under pct"
+        );
     }
 }
 
@@ -274,6 +285,206 @@ fn a_killed_program_leaves_a_readable_trace() {
         );
         let recorded = replay::replay(&file);
         assert!(recorded.events.len() > 1000);
+    }
+}
+
+#[test]
+fn a_killed_recorder_leaves_what_it_had_written() {
+    let program = Program::instrumented("ends", "recorder-killed");
+    for round in 0..5 {
+        let (mut witness, trace) = program.recorder("killed", &["--policy=random"], &["noise"]);
+        let mut running = witness
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("witness runs");
+        wait_until_ready(&mut running);
+        let child = children_of(running.id());
+        thread::sleep(Duration::from_millis(100 + 40 * round));
+        running.kill().expect("it can be killed");
+        running.wait().expect("it ends");
+        // Nobody takes what it records: the program goes on alone, and ends by itself.
+        let gone = (0..1000).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            !std::path::Path::new("/proc").join(&child).exists()
+        });
+        if !gone {
+            kill("-KILL", &child);
+            panic!("the program waits for its recorder for ever");
+        }
+        let file = TraceFile::open(&trace.with_extension("bin.partial")).expect("a readable part");
+        assert!(matches!(file.ending(), Ending::Cut { .. }), "{:?}", file.ending());
+        assert!(replay::replay(&file).events.len() > 100);
+    }
+}
+
+/// On a file system of 256 KiB, in a name space of its own.
+#[test]
+fn a_full_disk_leaves_what_fits() {
+    let program = Program::instrumented("ends", "full");
+    let (witness, trace) = program.recorder("full", &[], &["noise"]);
+    let folder = trace.with_extension("mounted");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let script = "mount -t tmpfs -o size=256k none \"$1\" || exit 99
+        cd \"$1\" && \"$2\" record -o full.bin -- \"$3\" noise; status=$?
+        cp full.bin.partial ../left.bin && exit $status";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
+        .args([folder.as_os_str(), witness.get_program(), program.path.as_os_str()])
+        .output();
+    let output = match output {
+        Ok(output) if output.status.code() != Some(99) && output.status.code() != Some(1) => output,
+        other => {
+            eprintln!("SKIPPED: no small file system can be mounted here: {other:?}");
+            return;
+        }
+    };
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("No space left"),
+        "{output:?}"
+    );
+    let left = TraceFile::open(&folder.with_file_name("left.bin")).expect("a readable part");
+    assert!(matches!(left.ending(), Ending::Cut { .. }), "{:?}", left.ending());
+    assert!(replay::replay(&left).events.len() > 1000);
+}
+
+#[test]
+fn a_limit_ends_the_program_and_the_trace_is_whole() {
+    let program = Program::instrumented("ends", "limits");
+    for limit in ["--max-events=20000", "--timeout=0.2"] {
+        let (output, recorded) = program.record("limit", &[limit], &["forever"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("stopped after"),
+            "{output:?}"
+        );
+        assert!(limit.contains("timeout") || recorded.events.len() >= 20_000);
+    }
+}
+
+#[test]
+fn the_compiler_with_its_flags() {
+    let witness = |arguments: &[&str]| {
+        let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+        let output = witness.args(arguments).output().expect("witness runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(
+        witness(&["cc", "--show", "-O2", "a.c"]),
+        "cc -g -fsanitize=thread -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -O2 a.c\n"
+    );
+    let program = Program::instrumented("threads", "compiler");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/programs/threads.c");
+    let to = program.path.to_str().expect("a plain path");
+    std::fs::remove_file(to).expect("it was compiled");
+    witness(&["cc", "-w", "-pthread", source, "-o", to]);
+    program.record_often();
+}
+
+#[test]
+fn clang() {
+    let compiler = ["clang", "clang-14", "clang-15", "clang-16", "clang-19"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok());
+    let Some(compiler) = compiler else {
+        eprintln!("SKIPPED: there is no clang: apt-get install clang-14 libclang-rt-14-dev");
+        return;
+    };
+    for name in ["sizes", "atomics", "conditions", "locks", "rounds", "heap"] {
+        let program = Program::instrumented(name, &format!("clang-{name}"));
+        let source = format!("{}/tests/record/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+        let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+        witness.env("WITNESS_CC", compiler);
+        witness
+            .args(["cc", "-O1", "-w", "-pthread", &source, "-o"])
+            .arg(&program.path);
+        assert!(witness.status().expect("witness runs").success(), "{name}");
+        program.record_often();
+    }
+}
+
+#[test]
+fn rust_programs() {
+    rust(&["--plain-std"], &["Rust's standard library was not instrumented"]);
+}
+
+/// With the standard library built along, which takes a minute or two the first time.
+#[test]
+fn rust_programs_with_their_library() {
+    let toolchain = ["", "+nightly"].into_iter().find(|toolchain| {
+        let mut rustc = Command::new("rustc");
+        rustc.args((!toolchain.is_empty()).then_some(toolchain));
+        let sysroot = rustc.args(["--print", "sysroot"]).output();
+        sysroot.is_ok_and(|output| {
+            let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            output.status.success()
+                && std::path::Path::new(&sysroot)
+                    .join("lib/rustlib/src/rust/library")
+                    .exists()
+        })
+    });
+    match toolchain {
+        None => eprintln!("SKIPPED: no toolchain has the library's source: rustup component add rust-src"),
+        Some("") => rust(&[], &[]),
+        Some(toolchain) => rust(&[toolchain], &[]),
+    }
+}
+
+/// Records tests/record/rust a few times.
+fn rust(toolchain: &[&str], degraded: &[&str]) {
+    let name = if degraded.is_empty() {
+        "rust-exact"
+    } else {
+        "rust-plain"
+    };
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("record")
+        .join(name);
+    let project = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/rust");
+    for seed in 1..=4 {
+        let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+        witness
+            .arg("cargo")
+            .args(toolchain)
+            .args(["run", "--quiet"])
+            .current_dir(project)
+            .env("CARGO_TARGET_DIR", &folder)
+            .env("WITNESS_POLICY", "random")
+            .env("WITNESS_SEED", seed.to_string());
+        for variable in [
+            "RUSTC_WRAPPER",
+            "RUSTC_WORKSPACE_WRAPPER",
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "RUSTUP_TOOLCHAIN",
+        ] {
+            witness.env_remove(variable);
+        }
+        let output = witness.output().expect("witness runs");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let trace = folder.join("witness/traces/locks.bin");
+        let file = TraceFile::open(&trace).unwrap_or_else(|error| panic!("{error}\n{output:?}"));
+        let why = &file.tables().meta.degraded;
+        assert_eq!(why.len(), degraded.len(), "{why:?}");
+        assert!(why.iter().zip(degraded).all(|(why, wanted)| why.contains(wanted)));
+        if degraded.is_empty() {
+            // Every value is explained, and the one race is the only one.
+            let analysis = Command::new(env!("CARGO_BIN_EXE_witness"))
+                .args(["analyze", "--json"])
+                .arg(&trace)
+                .output()
+                .expect("witness runs");
+            let report: serde_json::Value = serde_json::from_slice(&analysis.stdout).expect("JSON");
+            let pairs = report["pairs"].as_array().expect("pairs");
+            let witnessed = pairs.iter().filter(|pair| pair["verdict"] == "witnessed");
+            let texts: Vec<String> = witnessed.map(ToString::to_string).collect();
+            assert!(
+                texts.len() == 1 && texts[0].contains("Shared<u32>>::set"),
+                "seed {seed}: {texts:?}"
+            );
+        }
     }
 }
 

@@ -238,6 +238,12 @@ impl<W: Write> TraceWriter<W> {
         self.current[thread.index()]
     }
 
+    /// How many events were added so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Adds an event of a thread, on its current stack. Returns the event's number, from 0.
     ///
     /// # Errors

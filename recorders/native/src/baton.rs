@@ -135,12 +135,18 @@ impl Scheduler {
     fn make_ready(&self, thread: &'static Thread) {
         thread.state.store(state::READY, Relaxed);
         self.ready.push(thread);
+        // SAFETY: null or a thread, which lives for ever.
+        let running = unsafe { HOLDER.load(Relaxed).as_ref() };
+        if let Some(running) = running.filter(|running| self.choices.precedes(thread, running)) {
+            // At its next hook.
+            running.switch_at.store(0, Relaxed);
+        }
     }
 
     /// Takes the thread that runs next out of the queue.
     fn next(&self) -> Option<&'static Thread> {
-        let count = self.ready.as_slice().len();
-        (count > 0).then(|| self.ready.remove(self.choices.pick(count)))
+        let at = self.choices.pick(self.ready.as_slice().iter().copied())?;
+        Some(self.ready.remove(at))
     }
 
     /// Gives the baton to the next thread, or to nobody. `from` is the caller if it will wait now.
@@ -243,14 +249,22 @@ fn rouse(thread: &Thread) {
 pub fn start(settings: Settings, first: &'static Thread) {
     let scheduler = lock();
     scheduler.choices.start(settings);
+    scheduler.choices.admit(first);
     first.state.store(state::RUNNING, Relaxed);
     HOLDER.store(ptr::from_ref(first).cast_mut(), SeqCst);
     took(&scheduler, first);
 }
 
+fn begin_turn(scheduler: &Scheduler, me: &'static Thread) {
+    // SAFETY: null or a thread, which lives for ever.
+    let before = unsafe { scheduler.last_recorded.get().as_ref() };
+    let hooks = scheduler.choices.begin_turn(before, me);
+    me.switch_at.store(me.ticks.load(Relaxed) + hooks, Relaxed);
+}
+
 /// The thread has the baton from here on.
 fn took(scheduler: &Scheduler, me: &'static Thread) {
-    me.switch_at.set(me.ticks.load(Relaxed) + scheduler.choices.quantum());
+    begin_turn(scheduler, me);
     let last = scheduler.last_recorded.get();
     if !ptr::eq(last, me) {
         scheduler.last_recorded.set(me);
@@ -335,11 +349,10 @@ pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)
                 .zip(scheduler.blocked.as_slice())
                 .filter(|(_, thread)| thread.key.get() == key)
         };
-        let candidates = waiting().count();
-        if candidates == 0 {
+        let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| *thread)) else {
             break;
-        }
-        let Some((at, _)) = waiting().nth(scheduler.choices.pick(candidates)) else {
+        };
+        let Some((at, _)) = waiting().nth(chosen) else {
             break;
         };
         tell(scheduler.blocked.as_slice()[at]);
@@ -361,9 +374,21 @@ pub fn count_blocked(key: usize) -> usize {
 #[cold]
 #[inline(never)]
 pub fn give_way(me: &'static Thread) {
+    let_others(me, true);
+}
+
+/// The thread has passed the hooks of its turn. The caller has the baton.
+#[cold]
+#[inline(never)]
+pub fn turn_over(me: &'static Thread) {
+    let_others(me, false);
+}
+
+fn let_others(me: &'static Thread, yields: bool) {
     let scheduler = lock();
+    scheduler.choices.end_turn(me, yields);
     if scheduler.ready.as_slice().is_empty() {
-        me.switch_at.set(me.ticks.load(Relaxed) + scheduler.choices.quantum());
+        begin_turn(&scheduler, me);
         return;
     }
     scheduler.make_ready(me);
@@ -401,7 +426,9 @@ pub fn leave(me: &'static Thread) {
 
 /// A thread that does not run yet may do so from now on. The caller has the baton.
 pub fn admit(thread: &'static Thread) {
-    lock().make_ready(thread);
+    let scheduler = lock();
+    scheduler.choices.admit(thread);
+    scheduler.make_ready(thread);
 }
 
 /// The thread's first wait.

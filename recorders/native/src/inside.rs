@@ -62,8 +62,8 @@ impl Inside {
     /// Gives way to others if the quantum is over.
     #[inline(always)]
     pub fn maybe_give_way(&self) {
-        if self.0.ticks.load(Relaxed) >= self.0.switch_at.get() {
-            baton::give_way(self.0);
+        if self.0.ticks.load(Relaxed) >= self.0.switch_at.load(Relaxed) {
+            baton::turn_over(self.0);
         }
     }
 

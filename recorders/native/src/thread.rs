@@ -38,7 +38,7 @@ pub struct Thread {
     /// Hooks passed; tells others whether it moved.
     pub ticks: AtomicU64,
     /// The tick at which it gives way.
-    pub switch_at: Cell<u64>,
+    pub switch_at: AtomicU64,
     /// A write whose value is not known yet: the hook runs before the store.
     pub pending: PendingWrite,
     /// Its call stack while another thread runs: see [`events`](crate::events).
@@ -46,6 +46,8 @@ pub struct Thread {
     /// The last atomic load: a hash of place and value, and how often it came in a row.
     pub last_load: Cell<u64>,
     pub same_loads: Cell<u32>,
+    /// Under `pct`, the thread with the highest one runs.
+    pub priority: Cell<i64>,
     /// See [`state`].
     pub state: AtomicU8,
     /// What it is blocked on.
@@ -127,7 +129,7 @@ impl Thread {
             busy: AtomicU32::new(busy),
             index: Cell::new(0),
             ticks: AtomicU64::new(0),
-            switch_at: Cell::new(0),
+            switch_at: AtomicU64::new(0),
             pending: PendingWrite {
                 addr: Cell::new(0),
                 pc: Cell::new(0),
@@ -136,6 +138,7 @@ impl Thread {
             call_stack: Cell::new(0),
             last_load: Cell::new(0),
             same_loads: Cell::new(0),
+            priority: Cell::new(0),
             state: AtomicU8::new(state::NEW),
             key: Cell::new(0),
             deadline: Cell::new(NEVER),

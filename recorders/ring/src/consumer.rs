@@ -132,6 +132,8 @@ impl Ring {
             (*header).event_bytes = event_bytes;
             (*header).policy.store(settings.policy as u32, Relaxed);
             (*header).seed.store(settings.seed, Relaxed);
+            (*header).depth.store(settings.depth, Relaxed);
+            (*header).steps.store(settings.steps, Relaxed);
             Mapping {
                 start: NonNull::new_unchecked(start.cast::<u8>()),
                 len,

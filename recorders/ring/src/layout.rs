@@ -36,6 +36,10 @@ pub struct Header {
     pub policy: AtomicU32,
     /// See [`Settings`].
     pub seed: AtomicU64,
+    /// See [`Settings`].
+    pub depth: AtomicU32,
+    /// See [`Settings`].
+    pub steps: AtomicU64,
     /// All events so far: the bytes of encoded events, and how many predicted events follow them.
     /// One store publishes an event, so a program that dies loses none and leaves no half of one.
     pub published: Line<AtomicU64>,
@@ -69,6 +73,20 @@ pub enum Policy {
     Fifo = 0,
     /// Pseudo-random switches, at any event.
     Random = 1,
+    /// Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): the thread of the highest
+    /// priority runs; priorities are random, and sink at a few random moments.
+    Pct = 2,
+}
+
+impl Policy {
+    /// The policy with a number; the first one for numbers that are none.
+    pub(crate) fn from_code(code: u32) -> Policy {
+        match code {
+            1 => Policy::Random,
+            2 => Policy::Pct,
+            _ => Policy::Fifo,
+        }
+    }
 }
 
 /// What the parent tells the runtime.
@@ -78,6 +96,10 @@ pub struct Settings {
     pub policy: Policy,
     /// Its seed.
     pub seed: u64,
+    /// For [`Policy::Pct`]: the depth d of the bugs looked for; priorities change d − 1 times.
+    pub depth: u32,
+    /// For [`Policy::Pct`]: the steps (hooks passed) within which they change, the paper's k.
+    pub steps: u64,
 }
 
 /// Facts about the whole run.

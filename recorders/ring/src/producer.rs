@@ -44,6 +44,8 @@ pub struct Producer {
     block_events: Cell<u32>,
     /// Events of the blocks before.
     events_before: Cell<u64>,
+    /// The process that takes what is sent.
+    consumer: Cell<libc::pid_t>,
 }
 
 // SAFETY: all methods but `attach` demand that their callers come one at a time, ordered by
@@ -66,6 +68,7 @@ impl Producer {
             block_bytes: Cell::new(FIRST_BLOCK_BYTES),
             block_events: Cell::new(0),
             events_before: Cell::new(0),
+            consumer: Cell::new(0),
         }
     }
 
@@ -119,15 +122,13 @@ impl Producer {
             self.row_limit.set(header.row_words - MAX_WORDS as u64);
             self.event_mask.set(event_bytes - 1);
             self.event_limit.set(event_bytes - PUT_BYTES as u64);
+            self.consumer.set(libc::getppid());
             header.flags.fetch_or(Flag::Attached as u32, Relaxed);
-            let policy = if header.policy.load(Relaxed) == Policy::Random as u32 {
-                Policy::Random
-            } else {
-                Policy::Fifo
-            };
             Some(Settings {
-                policy,
+                policy: Policy::from_code(header.policy.load(Relaxed)),
                 seed: header.seed.load(Relaxed),
+                depth: header.depth.load(Relaxed),
+                steps: header.steps.load(Relaxed),
             })
         }
     }
@@ -301,6 +302,11 @@ impl Producer {
             if !there_is_room(header) {
                 // A lost wake-up costs ten milliseconds and no more.
                 futex::wait(&header.full.0, 1, Some(10_000_000), true);
+            }
+            // SAFETY: no arguments.
+            if unsafe { libc::getppid() } != self.consumer.get() {
+                // It was killed, and could not say so: the program got another parent.
+                header.flags.fetch_or(Flag::Abandoned as u32, Relaxed);
             }
         }
     }

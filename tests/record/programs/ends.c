@@ -14,6 +14,16 @@ static volatile sig_atomic_t stop;
 
 static void on_signal(int number) { stop = number; }
 static void *forever(void *unused) { for (;;) cell++; return unused; }
+// Values that no compressor foresees.
+static void *noise(void *unused) {
+    static unsigned long places[64];
+    unsigned long state = 1;
+    for (;;) {
+        state ^= state << 13; state ^= state >> 7; state ^= state << 17;
+        places[state % 64] = state;
+    }
+    return unused;
+}
 static void *exits(void *unused) { exit(3); return unused; }
 static void *crosses(void *unused) {
     pthread_mutex_lock(&second);
@@ -35,6 +45,7 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
     if (!strcmp(how, "main-first")) { pthread_create(&t, 0, exits, 0); pthread_exit(0); }
     if (!strcmp(how, "forever")) { pthread_create(&t, 0, forever, 0); puts("ready"); fflush(stdout); forever(0); }
+    if (!strcmp(how, "noise")) { pthread_create(&t, 0, noise, 0); puts("ready"); fflush(stdout); usleep(700000); return 0; }
     if (!strcmp(how, "handler")) {
         signal(SIGTERM, on_signal);
         puts("ready"); fflush(stdout);

@@ -8,6 +8,8 @@ use std::vec;
 const SETTINGS: Settings = Settings {
     policy: Policy::Random,
     seed: 42,
+    depth: 3,
+    steps: 1000,
 };
 
 fn small() -> Ring {
@@ -21,6 +23,7 @@ fn send(path: &CString, rounds: u32) {
     unsafe {
         let settings = producer.attach(path).unwrap();
         assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
+        assert_eq!((settings.depth, settings.steps), (3, 1000));
         for i in 0..rounds {
             assert!(producer.hit());
             producer.put(&[i as u8; PUT_BYTES], len(i), 1);

@@ -1,0 +1,68 @@
+//! `witness cc` and `witness c++`: the compiler, with the flags that a program needs to be recorded.
+
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// Compile C for recording: the C compiler, with flags added.
+///
+/// Runs $WITNESS_CC, or cc, with the arguments given and the flags of an ordinary ThreadSanitizer build
+/// in front of them; --show prints the command instead. Works as the compiler of a build system:
+/// make CC="witness cc".
+#[derive(Debug, clap::Args)]
+pub struct CompileArgs {
+    /// Print the command, and do not run it.
+    #[arg(long, env = "WITNESS_SHOW")]
+    show: bool,
+    /// What the compiler is given.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
+}
+
+/// A language, with the compiler that is used for it unless the user names another.
+#[derive(Clone, Copy, Debug)]
+pub enum Language {
+    C,
+    Cpp,
+}
+
+impl Language {
+    fn compiler(self) -> OsString {
+        let (variable, default) = match self {
+            Language::C => ("WITNESS_CC", "cc"),
+            Language::Cpp => ("WITNESS_CXX", "c++"),
+        };
+        std::env::var_os(variable).unwrap_or_else(|| default.into())
+    }
+}
+
+/// Every compiler's.
+const ALWAYS: [&str; 2] = ["-g", "-fsanitize=thread"];
+/// gcc expands short copies in place after it has instrumented: nobody would see them.
+const GCC: [&str; 3] = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove"];
+/// clang links its own runtime into the program unless told otherwise, and leaves out the read in `x++`.
+const CLANG: [&str; 3] = ["-shared-libsan", "-mllvm", "-tsan-instrument-read-before-write=1"];
+
+/// Becomes the compiler; comes back only with an error.
+pub fn run(args: &CompileArgs, language: Language) -> anyhow::Result<ExitCode> {
+    let compiler = language.compiler();
+    let name = compiler.to_string_lossy().into_owned();
+    let version = Command::new(&compiler).arg("--version").output();
+    let version =
+        version.with_context(|| format!("cannot run the compiler {name}; WITNESS_CC or WITNESS_CXX names another"))?;
+    let clang = String::from_utf8_lossy(&version.stdout).contains("clang");
+    let mut command = Command::new(&compiler);
+    command.args(ALWAYS);
+    command.args(if clang { CLANG } else { GCC });
+    command.args(&args.arguments);
+    if args.show {
+        let words: Vec<_> = std::iter::once(command.get_program())
+            .chain(command.get_args())
+            .collect();
+        println!("{}", words.join(" ".as_ref()).to_string_lossy());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let error = command.exec();
+    bail!("cannot run the compiler {name}: {error}")
+}
