@@ -16,7 +16,7 @@ static void on_signal(int number) { stop = number; }
 static void *forever(void *unused) { for (;;) cell++; return unused; }
 // Values that no compressor foresees.
 static void *noise(void *unused) {
-    static unsigned long places[64];
+    static volatile unsigned long places[64];
     unsigned long state = 1;
     for (;;) {
         state ^= state << 13; state ^= state >> 7; state ^= state << 17;
