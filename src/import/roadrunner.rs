@@ -214,7 +214,7 @@ fn records(line: &Line<'_>, names: &mut Names, threads: &mut Threads, ends_wait:
             second = (line.flag != Some("Exit")).then_some(RecordOp::VolatileWrite(arrivals));
             RecordOp::VolatileRead(arrivals)
         }
-        "Wait" => RecordOp::Wait(names.lock(object)?),
+        "Wait" => RecordOp::MonitorWait(names.lock(object)?),
         _ if line.flag == Some("true") => RecordOp::NotifyAll(names.lock(object)?),
         _ => RecordOp::Notify(names.lock(object)?),
     };
