@@ -11,7 +11,7 @@ pub fn mended(bytes: &[u8], format: Format) -> Option<Trace> {
     let strict = read("fuzz", bytes.to_vec(), Some(format), false);
     let mended = match read("fuzz", bytes.to_vec(), Some(format), true) {
         Ok(mended) => mended,
-        Err(ImportError::Header { .. } | ImportError::TooManyNames { .. }) => {
+        Err(ImportError::Header { .. } | ImportError::Log { .. } | ImportError::TooManyNames { .. }) => {
             assert!(strict.is_err(), "what cannot be mended is not accepted either");
             return None;
         }

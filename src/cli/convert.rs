@@ -28,7 +28,7 @@ pub struct ConvertArgs {
     input: PathBuf,
     /// Where to write it.
     output: PathBuf,
-    /// Its format: witness, std, rapidbin, roadrunner or jsonl [default: what its content shows].
+    /// Its format: witness, std, rapidbin, roadrunner, rv-predict or jsonl [default: what its content shows].
     #[arg(long, env = "WITNESS_FROM_FORMAT", value_name = "FORMAT")]
     from: Option<Format>,
     /// The format to write: witness, std or jsonl [default: as the output's name ends in .bin, .std

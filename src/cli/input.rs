@@ -10,7 +10,7 @@ use witness::trace::Trace;
 pub struct InputArgs {
     /// The trace: recorded, or in another tool's format (see `witness convert --help`).
     pub trace: PathBuf,
-    /// The trace's format: witness, std, rapidbin, roadrunner or jsonl [default: what its content shows].
+    /// The trace's format: witness, std, rapidbin, roadrunner, rv-predict or jsonl [default: what its content shows].
     #[arg(long, env = "WITNESS_FORMAT", value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Mend a foreign trace that no execution can have, and list each repair.

@@ -66,8 +66,9 @@ impl Build {
                 })
             };
             if survey.locks.contains(&number) {
-                let recursive = survey.recursive.contains(&number);
-                let kind = if recursive {
+                let kind = if survey.shared.contains(&number) {
+                    ObjectKind::RwLock
+                } else if survey.recursive.contains(&number) {
                     ObjectKind::RecursiveMutex
                 } else {
                     ObjectKind::Mutex
@@ -160,10 +161,15 @@ impl Build {
 
     /// Ends the trace, and gives the bytes of its file.
     pub(super) fn finish(mut self, repairs: usize) -> Result<Vec<u8>, ImportError> {
-        let degraded = match repairs {
-            0 => Vec::new(),
-            count => vec![format!("it was mended when it was imported: {count} repairs")],
-        };
+        let mut degraded = Vec::new();
+        if repairs > 0 {
+            degraded.push(format!("it was mended when it was imported: {repairs} repairs"));
+        }
+        if self.format == Format::RvPredict {
+            let reason = "its records do not say which fields are volatile (a race on such a field is none), nor which \
+                          class an initializer is of (what those do is left out)";
+            degraded.push(reason.to_owned());
+        }
         self.writer.set_meta(Meta {
             producer: format!("witness {} import of {}", env!("CARGO_PKG_VERSION"), self.format),
             degraded,

@@ -1,12 +1,12 @@
 //! Which format a content is in.
 //!
 //! A file that is none is never taken for one: each format has something that no other has. Native
-//! files begin with their magic, JSON lines with a brace; RoadRunner's events begin with `@`; STD
+//! files begin with their magic, RV-Predict's with `LZ4Block`, JSON lines with a brace; RoadRunner's events begin with `@`; STD
 //! has events in its first line that is no comment; a RapidBin header gives the file's length.
 
 use super::Format;
 use super::record::lines;
-use super::{rapid_bin, roadrunner, std_text};
+use super::{rapid_bin, roadrunner, rv_predict, std_text};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -32,6 +32,9 @@ fn is_native(bytes: &[u8]) -> bool {
 pub(super) fn detect(bytes: &[u8]) -> Option<Format> {
     if is_native(bytes) {
         return Some(Format::Native);
+    }
+    if rv_predict::fits(bytes) {
+        return Some(Format::RvPredict);
     }
     if rapid_bin::fits(bytes) {
         return Some(Format::RapidBin);

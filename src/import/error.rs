@@ -18,7 +18,7 @@ pub enum ImportError {
     },
     /// Its content looks like no format that is known.
     #[error(
-        "{file} does not begin like any known format at byte 0 (witness, std, rapidbin, roadrunner, jsonl); if it is one, \
+        "{file} does not begin like any known format at byte 0 (witness, std, rapidbin, roadrunner, rv-predict, jsonl); if it is one, \
          damaged, record it again; if its kind is not recognised, name it with --format"
     )]
     UnknownFormat {
@@ -72,6 +72,16 @@ pub enum ImportError {
         /// The file.
         file: String,
         /// What is wrong.
+        reason: String,
+    },
+    /// A log of RV-Predict that is damaged, cut, or none.
+    #[error("{file} is no whole log of RV-Predict, at byte {offset}: {reason}; log the run again")]
+    Log {
+        /// The file.
+        file: String,
+        /// Where, in bytes.
+        offset: u64,
+        /// What is wrong there.
         reason: String,
     },
     /// No execution can have this trace.

@@ -1,12 +1,13 @@
-//! Traces that other tools wrote, and traces for other tools: STD, RapidBin, RoadRunner, JSON lines.
+//! Traces that other tools wrote, and traces for other tools: STD, RapidBin, RoadRunner, RV-Predict,
+//! JSON lines.
 //!
 //! A trace in any format becomes a trace of our own, in memory: [`open`] gives a [`TraceFile`] as
 //! if `witness record` had written it, so nothing after it knows where a trace came from. The same
 //! input gives the same bytes, hence the same identity, and the results stored beside it are found
 //! again.
 //!
-//! Formats without values ([`Format::Std`], [`Format::RapidBin`], [`Format::RoadRunner`]) go one
-//! way: a parser yields records, `survey` walks them once to learn what lies
+//! Formats without values ([`Format::Std`], [`Format::RapidBin`], [`Format::RoadRunner`],
+//! [`Format::RvPredict`]) go one way: a parser yields records, `survey` walks them once to learn what lies
 //! ahead, `mend` walks them again, refuses or mends what no execution can be, and `build` gives
 //! each write a value of its own. `docs/formats.md` describes the formats and every choice made.
 //!
@@ -34,6 +35,7 @@ mod rapid_bin;
 mod record;
 mod rewrite;
 mod roadrunner;
+mod rv_predict;
 mod std_export;
 mod std_text;
 mod survey;
@@ -61,17 +63,20 @@ pub enum Format {
     RapidBin,
     /// What RoadRunner's printing tool logs.
     RoadRunner,
+    /// The logs of RV-Predict for Java.
+    RvPredict,
     /// Our own as JSON, one row or event a line.
     JsonLines,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 5] = [
+    pub const ALL: [Format; 6] = [
         Format::Native,
         Format::Std,
         Format::RapidBin,
         Format::RoadRunner,
+        Format::RvPredict,
         Format::JsonLines,
     ];
 
@@ -83,6 +88,7 @@ impl Format {
             Format::Std => "std",
             Format::RapidBin => "rapidbin",
             Format::RoadRunner => "roadrunner",
+            Format::RvPredict => "rv-predict",
             Format::JsonLines => "jsonl",
         }
     }
@@ -129,7 +135,8 @@ pub struct Opened {
     pub repairs: Vec<Repair>,
 }
 
-/// Opens a trace file of any format: the given one, else the one that its content shows.
+/// Opens a trace file of any format: the given one, else the one that its content shows. A folder
+/// is one of RV-Predict's logs.
 ///
 /// With `repair`, a trace that no execution can have is changed until one can; without, refused.
 ///
@@ -141,6 +148,9 @@ pub fn open(path: &Path, format: Option<Format>, repair: bool) -> Result<Opened,
         file: name.clone(),
         source,
     };
+    if path.is_dir() && format.is_none_or(|format| format == Format::RvPredict) {
+        return folder(path, repair);
+    }
     // A pipe can be read once only; a native file is mapped instead of read.
     if format.unwrap_or(Format::Native) == Format::Native && std::fs::metadata(path).map_err(io)?.is_file() {
         let is_native = format.is_some() || detect::file_is_native(path).map_err(io)?;
@@ -163,10 +173,40 @@ pub fn read(name: &str, bytes: Vec<u8>, format: Option<Format>, repair: bool) ->
     let (bytes, repairs) = match format {
         Format::Native => return Ok(native(TraceFile::from_bytes(name, bytes)?)),
         Format::JsonLines => return rows(name, &bytes),
+        Format::RvPredict => {
+            let mut records = Vec::new();
+            rv_predict::unpack(name, &bytes, &mut records)?;
+            translate(name, &records, format, repair)?
+        }
         Format::Std | Format::RapidBin | Format::RoadRunner => translate(name, &bytes, format, repair)?,
     };
     Ok(Opened {
         file: TraceFile::from_bytes(name, bytes)?,
+        format,
+        repairs,
+    })
+}
+
+/// The logs of all threads, together.
+fn folder(path: &Path, repair: bool) -> Result<Opened, ImportError> {
+    let io = |path: &Path| {
+        let file = path.display().to_string();
+        move |source| ImportError::Io { file, source }
+    };
+    let logs = rv_predict::logs(path).map_err(io(path))?;
+    let name = path.display().to_string();
+    if logs.is_empty() {
+        return Err(ImportError::UnknownFormat { file: name });
+    }
+    let mut records = Vec::new();
+    for log in logs {
+        let bytes = std::fs::read(&log).map_err(io(&log))?;
+        rv_predict::unpack(&log.display().to_string(), &bytes, &mut records)?;
+    }
+    let format = Format::RvPredict;
+    let (bytes, repairs) = translate(&name, &records, format, repair)?;
+    Ok(Opened {
+        file: TraceFile::from_bytes(&name, bytes)?,
         format,
         repairs,
     })
@@ -204,6 +244,7 @@ fn translate(name: &str, bytes: &[u8], format: Format, repair: bool) -> Result<(
     let parse = match format {
         Format::RapidBin => rapid_bin::parse,
         Format::RoadRunner => roadrunner::parse,
+        Format::RvPredict => rv_predict::parse,
         _ => std_text::parse,
     };
     let mut names = record::Names::default();

@@ -17,6 +17,7 @@ pub(super) struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordOp {
     Acquire(u32),
+    AcquireShared(u32),
     Release(u32),
     Read(u32),
     Write(u32),
@@ -26,7 +27,10 @@ pub(super) enum RecordOp {
     Join(u32),
     Begin,
     End,
+    /// On a condition, whose lock is told by what comes before and after it.
     Wait(u32),
+    /// Within the monitor that it is on, whatever was released before.
+    MonitorWait(u32),
     Notify(u32),
     NotifyAll(u32),
     Branch,

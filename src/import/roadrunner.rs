@@ -7,8 +7,15 @@
 //!
 //! `Start`, `Join`, `Wait` and `Notify` are logged before the call and after it, with the same
 //! words. Of two such lines that follow each other in their thread, the first `Start`, the second
-//! `Join` and the first `Notify` count; the second `Wait` is the end of the first. Methods, sleeps
-//! and classes order nothing.
+//! `Join` and the first `Notify` count; the second `Wait` is the end of the first. Numbers of threads
+//! that have ended are given away again: a `Start` of a known thread begins another one.
+//!
+//! What else orders threads becomes atomic accesses to a variable of its own. Since a read keeps its
+//! writer, that is at least the order that Java gives: `ClassInited` (write) before `ClassAccssed`
+//! (read; the tool spells it so), `Interrupt` (write) before `Interrupted` (read); each entrance of a
+//! `Barrier` reads and writes, an exit reads. Methods and sleeps order nothing.
+//!
+//! Source: `rr.simple.PrintTool` and the `toString` of the events of RoadRunner 0.5.
 
 use super::error::{ImportError, Malformed};
 use super::record::{Each, Names, Record, RecordOp, lines, shown};
@@ -19,13 +26,29 @@ struct Line<'t> {
     name: &'t str,
     thread: &'t str,
     object: &'t str,
-    /// A third argument.
+    /// The third argument of `Notify` and `Barrier`.
     flag: Option<&'t str>,
     rest: &'t str,
 }
 
-const EVENTS: [&str; 12] = [
-    "Acquire", "Release", "Rd", "ARd", "VRd", "Wr", "AWr", "VWr", "Start", "Join", "Wait", "Notify",
+const EVENTS: [&str; 17] = [
+    "Acquire",
+    "Release",
+    "Rd",
+    "ARd",
+    "VRd",
+    "Wr",
+    "AWr",
+    "VWr",
+    "Start",
+    "Join",
+    "Wait",
+    "Notify",
+    "ClassInited",
+    "ClassAccssed",
+    "Interrupt",
+    "Interrupted",
+    "Barrier",
 ];
 
 /// `None`: no event; `Some(None)`: an event that cannot be read.
@@ -40,19 +63,26 @@ fn line(text: &str) -> Option<Option<Line<'_>>> {
 }
 
 fn arguments_of<'t>(name: &'t str, arguments: &'t str) -> Option<Line<'t>> {
-    let (thread, rest) = arguments.split_once(',')?;
-    let (object, rest) = rest.split_once(')')?;
-    let (object, flag) = match object.split_once(',') {
-        Some((object, flag)) if name == "Notify" => (object, Some(flag.trim())),
-        _ => (object, None),
+    let (arguments, rest) = arguments.split_once(')')?;
+    let mut split = arguments.splitn(if matches!(name, "Notify" | "Barrier") { 3 } else { 2 }, ',');
+    let thread = split.next()?.trim();
+    // A thread is interrupted: nothing else is said.
+    let object = if name == "Interrupted" {
+        thread
+    } else {
+        split.next()?.trim()
     };
-    let (thread, object) = (thread.trim(), object.trim());
-    let is_number = !thread.is_empty() && thread.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number && !object.is_empty()).then_some(Line {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_object = match name {
+        // A number that was given away again is logged as -1.
+        "Start" | "Join" | "Interrupt" => is_number(object),
+        _ => !object.is_empty(),
+    };
+    (is_number(thread) && is_object).then_some(Line {
         name,
         thread,
         object,
-        flag,
+        flag: split.next().map(str::trim),
         rest,
     })
 }
@@ -105,6 +135,7 @@ impl Pairs {
 /// Reads RoadRunner's log.
 pub(super) fn parse(file: &str, bytes: &[u8], names: &mut Names, each: &mut Each<'_>) -> Result<(), ImportError> {
     let pairs = Pairs::of(bytes);
+    let mut threads = Threads::default();
     for (number, text) in lines(bytes) {
         let text = text.trim();
         let parsed = match line(text) {
@@ -117,20 +148,47 @@ pub(super) fn parse(file: &str, bytes: &[u8], names: &mut Names, each: &mut Each
             each(number, Err(Malformed::Unreadable { reason }))?;
             continue;
         };
-        let record = record(&parsed, names, pairs.ends_of_waits.contains(&number));
-        let Some(record) = record else {
+        let records = records(&parsed, names, &mut threads, pairs.ends_of_waits.contains(&number));
+        let Some(records) = records else {
             let (file, line) = (file.to_owned(), number);
             return Err(ImportError::TooManyNames { file, line });
         };
-        each(number, Ok(record))?;
+        for record in records.into_iter().flatten() {
+            each(number, Ok(record))?;
+        }
     }
     Ok(())
 }
 
-/// `None`: too many names.
-fn record(line: &Line<'_>, names: &mut Names, ends_wait: bool) -> Option<Record> {
-    let thread = names.thread(line.thread)?;
+/// Which thread a number stands for at the moment.
+#[derive(Default)]
+struct Threads {
+    /// How many threads had the number before; known numbers only.
+    before: HashMap<String, u32>,
+}
+
+impl Threads {
+    fn name(&mut self, number: &str) -> String {
+        match *self.before.entry(number.to_owned()).or_default() {
+            0 => number.to_owned(),
+            before => format!("T{number}#{}", before + 1),
+        }
+    }
+
+    /// A thread that is created now.
+    fn fresh(&mut self, number: &str) -> String {
+        if let Some(before) = self.before.get_mut(number) {
+            *before += 1;
+        }
+        self.name(number)
+    }
+}
+
+/// What a line stands for: one event, or the two of a barrier's entrance. `None`: too many names.
+fn records(line: &Line<'_>, names: &mut Names, threads: &mut Threads, ends_wait: bool) -> Option<[Option<Record>; 2]> {
     let object = line.object;
+    let thread = names.thread(&threads.name(line.thread))?;
+    let mut second = None;
     let op = match line.name {
         "Acquire" => RecordOp::Acquire(names.lock(object)?),
         "Wait" if ends_wait => RecordOp::Acquire(names.lock(object)?),
@@ -139,9 +197,24 @@ fn record(line: &Line<'_>, names: &mut Names, ends_wait: bool) -> Option<Record>
         "Wr" | "AWr" => RecordOp::Write(names.variable(object)?),
         "VRd" => RecordOp::VolatileRead(names.variable(object)?),
         "VWr" => RecordOp::VolatileWrite(names.variable(object)?),
-        "Start" => RecordOp::Fork(names.thread(object)?),
-        "Join" => RecordOp::Join(names.thread(object)?),
-        "Wait" => RecordOp::Wait(names.lock(object)?),
+        "Start" => RecordOp::Fork(names.thread(&threads.fresh(object))?),
+        "Join" => RecordOp::Join(names.thread(&threads.name(object))?),
+        "ClassInited" => RecordOp::VolatileWrite(names.variable(&format!("class {object}"))?),
+        "ClassAccssed" => RecordOp::VolatileRead(names.variable(&format!("class {object}"))?),
+        "Interrupt" | "Interrupted" => {
+            let flag = names.variable(&format!("interrupt of thread {}", threads.name(object)))?;
+            if line.name == "Interrupt" {
+                RecordOp::VolatileWrite(flag)
+            } else {
+                RecordOp::VolatileRead(flag)
+            }
+        }
+        "Barrier" => {
+            let arrivals = names.variable(&format!("barrier {object}"))?;
+            second = (line.flag != Some("Exit")).then_some(RecordOp::VolatileWrite(arrivals));
+            RecordOp::VolatileRead(arrivals)
+        }
+        "Wait" => RecordOp::MonitorWait(names.lock(object)?),
         _ if line.flag == Some("true") => RecordOp::NotifyAll(names.lock(object)?),
         _ => RecordOp::Notify(names.lock(object)?),
     };
@@ -156,5 +229,6 @@ fn record(line: &Line<'_>, names: &mut Names, ends_wait: bool) -> Option<Record>
         Some(place) => Some(names.position(place)?),
         None => None,
     };
-    Some(Record { thread, op, position })
+    let record = |op| Record { thread, op, position };
+    Some([Some(record(op)), second.map(record)])
 }

@@ -53,6 +53,8 @@ pub(super) struct Survey {
     pub(super) recursive: HashSet<u32>,
     /// Names in the roles of conditions.
     pub(super) conditions: HashSet<u32>,
+    /// Locks that are taken for reading somewhere.
+    pub(super) shared: HashSet<u32>,
     /// Names in the roles of locks.
     pub(super) locks: HashSet<u32>,
 }
@@ -93,7 +95,7 @@ impl Walk {
         }
         known.last = line;
         let before = self.before.insert(thread, (line, op));
-        if let Some((wait, RecordOp::Wait(_))) = before
+        if let Some((wait, RecordOp::Wait(_) | RecordOp::MonitorWait(_))) = before
             && let Some(wait) = self.survey.waits.get_mut(&wait)
         {
             wait.next = line;
@@ -109,13 +111,13 @@ impl Walk {
         match op {
             RecordOp::Begin => known.begins += 1,
             RecordOp::End => known.ends += 1,
-            RecordOp::Wait(condition) => {
+            RecordOp::Wait(condition) | RecordOp::MonitorWait(condition) => {
                 self.survey.conditions.insert(condition);
                 let mut wait = WaitSurvey {
                     condition,
                     ..WaitSurvey::default()
                 };
-                if let Some((release, RecordOp::Release(lock))) = before {
+                if let (RecordOp::Wait(_), Some((release, RecordOp::Release(lock)))) = (op, before) {
                     wait.release = Some((release, lock));
                     self.survey.waiting_releases.insert(release, line);
                 }
@@ -135,6 +137,11 @@ impl Walk {
                 if held.1 > 1 {
                     self.survey.recursive.insert(lock);
                 }
+            }
+            RecordOp::AcquireShared(lock) => {
+                self.survey.locks.insert(lock);
+                self.survey.shared.insert(lock);
+                self.survey.last_acquire.insert(lock, line);
             }
             RecordOp::Release(lock) => {
                 self.survey.locks.insert(lock);

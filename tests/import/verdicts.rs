@@ -140,6 +140,57 @@ fn every_subcommand_reads_std() {
     assert_eq!((status, out.lines().count()), (Some(0), 3));
 }
 
+/// A file of RV-Predict's: one stored block, and the empty one.
+fn log(records: &[[u64; 6]]) -> Vec<u8> {
+    let mut content = Vec::new();
+    for &[number, thread, location, address, value, kind] in records {
+        content.extend(number.to_be_bytes());
+        content.extend(thread.to_be_bytes());
+        content.extend((location as u32).to_be_bytes());
+        content.extend(address.to_be_bytes());
+        content.extend(value.to_be_bytes());
+        content.push(kind as u8);
+    }
+    let mut file = Vec::new();
+    for content in [&content[..], &[]] {
+        let length = (content.len() as u32).to_le_bytes();
+        let checksum = if content.is_empty() {
+            0
+        } else {
+            twox_hash::XxHash32::oneshot(0x9747_b28c, content) & 0x0fff_ffff
+        };
+        file.extend(b"LZ4Block\x1d");
+        file.extend([length, length, checksum.to_le_bytes()].concat());
+        file.extend(content);
+    }
+    file
+}
+
+#[test]
+fn a_folder_of_logs_is_one_trace() {
+    let folder = folder("rv-predict", "metadata.bin", "not looked at");
+    let field = 7 << 32 | 0xffff_fffe;
+    let logs = folder.join("log");
+    std::fs::create_dir(&logs).expect("the folder can be made");
+    assert_eq!(
+        witness(&folder, &["analyze", "log"]).0,
+        Some(2),
+        "there is nothing in it"
+    );
+    let first = log(&[[0, 1, 10, 5, 0, 11], [1, 1, 11, field, 1, 1]]);
+    std::fs::write(logs.join("0trace.bin"), first).expect("the log can be written");
+    std::fs::write(logs.join("1trace.bin"), log(&[[2, 5, 20, field, 1, 0]])).expect("the log can be written");
+    let (status, out, error) = witness(&folder, &["analyze", "log"]);
+    assert_eq!(status, Some(66), "{error}");
+    assert!(out.contains("Write of '7.2' by thread 0 'T1'"), "{out}");
+    assert!(out.contains("which fields are volatile"), "{out}");
+    let (status, _, error) = witness(&folder, &["analyze", "log/1trace.bin", "--format", "std"]);
+    assert_eq!(status, Some(2), "{error}");
+    assert_eq!(witness(&folder, &["convert", "log", "out.std"]).0, Some(0));
+    let text = std::fs::read_to_string(folder.join("out.std")).expect("it was written");
+    assert_eq!(text, "T1|fork(T5)|10\nT1|w(7.2)|11\nT5|r(7.2)|20\n");
+}
+
 #[test]
 fn a_way_through_all_formats() {
     let folder = folder("formats", "race.std", RACE);

@@ -1,4 +1,7 @@
-//! Locks: one thread at a time holds each.
+//! Locks: one thread at a time holds each, or several do for reading.
+//!
+//! A thread that takes a lock for reading while it holds it (to keep only that) goes on holding it
+//! alone until it gives back both: less than Java allows, so no race comes from it.
 
 use super::Mender;
 use crate::import::error::{ImportError, Malformed};
@@ -18,19 +21,33 @@ impl Mender {
 
     /// Makes sure that nobody else holds a lock that a thread is about to take.
     pub(super) fn make_free(&mut self, line: u64, thread: u32, lock: u32) -> Result<(), ImportError> {
-        let Some(held) = self.locks.get(&lock).filter(|held| held.thread != thread) else {
-            return Ok(());
-        };
-        let (holder, depth) = (held.thread, held.depth);
+        self.without_owner(line, thread, lock)?;
+        // Its own reading excludes it too.
+        while let Some(reader) = self.readers.get_mut(&lock).and_then(Vec::pop) {
+            self.take_from(line, thread, lock, &reader)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that no other thread holds a lock alone.
+    fn without_owner(&mut self, line: u64, thread: u32, lock: u32) -> Result<(), ImportError> {
+        if self.locks.get(&lock).is_some_and(|held| held.thread != thread)
+            && let Some(held) = self.locks.remove(&lock)
+        {
+            self.take_from(line, thread, lock, &held)?;
+        }
+        Ok(())
+    }
+
+    fn take_from(&mut self, line: u64, thread: u32, lock: u32, held: &Held) -> Result<(), ImportError> {
         let what = Malformed::LockHeld {
             thread: self.thread(thread),
             lock: self.lock(lock),
-            holder: self.thread(holder),
+            holder: self.thread(held.thread),
             since: held.since,
         };
         self.fault(line, what)?;
-        self.locks.remove(&lock);
-        self.releases(line, holder, lock, depth)
+        self.releases(line, held.thread, lock, held.depth)
     }
 
     pub(super) fn releases(&mut self, line: u64, thread: u32, lock: u32, depth: u32) -> Result<(), ImportError> {
@@ -47,7 +64,28 @@ impl Mender {
         self.build.event(line, thread, pc, Op::Acquire { lock })
     }
 
+    pub(super) fn acquire_shared(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
+        if self.holds(thread, lock) {
+            return self.acquire(line, thread, pc, lock);
+        }
+        self.without_owner(line, thread, lock)?;
+        let (depth, since) = (1, line);
+        self.readers
+            .entry(lock)
+            .or_default()
+            .push(Held { thread, depth, since });
+        let lock = self.build.lock(lock);
+        self.build.event(line, thread, pc, Op::AcquireShared { lock })
+    }
+
     pub(super) fn release(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
+        if let Some(readers) = self.readers.get_mut(&lock)
+            && let Some(at) = readers.iter().position(|reader| reader.thread == thread)
+        {
+            readers.swap_remove(at);
+            let lock = self.build.lock(lock);
+            return self.build.event(line, thread, pc, Op::Release { lock });
+        }
         if !self.holds(thread, lock) {
             let (thread, lock) = (self.thread(thread), self.lock(lock));
             return self.fault(line, Malformed::NotHeld { thread, lock });
@@ -73,7 +111,15 @@ impl Mender {
         if !self.repair {
             return Ok(());
         }
-        let held = self.locks.iter().filter(|(_, held)| held.thread == thread);
+        let readers = self
+            .readers
+            .iter()
+            .flat_map(|(lock, held)| held.iter().map(move |held| (lock, held)));
+        let held = self
+            .locks
+            .iter()
+            .chain(readers)
+            .filter(|(_, held)| held.thread == thread);
         let wanted = held.filter(|(lock, _)| self.survey.last_acquire.get(*lock).is_some_and(|&last| last > line));
         let mut wanted: Vec<(u32, u32)> = wanted.map(|(&lock, held)| (lock, held.depth)).collect();
         wanted.sort_unstable();
@@ -83,7 +129,11 @@ impl Mender {
                 lock: self.lock(lock),
             };
             self.fault(line, what)?;
-            self.locks.remove(&lock);
+            if self.holds(thread, lock) {
+                self.locks.remove(&lock);
+            } else if let Some(readers) = self.readers.get_mut(&lock) {
+                readers.retain(|reader| reader.thread != thread);
+            }
             self.releases(line, thread, lock, depth)?;
         }
         Ok(())

@@ -28,6 +28,8 @@ pub(super) struct Mender {
     names: Names,
     survey: Survey,
     locks: HashMap<u32, Held>,
+    /// By lock: who holds it for reading, once for each time.
+    readers: HashMap<u32, Vec<Held>>,
     /// By thread: line of the fork that counts.
     forked: HashMap<u32, u64>,
     /// By thread. Few, so that a notify may look at all of them.
@@ -51,6 +53,7 @@ impl Mender {
             names,
             survey,
             locks: HashMap::new(),
+            readers: HashMap::new(),
             forked: HashMap::new(),
             waiting: HashMap::new(),
         })
@@ -94,8 +97,9 @@ impl Mender {
             RecordOp::VolatileWrite(variable) => self.build.access(line, thread, pc, variable, Access::VolatileWrite),
             RecordOp::Branch => self.build.event(line, thread, pc, Op::Branch),
             RecordOp::Acquire(lock) => self.acquire(line, thread, pc, lock),
+            RecordOp::AcquireShared(lock) => self.acquire_shared(line, thread, pc, lock),
             RecordOp::Release(lock) => self.release(line, thread, pc, lock),
-            RecordOp::Wait(condition) => self.wait(line, thread, pc, condition),
+            RecordOp::Wait(condition) | RecordOp::MonitorWait(condition) => self.wait(line, thread, pc, condition),
             RecordOp::Notify(condition) => self.notify(line, thread, pc, condition),
             RecordOp::NotifyAll(condition) => self.notify_all(line, thread, pc, condition),
             RecordOp::Fork(child) => self.fork(line, thread, pc, child),
