@@ -12,6 +12,10 @@ pub enum ExitCode {
     BadInput = 2,
     /// No race witnessed, but some pairs are left unknown.
     OnlyUnknowns = 3,
+    /// `replay --live`: the program did something else than a schedule says.
+    Diverged = 4,
+    /// `replay --live`: the program did not come to a race, though it did nothing else.
+    NotReached = 5,
     /// At least one race is witnessed (as ThreadSanitizer ends).
     Witnessed = 66,
     /// A bug in `witness` itself, such as a schedule that its own checker rejects.
@@ -25,7 +29,9 @@ impl ExitCode {
   1   check: the trace is no sequentially consistent execution, or the schedule is rejected
   2   bad usage, or a file that is missing, unreadable or damaged
   3   no race witnessed, but some pairs are left unknown
-  66  at least one race is witnessed
+  4   replay --live: a live run did something else than its schedule says
+  5   replay --live: a live run did not come to the race, though it did nothing else
+  66  at least one race is witnessed; replay --live: every race shown is confirmed
   70  a bug in witness itself
 `witness record` ends with the exit status of the recorded program.";
 }
@@ -47,6 +53,8 @@ mod tests {
             ExitCode::NotAccepted,
             ExitCode::BadInput,
             ExitCode::OnlyUnknowns,
+            ExitCode::Diverged,
+            ExitCode::NotReached,
             ExitCode::Witnessed,
             ExitCode::Internal,
         ] {

@@ -14,6 +14,7 @@ mod exit_code;
 mod generate;
 mod info;
 mod input;
+mod live;
 mod output;
 mod record;
 mod replay;

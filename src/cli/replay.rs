@@ -3,6 +3,7 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, verdict_code, warn_if_cut};
 use super::input::InputArgs;
+use super::live::{self, LiveArgs};
 use super::output::{Color, print};
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -20,12 +21,21 @@ use witness::verdict::{Analysis, Verdict};
 /// Executes each schedule from the start of the trace: what each thread does, which values it
 /// reads and writes, which locks it takes, up to the two accesses that are then both next. Uses
 /// the results stored beside the trace; without any, analyses the trace first.
+///
+/// With --live, the program itself runs again, with the command line, the directory and the
+/// environment of the recorded run, and is forced along the schedule until both accesses are
+/// pending at once. Each event on the way is compared with the recorded one.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness replay trace.bin
   witness replay trace.bin --witness 2 --full
+  witness replay trace.bin --live
+  witness replay trace.bin --live --witness 1 --first b
+  witness replay trace.bin --live --witness 1 --gdb
+  witness replay trace.bin --live -- ./app --threads 4
 
-Exit status: 66 if a witness was shown; else as `witness analyze`.")]
+Exit status: 66 if a witness was shown; else as `witness analyze`. With --live: 66 if every
+witness was confirmed, 4 if a run diverged, 5 if a run did not come to the race.")]
 pub struct ReplayArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -35,6 +45,11 @@ pub struct ReplayArgs {
     /// Every event, also those that have nothing to do with the race.
     #[arg(long, env = "WITNESS_FULL")]
     full: bool,
+    /// Run the program again, forced along the schedule.
+    #[arg(long, env = "WITNESS_LIVE")]
+    live: bool,
+    #[command(flatten)]
+    how: LiveArgs,
     #[command(flatten)]
     analysis: AnalysisArgs,
 }
@@ -63,6 +78,9 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
             ),
         },
     };
+    if args.live && !shown.is_empty() {
+        return live::confirm(&trace, &shown, &args.how, color);
+    }
     show(args, &trace, &shown, color)?;
     Ok(code)
 }

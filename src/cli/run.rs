@@ -1,22 +1,38 @@
-//! `witness run`: records a program and analyses the trace, in one go.
+//! `witness run`: records a program, analyses the trace, and drives the program along each witness.
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, report};
-use super::output::Color;
+use super::live::scratch;
+use super::output::{Color, print};
 use super::record::{self, RecordArgs};
+use std::io::Write;
+use witness::check::Checker;
+use witness::replay::live::{self, Outcome};
+use witness::report::{Paint, Words, in_short};
+use witness::store;
+use witness::symbols::Symbols;
 use witness::trace::Trace;
 
-/// Record one run of a program, and analyze it.
+/// Record one run of a program, analyze it, and show each race live.
 ///
-/// As `witness record` and then `witness analyze` of its trace. The program's own exit status does
-/// not count; the verdicts do.
+/// As `witness record`, then `witness analyze` of its trace, then `witness replay --live` of each
+/// witness, without what the program prints then. The program's own exit status does not count; the
+/// verdicts do. A witness is a proof also if its live run does not come to the race.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness run -- ./app --threads 4
   witness run --policy random --seed 7 -o run7.bin -- ./app
+  witness run --no-live -- ./server --once
 
-Exit status: 66 a race witnessed, 3 only unknowns, 0 neither, 2 a program that cannot be recorded.")]
+Exit status: 66 a race witnessed, confirmed live or not; 3 only unknowns, 0 neither, 2 a program
+that cannot be recorded.")]
 pub struct RunArgs {
+    /// Do not run the program along its witnesses.
+    #[arg(long, env = "WITNESS_NO_LIVE")]
+    no_live: bool,
+    /// Live runs for each witness that is not confirmed at once.
+    #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: u32,
     #[command(flatten)]
     analysis: AnalysisArgs,
     #[command(flatten)]
@@ -26,5 +42,38 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     record::run(&args.record)?;
     let path = args.record.output();
-    report(&path, &Trace::open(&path)?, &args.analysis, false, color)
+    let trace = Trace::open(&path)?;
+    let code = report(&path, &trace, &args.analysis, false, color)?;
+    if code == ExitCode::Witnessed && !args.no_live {
+        confirm(args, &trace, color)?;
+    }
+    Ok(code)
+}
+
+/// Runs the program along each witness, and says in one line what became of it.
+fn confirm(args: &RunArgs, trace: &Trace, color: Color) -> anyhow::Result<()> {
+    let Some(stored) = store::load(&args.analysis.folder(&args.record.output()), trace.id())? else {
+        return Ok(());
+    };
+    let launch = live::launch(trace, &[])?;
+    let checker = Checker::new(trace);
+    let symbols = Symbols::new(trace.tables());
+    let words = Words {
+        trace,
+        symbols: &symbols,
+    };
+    let paint = Paint { on: color.for_stdout() };
+    print(|out| Ok(writeln!(out, "Live:")?))?;
+    let mut confirmed = 0;
+    for (number, schedule) in (1..).zip(&stored.schedules) {
+        let (run, ..) = live::attempt(&checker, schedule, &launch, &scratch(), args.attempts)?;
+        confirmed += usize::from(matches!(run.outcome, Outcome::Confirmed(_)));
+        let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
+        let line = format!("  witness {number}: {a} and {b}: {}", in_short(&run.outcome));
+        print(|out| Ok(writeln!(out, "{line}")?))?;
+    }
+    let (witnessed, unknown) = (stored.schedules.len() - confirmed, stored.results.summary.unknown);
+    let summary =
+        format!("SUMMARY: witness: {confirmed} confirmed live, {witnessed} witnessed only, {unknown} unknown");
+    print(|out| Ok(writeln!(out, "\n{}", paint.warning(summary))?))
 }

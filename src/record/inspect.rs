@@ -61,13 +61,13 @@ pub enum NotRecordable {
     },
 }
 
-/// The file that running `program` would start.
-pub(super) fn find(program: &OsStr) -> Result<PathBuf, NotRecordable> {
+/// The file that running `program` in `directory` would start, as seen from there.
+pub(super) fn find(program: &OsStr, directory: Option<&Path>) -> Result<PathBuf, NotRecordable> {
     let not_found = || NotRecordable::NotFound {
         program: program.to_string_lossy().into_owned(),
     };
     let path = if program.as_encoded_bytes().contains(&b'/') {
-        Some(PathBuf::from(program)).filter(|path| path.exists())
+        Some(PathBuf::from(program)).filter(|path| from_there(directory, path).exists())
     } else {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&folders)
@@ -75,11 +75,15 @@ pub(super) fn find(program: &OsStr) -> Result<PathBuf, NotRecordable> {
             .find(|path| is_executable(path))
     };
     let path = path.ok_or_else(not_found)?;
-    if is_executable(&path) {
+    if is_executable(&from_there(directory, &path)) {
         Ok(path)
     } else {
         Err(NotRecordable::NotExecutable { path })
     }
+}
+
+fn from_there(directory: Option<&Path>, path: &Path) -> PathBuf {
+    directory.map_or_else(|| path.to_owned(), |directory| directory.join(path))
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -6,14 +6,16 @@
 //!
 //! Whatever happens to the program, the trace is finished with what it had sent until then.
 
+mod along;
 mod inspect;
 mod limits;
 mod runtime;
 mod signals;
 mod translate;
 
+pub use along::{Launch, Parked, Stopped, run_along};
 pub use inspect::NotRecordable;
-pub use recorder_ring::Policy;
+pub use recorder_ring::{Decision, Policy, Standing, Step, plan};
 
 use limits::Limits;
 use recorder_ring::{Corrupt, Flag, Ring, Settings, addresses};
@@ -144,7 +146,7 @@ pub fn runtime_folder() -> Result<PathBuf, RecordError> {
 /// # Errors
 /// If it cannot be recorded, or the trace cannot be written. A program that fails is no error.
 pub fn record(options: &Options) -> Result<Recorded, RecordError> {
-    let program = inspect::find(&options.program)?;
+    let program = inspect::find(&options.program, None)?;
     inspect::check(&program)?;
     let folder = runtime::unpack()?;
     let settings = Settings {
@@ -159,7 +161,8 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
 
     let mut command = Command::new(&program);
     command.args(&options.arguments);
-    runtime::put_in_place(&mut command, &folder, &ring);
+    let library_path = std::env::var_os("LD_LIBRARY_PATH");
+    runtime::put_in_place(&mut command, &folder, &ring, library_path);
     addresses::keep_in_place();
     let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
     let started = Instant::now();
@@ -247,6 +250,7 @@ fn describe(options: &Options) -> Meta {
             Policy::Fifo => "fifo".to_owned(),
             Policy::Random => "random".to_owned(),
             Policy::Pct => format!("pct, depth {}, steps {}", options.depth, options.steps),
+            Policy::Schedule => "schedule".to_owned(),
         },
         seed: options.seed,
         degraded: options.degraded.iter().cloned().collect(),

@@ -83,9 +83,9 @@ fn is_whole(folder: &Path) -> bool {
 
 /// Lets a program find the runtime first, and the runtime its ring. The runtime takes both out of
 /// the program's environment again.
-pub(super) fn put_in_place(command: &mut Command, folder: &Path, ring: &Ring) {
+pub(super) fn put_in_place(command: &mut Command, folder: &Path, ring: &Ring, library_path: Option<OsString>) {
     let mut path = OsString::from(folder);
-    if let Some(own) = std::env::var_os("LD_LIBRARY_PATH") {
+    if let Some(own) = library_path {
         path.push(":");
         path.push(own);
     }

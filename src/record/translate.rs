@@ -1,6 +1,6 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
-use super::RecordError;
+use super::{Parked, RecordError};
 use recorder_ring::{Flag, Note, ObjectClass, Ring, Row};
 use trace_format::{
     ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, ProgramEnd, StackId, Summary, ThreadId, ThreadInfo,
@@ -17,6 +17,8 @@ pub(super) struct Translator {
     text: Vec<u8>,
     /// The block that is being written.
     block: Vec<u8>,
+    /// Accesses that threads are stopped before.
+    parked: Vec<Parked>,
     /// The program said that it ends.
     finished: bool,
 }
@@ -30,6 +32,7 @@ impl Translator {
             threads: Vec::new(),
             text: Vec::new(),
             block: Vec::new(),
+            parked: Vec::new(),
             finished: false,
         }
     }
@@ -61,6 +64,11 @@ impl Translator {
         self.writer.unfinished_block(&self.block, hits)?;
         self.meta.foreign_unlock |= ring.has(Flag::ForeignUnlock);
         Ok(())
+    }
+
+    /// Accesses that threads are stopped before, in the order in which they came there.
+    pub(super) fn take_parked(&mut self) -> Vec<Parked> {
+        std::mem::take(&mut self.parked)
     }
 
     /// Ends the trace; what was written, and why it may lack something.
@@ -138,6 +146,18 @@ impl Translator {
                     bytes: (!constant).then_some(bytes),
                 });
             }
+            Row::Parked {
+                stack,
+                thread,
+                pc,
+                addr,
+                size,
+            } => self.parked.push(Parked {
+                thread: ThreadId(thread),
+                pc,
+                stack: StackId(stack),
+                range: (addr, size),
+            }),
             Row::Note(note) => self.note(note),
             // `follow` writes them.
             Row::Block { .. } => {}

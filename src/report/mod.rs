@@ -6,6 +6,7 @@
 mod explain;
 mod interleaving;
 mod json;
+mod live;
 mod location;
 mod paint;
 pub mod results;
@@ -15,6 +16,7 @@ mod words;
 
 pub use interleaving::{Detail, Interleaving};
 pub use json::Json;
+pub use live::{Live, in_short};
 pub use paint::Paint;
 pub use results::Results;
 pub use source_text::SourceText;

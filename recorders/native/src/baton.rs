@@ -8,10 +8,11 @@
 //! that passed, for a holder that sleeps in a call the runtime does not know, and for deadlock
 //! (see [`watch`]). The role passes on whenever the watcher gets the baton.
 
+use crate::intent::Intent;
 use crate::policy::Choices;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
-use crate::{events, pending, sys, watch};
+use crate::{events, pending, schedule, sys, watch};
 use core::cell::{Cell, UnsafeCell};
 use core::hint::spin_loop;
 use core::ptr;
@@ -83,7 +84,7 @@ impl Queue {
         self.len.set(len + 1);
     }
 
-    fn remove(&self, at: usize) -> &'static Thread {
+    pub fn remove(&self, at: usize) -> &'static Thread {
         let len = self.len.get();
         // SAFETY: in bounds by indexing; under the lock; the entries are threads.
         unsafe {
@@ -145,7 +146,16 @@ impl Scheduler {
 
     /// Takes the thread that runs next out of the queue.
     fn next(&self) -> Option<&'static Thread> {
-        let at = self.choices.pick(self.ready.as_slice().iter().copied())?;
+        if schedule::is_followed() {
+            return schedule::next(self);
+        }
+        let ready = self.ready.as_slice();
+        if let Some(first) = schedule::next_after_race()
+            && let Some(at) = ready.iter().position(|thread| ptr::eq(*thread, first))
+        {
+            return Some(self.ready.remove(at));
+        }
+        let at = self.choices.pick(ready.iter().copied())?;
         Some(self.ready.remove(at))
     }
 
@@ -188,7 +198,7 @@ impl Scheduler {
     }
 
     /// Ends the wait of the blocked thread at `at`.
-    fn unblock(&self, at: usize, why: Woken) {
+    pub fn unblock(&self, at: usize, why: Woken) {
         let thread = self.blocked.remove(at);
         thread.woken_by.set(why);
         thread.deadline.set(NEVER);
@@ -197,6 +207,9 @@ impl Scheduler {
 
     /// Wakes all whose deadline is not after `now`; the earliest deadline of the others.
     pub fn expire(&self, now: i64) -> i64 {
+        if schedule::is_followed() {
+            return NEVER;
+        }
         loop {
             let earliest = (0..)
                 .zip(self.blocked.as_slice())
@@ -352,6 +365,7 @@ pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)
         let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| *thread)) else {
             break;
         };
+        let chosen = schedule::pick_waiter(waiting().map(|(_, thread)| thread)).unwrap_or(chosen);
         let Some((at, _)) = waiting().nth(chosen) else {
             break;
         };
@@ -374,14 +388,25 @@ pub fn count_blocked(key: usize) -> usize {
 #[cold]
 #[inline(never)]
 pub fn give_way(me: &'static Thread) {
-    let_others(me, true);
+    if schedule::gate(me, &Intent::NONE) {
+        let_others(me, true);
+    }
 }
 
 /// The thread has passed the hooks of its turn. The caller has the baton.
 #[cold]
 #[inline(never)]
 pub fn turn_over(me: &'static Thread) {
-    let_others(me, false);
+    turn_over_before(me, &Intent::NONE);
+}
+
+/// As [`turn_over`], for a thread that is about to make an access.
+#[cold]
+#[inline(never)]
+pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
+    if schedule::gate(me, intent) {
+        let_others(me, false);
+    }
 }
 
 fn let_others(me: &'static Thread, yields: bool) {
@@ -391,6 +416,15 @@ fn let_others(me: &'static Thread, yields: bool) {
         begin_turn(&scheduler, me);
         return;
     }
+    scheduler.make_ready(me);
+    scheduler.pass(Some(me));
+    drop(scheduler);
+    wait(me);
+}
+
+/// Gives the baton to whoever is next, which may be the caller, and takes it again.
+pub fn pass_on(me: &'static Thread) {
+    let scheduler = lock();
     scheduler.make_ready(me);
     scheduler.pass(Some(me));
     drop(scheduler);

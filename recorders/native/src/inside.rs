@@ -1,8 +1,9 @@
 //! Entering the runtime: the few instructions at the start of every hook.
 
 use crate::baton::{self, HOLDER};
+use crate::intent::Intent;
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
-use crate::{pending, pthread, start};
+use crate::{pending, pthread, schedule, start};
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -19,6 +20,15 @@ impl Inside {
         let inside = Self::begin()?;
         inside.settle();
         inside.maybe_give_way();
+        Some(inside)
+    }
+
+    /// As [`enter`](Self::enter), before an access.
+    #[inline(always)]
+    pub fn enter_for(intent: impl FnOnce() -> Intent) -> Option<Inside> {
+        let inside = Self::begin()?;
+        inside.settle();
+        inside.maybe_give_way_before(intent);
         Some(inside)
     }
 
@@ -64,6 +74,26 @@ impl Inside {
     pub fn maybe_give_way(&self) {
         if self.0.ticks.load(Relaxed) >= self.0.switch_at.load(Relaxed) {
             baton::turn_over(self.0);
+        }
+    }
+
+    /// As [`maybe_give_way`](Self::maybe_give_way), before an access.
+    #[inline(always)]
+    pub fn maybe_give_way_before(&self, intent: impl FnOnce() -> Intent) {
+        if self.0.ticks.load(Relaxed) >= self.0.switch_at.load(Relaxed) {
+            baton::turn_over_before(self.0, &intent());
+        }
+    }
+
+    /// Under a plan, waits for the thread's turn, also where it would not give way else.
+    pub fn await_turn(&self) {
+        self.await_turn_before(|| Intent::NONE);
+    }
+
+    /// As [`await_turn`](Self::await_turn), before an access.
+    pub fn await_turn_before(&self, intent: impl FnOnce() -> Intent) {
+        if schedule::is_followed() {
+            baton::turn_over_before(self.0, &intent());
         }
     }
 

@@ -97,7 +97,7 @@ pub fn write_range_now(addr: usize, size: usize, pc: usize) {
 }
 
 /// Cuts a range at multiples of 8, where the accesses of its single fields are cut as well.
-fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
+pub fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
     let end = addr + size;
     let mut at = addr;
     while at < end {

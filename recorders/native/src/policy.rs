@@ -3,6 +3,7 @@
 //! Everything here depends on the seed and on the order of calls alone, so a program whose
 //! behaviour depends only on its schedule gives the same trace for the same seed.
 
+use crate::schedule;
 use crate::thread::Thread;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
@@ -84,7 +85,9 @@ impl Choices {
     /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass.
     pub fn begin_turn(&self, before: Option<&Thread>, thread: &Thread) -> u64 {
         match self.policy.get() {
-            Policy::Fifo => FIFO_QUANTUM,
+            Policy::Schedule if schedule::is_followed() => 0,
+            Policy::Schedule if schedule::is_at_race() => 1,
+            Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
             Policy::Random => {
                 let scale = self.next() % RANDOM_SCALES;
                 1 + self.next() % (1 << scale)
@@ -127,7 +130,7 @@ impl Choices {
     /// Which of the threads that could go on does, of which the first has waited longest.
     pub fn pick<'a>(&self, threads: impl Iterator<Item = &'a Thread> + Clone) -> Option<usize> {
         match self.policy.get() {
-            Policy::Fifo => threads.clone().next().map(|_| 0),
+            Policy::Fifo | Policy::Schedule => threads.clone().next().map(|_| 0),
             Policy::Random => {
                 let count = threads.count() as u64;
                 (count > 0).then(|| (self.next() % count) as usize)

@@ -44,6 +44,7 @@ pub fn finish() {
         return;
     }
     if let Some(inside) = Inside::enter_and_stay() {
+        inside.await_turn();
         modules::tell_new();
         pending::push(Record::Note { note: Note::Finished });
         pthread::thread::end(inside.thread());

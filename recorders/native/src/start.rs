@@ -1,7 +1,7 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, modules, pending, process, pthread, sys};
+use crate::{baton, modules, pending, process, pthread, schedule, sys};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicU8};
@@ -51,10 +51,10 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
         // SAFETY: as above. No other thread can exist while the first library is initialized.
         unsafe {
             strip_library_path(environment);
-            RING.attach(path)
+            RING.attach(path).map(|settings| (path, settings))
         }
     });
-    let Some(settings) = settings else {
+    let Some((path, settings)) = settings else {
         set_phase(Phase::Off);
         set_slot(&UNRECORDED);
         return;
@@ -62,6 +62,7 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
     sys::prepare_barrier();
     PROCESS.store(sys::process_id(), Relaxed);
     let first = pthread::thread::first();
+    schedule::start(path);
     baton::start(settings, first);
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,

@@ -14,8 +14,8 @@
 
 use crate::baton::{HOLDER, Scheduler};
 use crate::start::RING;
-use crate::sys;
 use crate::thread::{NEVER, Thread};
+use crate::{schedule, sys};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -52,6 +52,9 @@ impl Watch {
             scheduler.dispatch();
             if !HOLDER.load(Relaxed).is_null() {
                 return None;
+            }
+            if next == NEVER && scheduler.outside.get() == 0 {
+                schedule::nobody_can_run();
             }
             if next == NEVER && scheduler.outside.get() == 0 && !handles_signals() {
                 end_of_deadlock(scheduler);

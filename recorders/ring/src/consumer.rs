@@ -4,14 +4,16 @@
 //! and a row that makes no sense is an error that names its place, never undefined behaviour.
 
 use crate::futex;
-use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings};
+use crate::layout::{Decision, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings, Standing};
+use crate::plan::Step;
 use crate::row::{MAX_WORDS, Row};
 use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU64, fence};
 use std::fmt;
 use std::format;
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::string::String;
 use std::sync::Arc;
@@ -100,6 +102,17 @@ impl Ring {
     /// # Panics
     /// If one of them is not a power of two of whole pages.
     pub fn create(row_words: u64, event_bytes: u64, settings: Settings) -> io::Result<Ring> {
+        Ring::with_plan(row_words, event_bytes, settings, &[])
+    }
+
+    /// As [`create`](Ring::create), with a plan for the run behind the rings.
+    ///
+    /// # Errors
+    /// As [`create`](Ring::create).
+    ///
+    /// # Panics
+    /// As [`create`](Ring::create).
+    pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[Step]) -> io::Result<Ring> {
         for bytes in [row_words * 8, event_bytes] {
             assert!(
                 bytes.is_power_of_two() && bytes >= 4096,
@@ -115,11 +128,18 @@ impl Ring {
             }
             OwnedFd::from_raw_fd(fd)
         };
+        let mut file = File::from(file);
+        file.set_len(len as u64)?;
+        file.seek(SeekFrom::End(0))?;
+        let words: Vec<u8> = plan
+            .iter()
+            .flat_map(|step| step.encode())
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        file.write_all(&words)?;
+        let file = OwnedFd::from(file);
         // SAFETY: a new mapping of a file of that length, made non-null by the check.
         let memory = unsafe {
-            if libc::ftruncate(file.as_raw_fd(), len as libc::off_t) != 0 {
-                return Err(io::Error::last_os_error());
-            }
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let start = libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, file.as_raw_fd(), 0);
             if start == libc::MAP_FAILED {
@@ -134,6 +154,7 @@ impl Ring {
             (*header).seed.store(settings.seed, Relaxed);
             (*header).depth.store(settings.depth, Relaxed);
             (*header).steps.store(settings.steps, Relaxed);
+            (*header).plan.store(plan.len() as u64, Relaxed);
             Mapping {
                 start: NonNull::new_unchecked(start.cast::<u8>()),
                 len,
@@ -243,6 +264,39 @@ impl Ring {
             futex::wait(&header.bell.0, heard, Some(nanos), true);
         }
         header.asleep.store(0, Relaxed);
+    }
+
+    /// Where a run along a plan stands. What it was before it came to stand so is published.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        Standing::from_code(self.header().progress.standing.load(Acquire))
+    }
+
+    /// The first step of the plan that is not done.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.header().progress.step.load(Relaxed)
+    }
+
+    /// Changes whenever the program does something.
+    #[must_use]
+    pub fn pulse(&self) -> u64 {
+        self.header().published.0.load(Relaxed)
+    }
+
+    /// The kernel's numbers of the threads that are parked at the race.
+    #[must_use]
+    pub fn parked(&self) -> [Option<u32>; 2] {
+        let parked = &self.header().progress.parked;
+        parked
+            .each_ref()
+            .map(|number| Some(number.load(Relaxed)).filter(|&number| number != 0))
+    }
+
+    /// Lets the program go on from the race, one access first.
+    pub fn decide(&self, decision: Decision) {
+        self.header().progress.decision.store(decision as u32, Release);
+        futex::wake(&self.header().progress.decision, 1, true);
     }
 
     /// Whether something was said about the whole run.

@@ -61,6 +61,62 @@ pub struct Header {
     pub dropped: AtomicU64,
     /// Times that the baton was taken from a thread that slept in a call the runtime does not know.
     pub steals: AtomicU64,
+    /// Words of the plan behind the records; see [`plan`](crate::plan).
+    pub plan: AtomicU64,
+    /// How far a run along a plan has come.
+    pub progress: Progress,
+}
+
+/// How far a run along a plan has come. Stored by the runtime, but for `decision`.
+#[repr(C)]
+#[derive(Default)]
+pub struct Progress {
+    /// A [`Standing`]. Stored with release after the others.
+    pub standing: AtomicU32,
+    /// What the parent wants at the race: a [`Decision`]. The runtime waits on it.
+    pub decision: AtomicU32,
+    /// The first step of the plan that is not done.
+    pub step: AtomicU64,
+    /// The kernel's number of the thread at each racing access, in the plan's order; 0 if none.
+    pub parked: [AtomicU32; 2],
+}
+
+/// Where a run along a plan stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Standing {
+    /// On its way.
+    Running = 0,
+    /// Every thread of the race is parked before its access.
+    AtRace = 1,
+    /// A thread did something else than the plan says; it is the last record.
+    Diverged = 2,
+    /// The thread of the next step waits for something that the plan does not bring.
+    Blocked = 3,
+    /// The thread of the next step has ended, or was never created.
+    Gone = 4,
+}
+
+impl Standing {
+    pub(crate) fn from_code(code: u32) -> Standing {
+        match code {
+            1 => Standing::AtRace,
+            2 => Standing::Diverged,
+            3 => Standing::Blocked,
+            4 => Standing::Gone,
+            _ => Standing::Running,
+        }
+    }
+}
+
+/// Which of two parked accesses goes first, in the plan's order; 0 is *not yet*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Decision {
+    /// The first.
+    First = 1,
+    /// The second.
+    Second = 2,
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
@@ -76,6 +132,8 @@ pub enum Policy {
     /// Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): the thread of the highest
     /// priority runs; priorities are random, and sink at a few random moments.
     Pct = 2,
+    /// Along a [`plan`](crate::plan).
+    Schedule = 3,
 }
 
 impl Policy {
@@ -84,6 +142,7 @@ impl Policy {
         match code {
             1 => Policy::Random,
             2 => Policy::Pct,
+            3 => Policy::Schedule,
             _ => Policy::Fifo,
         }
     }

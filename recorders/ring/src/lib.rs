@@ -9,6 +9,7 @@
 //! - [`record`]: what the runtime's hooks say;
 //! - [`row`]: what is sent beside the events, both directions side by side;
 //! - [`layout`]: the header page, with the run's settings, the indices and the flags;
+//! - [`plan`]: what a run is to do, for the policy that follows a schedule;
 //! - [`consumer`]: the parent's end, a safe interface;
 //! - [`producer`]: the program's end, which allocates nothing and makes no system call unless a
 //!   ring is full or the parent sleeps;
@@ -21,12 +22,14 @@ pub mod addresses;
 pub mod consumer;
 pub mod futex;
 pub mod layout;
+pub mod plan;
 pub mod producer;
 pub mod record;
 pub mod row;
 
 pub use consumer::{Bell, Corrupt, Ring};
-pub use layout::{Flag, Note, Policy, Settings};
+pub use layout::{Decision, Flag, Note, Policy, Settings, Standing};
+pub use plan::Step;
 pub use producer::Producer;
 pub use record::{ObjectClass, Record};
 pub use row::Row;

@@ -4,9 +4,9 @@
 //! reaches over its end is written with plain stores all the same. Events are published by one
 //! store of [`Header::published`]: a program killed between two instructions leaves no half event.
 
-use crate::futex;
-use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Policy, Settings};
+use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Policy, Progress, Settings};
 use crate::row::{MAX_WORDS, Row};
+use crate::{futex, plan};
 use core::cell::Cell;
 use core::ffi::CStr;
 use core::ptr;
@@ -309,6 +309,49 @@ impl Producer {
                 header.flags.fetch_or(Flag::Abandoned as u32, Relaxed);
             }
         }
+    }
+
+    /// The words of the plan behind the rings, as a copy that the caller may write to, and its steps;
+    /// none if there is none.
+    ///
+    /// # Safety
+    /// Attached with the file at `path`.
+    pub unsafe fn plan(&self, path: &CStr) -> Option<(*mut u64, usize)> {
+        let header = self.header();
+        let len = header.plan.load(Relaxed) as usize;
+        if len == 0 {
+            return None;
+        }
+        // SAFETY: plain system calls; the mapping is private, of the file's last part, which begins
+        // at a page, since all that is before it are whole pages.
+        unsafe {
+            let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            if file < 0 {
+                return None;
+            }
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let start = HEADER_BYTES as u64 + header.row_words * 8 + header.event_bytes;
+            let at = start as libc::off_t;
+            let words = libc::mmap(
+                ptr::null_mut(),
+                len * 8 * plan::WORDS,
+                protection,
+                libc::MAP_PRIVATE,
+                file,
+                at,
+            );
+            libc::close(file);
+            (words != libc::MAP_FAILED).then_some((words.cast(), len))
+        }
+    }
+
+    /// How far a run along a plan has come.
+    ///
+    /// # Safety
+    /// Attached.
+    #[must_use]
+    pub unsafe fn progress(&self) -> &Progress {
+        &self.header().progress
     }
 
     /// Says something about the whole run.

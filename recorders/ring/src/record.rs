@@ -221,6 +221,12 @@ pub enum Record {
         size: u64,
         constant: bool,
     },
+    /// The thread is parked right before an access.
+    Parked {
+        pc: u64,
+        addr: u64,
+        size: u64,
+    },
     /// See [`Note`](crate::Note).
     Note {
         note: crate::Note,

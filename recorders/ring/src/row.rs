@@ -78,6 +78,19 @@ pub enum Row {
         /// The number of events before that moment.
         before: u64,
     },
+    /// A thread is parked right before an access.
+    Parked {
+        /// Its call stack.
+        stack: u32,
+        /// Its number, below 2^24.
+        thread: u32,
+        /// The code position.
+        pc: u64,
+        /// The first byte of the whole operation.
+        addr: u64,
+        /// Its length in bytes, below 2^40.
+        size: u64,
+    },
     /// See [`Note`].
     Note(Note),
     /// A block of events ends.
@@ -115,6 +128,13 @@ impl Row {
                 constant,
                 before,
             } => ([head(11, constant.into()), addr, size, before], 4),
+            Row::Parked {
+                stack,
+                thread,
+                pc,
+                addr,
+                size,
+            } => ([head(12, stack), pc, addr, size | u64::from(thread) << 40], 4),
             Row::Block { end, events } => ([head(10, events), end, 0, 0], 2),
         }
     }
@@ -164,6 +184,19 @@ impl Row {
             10 => {
                 let (events, end) = (number, a);
                 (Row::Block { end, events }, 2)
+            }
+            12 => {
+                let (stack, thread, size) = (number, (c >> 40) as u32, c & ((1 << 40) - 1));
+                (
+                    Row::Parked {
+                        stack,
+                        thread,
+                        pc: a,
+                        addr: b,
+                        size,
+                    },
+                    4,
+                )
             }
             11 if number <= 1 => {
                 let (addr, size, constant, before) = (a, b, number != 0, c);

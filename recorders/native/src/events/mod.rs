@@ -14,6 +14,7 @@ mod heap;
 mod objects;
 mod sync;
 
+use crate::schedule;
 use crate::start::RING;
 use crate::thread::Thread;
 use calls::Calls;
@@ -105,6 +106,9 @@ pub fn push(record: Record) {
 /// Encodes an event of the running thread.
 #[inline(always)]
 fn event(pc: u64, shape: Shape, operands: Operands) {
+    if schedule::is_followed() {
+        observe(pc, shape.kind);
+    }
     // SAFETY: the baton is the caller's, and nothing below calls back into this module.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
@@ -117,6 +121,14 @@ fn event(pc: u64, shape: Shape, operands: Operands) {
 /// The same, for what is not worth the room.
 #[inline(never)]
 fn event_of(pc: u64, shape: Shape, operands: Operands) {
+    if schedule::is_followed() {
+        observe(pc, shape.kind);
+    }
+    encode(pc, shape, operands);
+}
+
+/// Encodes an event that was observed.
+fn encode(pc: u64, shape: Shape, operands: Operands) {
     // SAFETY: as in `event`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
@@ -140,7 +152,16 @@ fn after_item() {
 #[inline(never)]
 fn in_next_block(pc: u64, shape: Shape, operands: Operands) {
     close_block();
-    event_of(pc, shape, operands);
+    encode(pc, shape, operands);
+}
+
+/// Tells the policy that follows a plan what the running thread does.
+#[cold]
+#[inline(never)]
+fn observe(pc: u64, kind: u8) {
+    // SAFETY: the baton is the caller's; read by value, since a caller may be at work on the tables.
+    let thread = unsafe { (&raw const (*EVENTS.tables.get()).running).read() };
+    schedule::observe(thread, pc, kind);
 }
 
 /// Ends the current block, unless it has no event yet.
@@ -332,6 +353,16 @@ fn rare(record: Record) {
                 size,
                 constant,
                 before,
+            });
+        }
+        Record::Parked { pc, addr, size } => {
+            let thread = with_tables(|tables| tables.running);
+            send(Row::Parked {
+                stack: EVENTS.stack.get(),
+                thread,
+                pc,
+                addr,
+                size,
             });
         }
         Record::Note { note } => {

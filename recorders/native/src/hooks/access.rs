@@ -5,10 +5,12 @@
 
 use crate::export::export;
 use crate::inside::Inside;
+use crate::intent::{Access, Intent};
 use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, slot};
 use crate::{instruction, pending};
 use core::ptr;
+use recorder_ring::plan::kind;
 
 /// A read of `size` bytes that the caller is about to do.
 #[inline(always)]
@@ -18,15 +20,29 @@ fn read(addr: usize, size: usize, pc: usize) {
     };
     if inside.pending.size.get() != 0 && !settle_before_read(&inside, size, pc) {
         // Both sides of a copy that is still to come: the write stays pending, and no other
-        // thread may come between.
+        // thread may come between, but while both wait.
+        await_turn_of_copy(&inside, addr, size, pc);
         return pending::read_range_now(addr, size, pc);
     }
-    inside.maybe_give_way();
+    inside.maybe_give_way_before(|| Intent::of(Access::one(pc, kind::READ, addr, size)));
     if size <= 8 {
         pending::read_now(addr, size, pc)
     } else {
         pending::read_range_now(addr, size, pc)
     }
+}
+
+/// Under a plan, waits for the turn of a copy whose write is announced.
+#[inline(never)]
+fn await_turn_of_copy(inside: &Inside, addr: usize, size: usize, pc: usize) {
+    inside.await_turn_before(|| {
+        let (at, to) = (inside.pending.pc.get(), inside.pending.addr.get());
+        let (read, write) = (
+            Access::cut(pc, kind::READ, addr, size),
+            Access::one(at, kind::WRITE, to, size),
+        );
+        Intent::both(read, write)
+    });
 }
 
 /// Records the pending write, unless it is part of a copy that the read belongs to.
@@ -43,7 +59,7 @@ fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
 /// A write of `size` bytes that the caller is about to do.
 #[inline(always)]
 fn write(addr: usize, size: usize, pc: usize) {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = Inside::enter_for(|| Intent::of(Access::one(pc, kind::WRITE, addr, size))) else {
         return not_recorded();
     };
     pending::announce(&inside, addr, size, pc);
@@ -52,7 +68,14 @@ fn write(addr: usize, size: usize, pc: usize) {
 /// A read and a write of the same bytes, as one call.
 #[inline(always)]
 fn read_write(addr: usize, size: usize, pc: usize) {
-    let Some(inside) = Inside::enter() else {
+    let intent = || {
+        let (read, write) = (
+            Access::cut(pc, kind::READ, addr, size),
+            Access::one(pc, kind::WRITE, addr, size),
+        );
+        Intent::both(read, write)
+    };
+    let Some(inside) = Inside::enter_for(intent) else {
         return not_recorded();
     };
     pending::read_range_now(addr, size, pc);

@@ -6,10 +6,12 @@
 use crate::export::export;
 use crate::hooks::access::not_recorded;
 use crate::inside::Inside;
+use crate::intent::{self, Access, Intent};
 use crate::{baton, pending};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 use recorder_ring::Record;
+use recorder_ring::plan::kind;
 
 /// Loads of one value from one place in a row after which a thread is taken to wait for a change.
 const SPINS: u32 = 3;
@@ -45,8 +47,12 @@ macro_rules! width {
                 unsafe { &*(addr as *const $atomic) }
             }
 
+            fn atomic(kind: u8, addr: usize, pc: usize) -> Intent {
+                Intent::of(Access::one(pc, kind, addr, $size))
+            }
+
             pub unsafe extern "C" fn load(addr: usize, order: i32, pc: usize) -> $int {
-                let inside = Inside::enter();
+                let inside = Inside::enter_for(|| atomic(kind::ATOMIC_LOAD, addr, pc));
                 let value = at(addr).load(SeqCst);
                 match &inside {
                     Some(inside) => {
@@ -68,7 +74,7 @@ macro_rules! width {
             }
 
             pub unsafe extern "C" fn store(addr: usize, value: $int, order: i32, pc: usize) {
-                let inside = Inside::enter();
+                let inside = Inside::enter_for(|| atomic(kind::ATOMIC_STORE, addr, pc));
                 at(addr).store(value, SeqCst);
                 if inside.is_none() {
                     return not_recorded();
@@ -85,7 +91,7 @@ macro_rules! width {
 
             #[inline(always)]
             fn modify(addr: usize, order: i32, pc: usize, operate: impl Fn(&$atomic) -> ($int, $int)) -> $int {
-                let inside = Inside::enter();
+                let inside = Inside::enter_for(|| atomic(kind::ATOMIC_RMW, addr, pc));
                 let (old, new) = operate(at(addr));
                 match &inside {
                     Some(inside) => {
@@ -207,7 +213,7 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> $int {
-                let inside = Inside::enter();
+                let inside = Inside::enter_for(|| atomic(intent::COMPARISON, addr, pc));
                 let result = compare(&inside, addr, expected, new, (success, failure), pc);
                 if let (Err(old), Some(inside)) = (result, &inside) {
                     maybe_spinning(inside, addr, pc, u64::from(old));
@@ -224,7 +230,10 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> bool {
-                let inside = Inside::enter();
+                let inside = Inside::enter_for(|| {
+                    let read = Access::one(pc, kind::READ, expected as usize, $size);
+                    Intent::both(read, Access::one(pc, intent::COMPARISON, addr, $size))
+                });
                 if inside.is_some() {
                     pending::read_now(expected as usize, $size, pc);
                 }

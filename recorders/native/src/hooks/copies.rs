@@ -7,10 +7,12 @@
 
 use crate::export::export;
 use crate::inside::Inside;
+use crate::intent::{Access, Intent};
 use crate::{instruction, modules, pending, real};
+use recorder_ring::plan::kind;
 
 /// Records an access that is to be made now; forgets a pending write that announced the same.
-fn enter(to: usize, len: usize, pc: usize) -> Option<Inside> {
+fn enter(to: usize, len: usize, pc: usize, intent: impl FnOnce() -> Intent) -> Option<Inside> {
     if len == 0 || !modules::is_instrumented(pc) {
         return None;
     }
@@ -20,13 +22,19 @@ fn enter(to: usize, len: usize, pc: usize) -> Option<Inside> {
         inside.pending.size.set(0);
     }
     inside.settle();
-    inside.maybe_give_way();
+    inside.maybe_give_way_before(intent);
     Some(inside)
 }
 
 /// memcpy is memmove: reads of all of the source, then writes of all of the destination.
 pub unsafe extern "C-unwind" fn copy(to: *mut u8, from: *const u8, len: usize, pc: usize) -> *mut u8 {
-    let inside = enter(to as usize, len, pc);
+    let inside = enter(to as usize, len, pc, || {
+        let (read, write) = (
+            Access::cut(pc, kind::READ, from as usize, len),
+            Access::cut(pc, kind::WRITE, to as usize, len),
+        );
+        Intent::both(read, write)
+    });
     if inside.is_some() {
         pending::read_range_now(from as usize, len, pc);
     }
@@ -39,7 +47,9 @@ pub unsafe extern "C-unwind" fn copy(to: *mut u8, from: *const u8, len: usize, p
 }
 
 pub unsafe extern "C-unwind" fn fill(to: *mut u8, byte: i32, len: usize, pc: usize) -> *mut u8 {
-    let inside = enter(to as usize, len, pc);
+    let inside = enter(to as usize, len, pc, || {
+        Intent::of(Access::cut(pc, kind::WRITE, to as usize, len))
+    });
     // SAFETY: the caller's own arguments.
     let result = unsafe { real::memset(to, byte, len) };
     if inside.is_some() {

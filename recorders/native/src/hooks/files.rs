@@ -1,7 +1,7 @@
 //! Files, pipes and sockets: what arrives is a write of the thread that asked for it, what is sent a
 //! read of the thread that sends it.
 
-use super::library::{reads, reads_text, writes, writes_text};
+use super::library::{arrives, reads, reads_text, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
     c_char, c_int, c_uint, epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, sockaddr,
@@ -35,7 +35,7 @@ unsafe fn whole(parts: *const iovec, count: usize) -> ssize_t {
 }
 
 fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
-    writes(to, usize::try_from(len).unwrap_or(0), pc);
+    arrives(to, usize::try_from(len).unwrap_or(0), pc);
 }
 
 /// An address that came back, with its length.
@@ -77,7 +77,7 @@ library! {
     pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
         reads(parts, count as usize * size_of::<iovec>(), pc);
-    } (done, pc) { spread(parts, count as usize, done, |to, len| writes(to, len, pc)); }
+    } (done, pc) { spread(parts, count as usize, done, |to, len| arrives(to, len, pc)); }
     writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) {
         reads(parts, count as usize * size_of::<iovec>(), pc);
         spread(parts, count as usize, whole(parts, count as usize), |from, len| reads(from, len, pc));
@@ -99,7 +99,7 @@ library! {
             writes(message, size_of::<msghdr>(), pc);
             writes(message.msg_name, if message.msg_name.is_null() { 0 } else { message.msg_namelen as usize }, pc);
             writes(message.msg_control, message.msg_controllen, pc);
-            spread(message.msg_iov, message.msg_iovlen, done, |to, len| writes(to, len, pc));
+            spread(message.msg_iov, message.msg_iovlen, done, |to, len| arrives(to, len, pc));
         }
     }
     sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) {
@@ -170,7 +170,7 @@ library! {
         writes_text(path, pc);
     }
     getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": slow {} (done, pc) { arrived(to, done, pc); }
-    getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": slow {} (result, pc) { if result == 0 { writes(to, len, pc); } }
+    getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": slow {} (result, pc) { if result == 0 { arrives(to, len, pc); } }
     flock(file: c_int, operation: c_int) -> c_int, "rdx": away {} (result, pc) {}
     lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": away {} (result, pc) {}
 }

@@ -8,6 +8,7 @@
 
 use crate::export::export;
 use crate::inside::{Inside, restore_errno, save_errno};
+use crate::intent::Intent;
 use crate::{modules, pending, real};
 use core::ffi::c_void;
 use core::ptr;
@@ -24,8 +25,12 @@ unsafe extern "C" {
 
 /// Calls from libraries never give way: libc calls malloc with its own locks held.
 fn enter(pc: usize) -> Option<Inside> {
+    enter_for(pc, || Intent::NONE)
+}
+
+fn enter_for(pc: usize, intent: impl FnOnce() -> Intent) -> Option<Inside> {
     if modules::is_instrumented(pc) {
-        Inside::enter()
+        Inside::enter_for(intent)
     } else {
         Inside::enter_and_stay()
     }
@@ -88,7 +93,7 @@ unsafe extern "C" fn release(block: *mut c_void, pc: usize) {
         return;
     }
     let errno = save_errno();
-    let inside = enter(pc);
+    let inside = enter_for(pc, || Intent::free(pc, block as usize));
     if inside.is_some() {
         pending::push(Record::Free {
             pc: pc as u64,

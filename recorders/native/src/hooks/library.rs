@@ -4,7 +4,7 @@
 //! Calls from code that is not instrumented go straight to libc.
 
 use crate::inside::Inside;
-use crate::{modules, pending, real};
+use crate::{modules, pending, real, schedule};
 use libc::c_char;
 
 /// Enters for a call from instrumented code.
@@ -19,6 +19,7 @@ pub fn enter(pc: usize) -> Option<Inside> {
 /// Records a read of `len` bytes.
 pub fn reads<T>(from: *const T, len: usize, pc: usize) {
     if !from.is_null() {
+        schedule::before_read(from as usize, len, pc);
         pending::read_range_now(from as usize, len, pc);
     }
 }
@@ -28,6 +29,14 @@ pub fn writes<T>(to: *const T, len: usize, pc: usize) {
     if !to.is_null() {
         pending::write_range_now(to as usize, len, pc);
     }
+}
+
+/// As [`writes`], of what came from outside of the program.
+pub fn arrives<T>(to: *const T, len: usize, pc: usize) {
+    if !to.is_null() {
+        schedule::feed(to as usize, len, pc);
+    }
+    writes(to, len, pc);
 }
 
 /// Records a read of a string with its end.

@@ -1,6 +1,6 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
-use super::library::{reads, reads_text, writes, writes_text};
+use super::library::{arrives, reads, reads_text, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
     c_char, c_int, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t, stat as FileState, time_t,
@@ -9,18 +9,18 @@ use libc::{
 
 library! {
     clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { writes(to, size_of::<timespec>(), pc); }
+        if result == 0 { arrives(to, size_of::<timespec>(), pc); }
     }
     clock_getres(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { writes(to, size_of::<timespec>(), pc); }
+        if result == 0 { arrives(to, size_of::<timespec>(), pc); }
     }
     timespec_get(to: *mut timespec, base: c_int) -> c_int, "rdx": quick {} (result, pc) {
-        if result != 0 { writes(to, size_of::<timespec>(), pc); }
+        if result != 0 { arrives(to, size_of::<timespec>(), pc); }
     }
     gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { writes(to, size_of::<timeval>(), pc); }
+        if result == 0 { arrives(to, size_of::<timeval>(), pc); }
     }
-    time(to: *mut time_t) -> time_t, "rsi": quick {} (now, pc) { writes(to, size_of::<time_t>(), pc); }
+    time(to: *mut time_t) -> time_t, "rsi": quick {} (now, pc) { arrives(to, size_of::<time_t>(), pc); }
     localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
         writes(result, size_of::<tm>(), pc);
     }
@@ -64,7 +64,7 @@ library! {
         if result == 0 { writes_text(to, pc); }
     }
     getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { writes(to, size_of::<rusage>(), pc); }
+        if result == 0 { arrives(to, size_of::<rusage>(), pc); }
     }
     inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: socklen_t) -> *const c_char, "r8": quick {
         reads(from, if family == libc::AF_INET6 { 16 } else { 4 }, pc);

@@ -5,7 +5,7 @@ use crate::export::export;
 use crate::inside::Inside;
 use crate::modules::text;
 use crate::thread::{NEVER, Routine, Thread, UNRECORDED, Woken, set_slot, state};
-use crate::{baton, images, pending, real, sys};
+use crate::{baton, images, pending, real, schedule, sys};
 use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
@@ -133,7 +133,7 @@ pub unsafe extern "C-unwind" fn create(
     argument: *mut c_void,
     pc: usize,
 ) -> c_int {
-    let Some(_inside) = Inside::enter() else {
+    let Some(inside) = Inside::enter() else {
         // SAFETY: the program's own arguments.
         return unsafe { real::pthread_create(handle, attr, routine, argument) };
     };
@@ -145,7 +145,13 @@ pub unsafe extern "C-unwind" fn create(
     }
     images::take_once(own_stack());
     let child = REGISTER.new_thread();
-    let index = NEXT_INDEX.fetch_add(1, Relaxed);
+    let index = match schedule::next_child(inside.thread()) {
+        Some(index) => {
+            NEXT_INDEX.fetch_max(index + 1, Relaxed);
+            index
+        }
+        None => NEXT_INDEX.fetch_add(1, Relaxed),
+    };
     child.index.set(index);
     child.busy.store(1, Relaxed);
     child.routine.set(Some(routine));

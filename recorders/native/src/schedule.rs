@@ -1,0 +1,340 @@
+//! The policy that follows a schedule: the thread runs whose event is next in the plan.
+//!
+//! A plan ([`recorder_ring::plan`]) lists events. A thread stops at the next hook that may give way
+//! (`gate`) while it is not its turn; an event counts as done when it is encoded
+//! (`observe`). Hooks that may not give way, and the rest of an operation of several events, run ahead
+//! of the plan; their steps are marked as done where they stand. A thread whose next operation holds
+//! a racing access is parked before it. When all of them are, the program stands still until the
+//! parent, or a debugger, says which goes first; from then on it runs as under `fifo`.
+//!
+//! A run that cannot go on along the plan is ended, after the parent was told why.
+
+use crate::baton::{self, Scheduler};
+use crate::intent::{Access, Intent};
+use crate::start::RING;
+use crate::sys;
+use crate::thread::{NEVER, Thread, Woken, slot};
+use core::cell::Cell;
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU8, AtomicU32};
+use recorder_ring::plan::{Step, WORDS, done, is_done, kind};
+use recorder_ring::{Decision, Record, Standing, futex};
+
+/// What the threads that are parked at the race are blocked on.
+static PARKED_KEY: u8 = 0;
+
+/// For a debugger: `set var witness_first=1` lets the program go on, the first access first, `=2`
+/// the second.
+#[unsafe(no_mangle)]
+pub static witness_first: AtomicU32 = AtomicU32::new(0);
+
+#[repr(u8)]
+enum Phase {
+    /// There is no plan, or it is over.
+    Off = 0,
+    Following = 1,
+    /// It was left; the process is about to be ended.
+    Failed = 2,
+}
+
+static PHASE: AtomicU8 = AtomicU8::new(Phase::Off as u8);
+
+static PLAN: Plan = Plan {
+    words: Cell::new(ptr::null_mut()),
+    len: Cell::new(0),
+    races: Cell::new(0),
+    cursor: Cell::new(0),
+    woken: Cell::new(None),
+    parked: [const { Cell::new(None) }; 2],
+    first: [const { Cell::new(None) }; 2],
+};
+
+struct Plan {
+    words: Cell<*mut u64>,
+    len: Cell<usize>,
+    /// Racing accesses, which are the last steps.
+    races: Cell<usize>,
+    /// The first step that is not done.
+    cursor: Cell<usize>,
+    /// Whom the last notify wakes.
+    woken: Cell<Option<u32>>,
+    /// Who is parked at which racing access.
+    parked: [Cell<Option<&'static Thread>>; 2],
+    /// Who runs first when the program goes on, for one operation each.
+    first: [Cell<Option<&'static Thread>>; 2],
+}
+
+// SAFETY: used with the baton or with the scheduler locked by the thread that passes it on.
+unsafe impl Sync for Plan {}
+
+/// Takes the plan over, before there are other threads.
+pub fn start(path: &CStr) {
+    // SAFETY: the ring is attached with this file, and no other thread exists.
+    unsafe {
+        if let Some((words, len)) = RING.plan(path) {
+            PLAN.words.set(words);
+            PLAN.len.set(len);
+            PLAN.races
+                .set((0..len).rev().take_while(|&at| PLAN.step(at).race).count());
+            PHASE.store(Phase::Following as u8, Relaxed);
+        }
+    }
+}
+
+/// Whether a plan is followed.
+#[inline]
+pub fn is_followed() -> bool {
+    PHASE.load(Relaxed) == Phase::Following as u8
+}
+
+impl Plan {
+    /// A step's first word.
+    fn word(&self, at: usize) -> &Cell<u64> {
+        assert!(at < self.len.get(), "a step of the plan");
+        // SAFETY: in bounds, mapped for ever.
+        unsafe { &*self.words.get().add(at * WORDS).cast::<Cell<u64>>() }
+    }
+
+    fn step(&self, at: usize) -> Step {
+        let word = self.word(at);
+        // SAFETY: the second word lies behind the first.
+        Step::decode([word.get(), unsafe { word.as_ptr().add(1).read() }])
+    }
+
+    /// The steps of a thread that are not done, in order.
+    fn steps_of(&self, thread: u32) -> impl Iterator<Item = (usize, Step)> {
+        (self.cursor.get()..self.len.get())
+            .filter(|&at| !is_done(self.word(at).get()))
+            .map(|at| (at, self.step(at)))
+            .filter(move |(_, step)| step.thread == thread)
+    }
+
+    fn mark_done(&self, at: usize) {
+        self.word(at).set(done(self.word(at).get()));
+        while self.cursor.get() < self.len.get() && is_done(self.word(self.cursor.get()).get()) {
+            self.cursor.set(self.cursor.get() + 1);
+        }
+        // SAFETY: attached, since there is a plan.
+        unsafe { RING.progress() }.step.store(self.cursor.get() as u64, Relaxed);
+    }
+
+    /// Whose turn it is; `None` when all racing threads are parked.
+    fn turn(&self) -> Option<u32> {
+        let (len, cursor) = (self.len.get(), self.cursor.get());
+        let races = len - self.races.get();
+        if cursor < races {
+            return Some(self.step(cursor).thread);
+        }
+        (races..len)
+            .find(|&at| self.parked[at - races].get().is_none())
+            .map(|at| self.step(at).thread)
+    }
+
+    /// The racing access that is part of what the thread is about to do.
+    fn race_within(&self, thread: u32, intent: &Intent) -> Option<usize> {
+        let accesses = (0..).map_while(|nth| intent.access_of_event(nth));
+        let mut events = accesses.zip(self.steps_of(thread));
+        events.find_map(|(access, (at, step))| (step.race && access.may_be(step)).then_some(at))
+    }
+}
+
+/// Sees each event before it is encoded: a step of the plan is done.
+pub fn observe(thread: u32, pc: u64, kind: u8) {
+    // Beyond its last step a thread gets only to the end of an operation.
+    let Some((at, step)) = PLAN.steps_of(thread).next() else {
+        return;
+    };
+    if step.matches(kind, pc) && !step.race {
+        if kind == kind::NOTIFY {
+            PLAN.woken.set(step.other);
+        }
+        PLAN.mark_done(at);
+    } else {
+        // The event shall be seen; the process is ended at the next opportunity.
+        tell(Standing::Diverged, at);
+    }
+}
+
+/// Waits until it is the thread's turn, or for ever if the plan has nothing more for it. True if
+/// there is no plan to follow.
+pub fn gate(me: &'static Thread, intent: &Intent) -> bool {
+    loop {
+        if PHASE.load(Relaxed) == Phase::Failed as u8 {
+            end();
+        }
+        if !is_followed() {
+            return true;
+        }
+        let index = me.index.get();
+        if let Some(race) = PLAN.race_within(index, intent) {
+            park(me, intent, race);
+            return false;
+        }
+        if PLAN.turn() == Some(index) {
+            return false;
+        }
+        baton::pass_on(me);
+    }
+}
+
+/// Stops a thread before a racing access, until the program may go on.
+fn park(me: &'static Thread, intent: &Intent, race: usize) {
+    let earlier = PLAN.steps_of(me.index.get()).take_while(|(at, _)| *at < race);
+    // Earlier parts of the same operation.
+    earlier.for_each(|(at, _)| PLAN.word(at).set(done(PLAN.word(at).get())));
+    PLAN.mark_done_up_to_here();
+    let step = PLAN.step(race);
+    for access in intent
+        .accesses
+        .iter()
+        .filter(|access| access.size > 0 && access.may_be(step))
+    {
+        let (pc, addr, size) = (access.pc as u64, access.addr as u64, access.size as u64);
+        crate::pending::push(Record::Parked { pc, addr, size });
+    }
+    let slot = race - (PLAN.len.get() - PLAN.races.get());
+    PLAN.parked[slot].set(Some(me));
+    // SAFETY: attached, since there is a plan.
+    unsafe { RING.progress() }.parked[slot].store(me.os_id.load(Relaxed) as u32, Relaxed);
+    if PLAN.turn().is_some() {
+        baton::block(me, (&raw const PARKED_KEY) as usize, NEVER);
+        return;
+    }
+    let first = await_decision();
+    let [a, b] = [0, 1].map(|slot| PLAN.parked[slot].get());
+    PLAN.first[0].set(if first == Decision::First { a } else { b.or(a) });
+    PLAN.first[1].set(if first == Decision::First { b } else { a });
+    PHASE.store(Phase::Off as u8, Relaxed);
+    baton::wake((&raw const PARKED_KEY) as usize, usize::MAX);
+    baton::pass_on(me);
+}
+
+/// The program stands still.
+fn await_decision() -> Decision {
+    // SAFETY: attached, since there is a plan.
+    let progress = unsafe { RING.progress() };
+    progress.standing.store(Standing::AtRace as u32, Release);
+    loop {
+        for word in [&progress.decision, &witness_first] {
+            match word.load(Acquire) {
+                0 => {}
+                1 => return Decision::First,
+                _ => return Decision::Second,
+            }
+        }
+        // A debugger wakes nobody.
+        futex::wait(&progress.decision, 0, Some(50_000_000), true);
+    }
+}
+
+impl Plan {
+    fn mark_done_up_to_here(&self) {
+        if self.cursor.get() < self.len.get() && is_done(self.word(self.cursor.get()).get()) {
+            self.mark_done(self.cursor.get());
+        }
+    }
+}
+
+/// The thread whose turn it is, taken out of the scheduler's queues; `None` while it is outside.
+pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
+    let turn = PLAN.turn()?;
+    let is_next = |thread: &&Thread| thread.index.get() == turn;
+    if let Some(at) = scheduler.ready.as_slice().iter().position(is_next) {
+        return Some(scheduler.ready.remove(at));
+    }
+    if let Some(at) = scheduler.blocked.as_slice().iter().position(is_next) {
+        if scheduler.blocked.as_slice()[at].deadline.get() == NEVER {
+            fail(Standing::Blocked);
+        }
+        // It sleeps, or it waits in vain: time passes as the plan says.
+        scheduler.unblock(at, Woken::Deadline);
+        return Some(scheduler.ready.remove(scheduler.ready.as_slice().len() - 1));
+    }
+    if scheduler.outside.get() == 0 {
+        fail(Standing::Gone);
+    }
+    None
+}
+
+/// Of the threads that wait, the one that the last notify wakes.
+pub fn pick_waiter<'a>(mut waiting: impl Iterator<Item = &'a &'static Thread>) -> Option<usize> {
+    let woken = PLAN.woken.get().filter(|_| is_followed())?;
+    waiting.position(|thread| thread.index.get() == woken)
+}
+
+/// Something came from outside of the program, and is about to be recorded as a write: the program
+/// gets what it got in the recorded run instead, as far as the plan has it.
+pub fn feed(to: usize, len: usize, pc: usize) {
+    let thread = slot();
+    if !is_followed() || thread.is_null() {
+        return;
+    }
+    // SAFETY: a slot holds a thread, which lives for ever.
+    let mut steps = PLAN.steps_of(unsafe { (*thread).index.get() });
+    crate::pending::pieces(to, len, |addr, size| {
+        if let Some((_, step)) = steps.next()
+            && step.matches(kind::WRITE, pc as u64)
+        {
+            let value = step.value.to_le_bytes();
+            // SAFETY: the call that succeeded wrote these bytes, at most 8.
+            unsafe { ptr::copy_nonoverlapping(value.as_ptr(), addr as *mut u8, size) };
+        }
+    });
+}
+
+/// A function of libc is about to read this for its caller.
+pub fn before_read(addr: usize, len: usize, pc: usize) {
+    let thread = slot();
+    if is_followed() && !thread.is_null() {
+        // SAFETY: as in `feed`.
+        let thread: &'static Thread = unsafe { &*thread };
+        gate(thread, &Intent::of(Access::cut(pc, kind::READ, addr, len)));
+    }
+}
+
+/// The number of the thread that the caller is about to create.
+pub fn next_child(me: &Thread) -> Option<u32> {
+    if !is_followed() {
+        return None;
+    }
+    PLAN.steps_of(me.index.get())
+        .find(|(_, step)| step.kind == kind::FORK)
+        .and_then(|(_, step)| step.other)
+}
+
+/// After the race, the thread that goes first, then the other one.
+pub fn next_after_race() -> Option<&'static Thread> {
+    PLAN.first.iter().find_map(Cell::take)
+}
+
+/// Whether somebody else goes right after the one that runs now.
+pub fn is_at_race() -> bool {
+    PLAN.first[1].get().is_some()
+}
+
+fn tell(standing: Standing, step: usize) {
+    // SAFETY: attached, since there is a plan.
+    let progress = unsafe { RING.progress() };
+    progress.step.store(step as u64, Relaxed);
+    progress.standing.store(standing as u32, Release);
+    PHASE.store(Phase::Failed as u8, Relaxed);
+}
+
+fn fail(standing: Standing) -> ! {
+    tell(standing, PLAN.cursor.get());
+    end()
+}
+
+/// What is published stays readable.
+fn end() -> ! {
+    sys::die("")
+}
+
+/// The scheduler found that nobody can run, nor ever will.
+pub fn nobody_can_run() {
+    if is_followed() {
+        fail(Standing::Blocked);
+    }
+}

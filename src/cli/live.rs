@@ -1,0 +1,156 @@
+//! `witness replay --live`: the program itself, forced along its witnesses.
+
+use super::ExitCode;
+use super::output::{Color, print};
+use anyhow::Context;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{self, Command};
+use std::time::Duration;
+use witness::check::Checker;
+use witness::record::{Decision, Launch};
+use witness::replay::live::{self, Outcome, Run, Shown};
+use witness::report::{Live, Paint, Words};
+use witness::schedule::Schedule;
+use witness::symbols::Symbols;
+use witness::trace::Trace;
+
+/// How to run a program along its witnesses.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Live replay")]
+pub struct LiveArgs {
+    /// Which of the two accesses goes first, once both are pending: `a` or `b`, as the report names
+    /// them. The program then goes on by itself; else it is ended there.
+    #[arg(long, env = "WITNESS_FIRST", value_name = "a|b", requires = "live")]
+    first: Option<First>,
+    /// Stop before the two accesses for a debugger: runs gdb if there is a terminal, else prints how
+    /// to attach and waits for the program's end.
+    #[arg(long, env = "WITNESS_GDB", requires = "live", conflicts_with = "first")]
+    gdb: bool,
+    /// Runs for each witness that is not confirmed at once; later ones change the schedule a little
+    /// where it was left.
+    #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: u32,
+    /// Leave the kernel's randomization of addresses on.
+    #[arg(long, env = "WITNESS_ASLR", requires = "live")]
+    aslr: bool,
+    /// Seconds in which nothing happens after which a run is given up.
+    #[arg(long, env = "WITNESS_PATIENCE", value_name = "SECONDS", default_value_t = live::PATIENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
+    /// The program and its arguments, in place of the recorded ones.
+    #[arg(last = true, value_name = "PROGRAM", requires = "live")]
+    command: Vec<OsString>,
+}
+
+/// One of the two accesses.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum First {
+    A,
+    B,
+}
+
+impl LiveArgs {
+    fn launch(&self, trace: &Trace) -> anyhow::Result<Launch> {
+        Ok(Launch {
+            output: self.first.is_some() || self.gdb,
+            same_addresses: !self.aslr,
+            patience: Duration::from_secs(self.patience),
+            ..live::launch(trace, &self.command)?
+        })
+    }
+}
+
+/// Where a live run is recorded until it is compared.
+pub fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("witness-live-{}.bin", process::id()))
+}
+
+/// Runs the program along each of the witnesses.
+pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let launch = args.launch(trace)?;
+    let checker = Checker::new(trace);
+    let symbols = Symbols::new(trace.tables());
+    let words = Words {
+        trace,
+        symbols: &symbols,
+    };
+    let report = Live {
+        words,
+        paint: Paint { on: color.for_stdout() },
+    };
+    let mut worst = ExitCode::Witnessed;
+    for &(number, schedule) in shown {
+        checker
+            .check(schedule)
+            .with_context(|| format!("witness {number} is not accepted"))?;
+        let (run, followed, attempt) = live::attempt(&checker, schedule, &launch, &scratch(), args.attempts)?;
+        print(|out| {
+            report.write(number, &followed, &run, out)?;
+            if attempt > 1 {
+                writeln!(out, "  in attempt {attempt}")?;
+            }
+            Ok(())
+        })?;
+        worst = match (worst, &run.outcome) {
+            (worst, Outcome::Confirmed(_)) => worst,
+            (_, Outcome::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
+            (_, Outcome::NotReached { .. }) => ExitCode::NotReached,
+        };
+        if let Outcome::Confirmed(shown) = run.outcome.clone() {
+            afterwards(run, &shown, args)?;
+        }
+        print(|out| Ok(writeln!(out)?))?;
+    }
+    Ok(worst)
+}
+
+/// The program stands at the race: goes on, or waits for a debugger, or is ended.
+fn afterwards(run: Run, shown: &[Shown; 2], args: &LiveArgs) -> anyhow::Result<()> {
+    if args.gdb {
+        return debug(run, shown);
+    }
+    let Some(first) = args.first else {
+        return Ok(());
+    };
+    let status = run.stopped.go_on(match first {
+        First::A => Decision::First,
+        First::B => Decision::Second,
+    })?;
+    let letter = match first {
+        First::A => "a",
+        First::B => "b",
+    };
+    print(|out| {
+        Ok(writeln!(
+            out,
+            "  went on with {letter} first: the program ended with {status}"
+        )?)
+    })
+}
+
+fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
+    let process = run.stopped.process();
+    let letters = ["a", "b"].into_iter().zip(shown).filter(|(_, shown)| shown.pending);
+    let threads = letters.zip(run.stopped.os_threads().into_iter().flatten());
+    let threads: Vec<String> = threads
+        .map(|((letter, _), thread)| format!("{letter} is LWP {thread}"))
+        .collect();
+    print(|out| {
+        writeln!(out, "  gdb -p {process}    ({})", threads.join(", "))?;
+        Ok(writeln!(
+            out,
+            "  to go on, a first: set var witness_first=1, then detach or continue; b first: =2"
+        )?)
+    })?;
+    if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        let gdb = Command::new("gdb").arg("-p").arg(process.to_string()).status();
+        if gdb.is_ok() {
+            // Whatever the user did there, dropping the run ends the program.
+            return Ok(());
+        }
+        eprintln!("witness: gdb does not start; attach another debugger");
+    }
+    let status = run.stopped.wait()?;
+    print(|out| Ok(writeln!(out, "  the program ended with {status}")?))
+}

@@ -1,0 +1,191 @@
+//! Running a program along a plan.
+//!
+//! The run is recorded like any other, into a trace of its own, up to the moment when both racing
+//! accesses are pending or the program went another way. The program then stands still, or is no
+//! more; what it did is in that trace, to be compared with what it was to do.
+
+use super::translate::Translator;
+use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect, runtime};
+use recorder_ring::{Decision, Flag, Ring, Settings, Standing, Step, addresses};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use trace_format::{Meta, ProgramEnd, StackId, ThreadId, TraceWriter, WriterOptions};
+
+/// How long to sleep between two looks.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// What to run, and how.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program; looked up in `PATH` if it is a bare name.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Where it runs.
+    pub directory: Option<PathBuf>,
+    /// Its environment; that of this process if there is none.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+    /// Whether what it prints is shown.
+    pub output: bool,
+    /// Whether the kernel is asked to place everything where it was in the recorded run.
+    pub same_addresses: bool,
+    /// For how long nothing may happen before the run is given up.
+    pub patience: Duration,
+}
+
+/// An access that a thread is stopped before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    /// The thread, by its number in the trace.
+    pub thread: ThreadId,
+    /// The code position.
+    pub pc: u64,
+    /// The call stack, in the trace of this run.
+    pub stack: StackId,
+    /// The operation's whole range; of a block that ends, only its address counts.
+    pub range: (u64, u64),
+}
+
+/// A run along a plan, come to a stop. The program is killed when this is dropped.
+#[derive(Debug)]
+pub struct Stopped {
+    process: Child,
+    ring: Ring,
+    /// Where it stands.
+    pub standing: Standing,
+    /// The first step of the plan that is not done.
+    pub step: usize,
+    /// Accesses that threads are stopped before, in the order in which they came there.
+    pub parked: Vec<Parked>,
+    /// How the program ended, if it did so by itself.
+    pub ended: Option<ExitStatus>,
+}
+
+/// Runs a program along `plan`; what it does goes into the trace file `trace`.
+///
+/// # Errors
+/// If the program cannot be run under the recorder, or the trace cannot be written.
+pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped, RecordError> {
+    let program = inspect::find(&launch.program, launch.directory.as_deref())?;
+    inspect::check(&launch.directory.as_deref().unwrap_or(Path::new("")).join(&program))?;
+    let folder = runtime::unpack()?;
+    let settings = Settings {
+        policy: super::Policy::Schedule,
+        seed: 0,
+        depth: 0,
+        steps: 0,
+    };
+    let ring = Ring::with_plan(ROW_WORDS, EVENT_BYTES, settings, plan).map_err(RecordError::Ring)?;
+    let writer = TraceWriter::create(trace, &WriterOptions::default())?;
+    let mut translator = Translator::new(writer, Meta::default());
+
+    let mut command = Command::new(&program);
+    command.args(&launch.arguments);
+    if let Some(directory) = &launch.directory {
+        command.current_dir(directory);
+    }
+    let mut library_path = std::env::var_os("LD_LIBRARY_PATH");
+    if let Some(environment) = &launch.environment {
+        command.env_clear().envs(environment.iter().cloned());
+        let own = environment.iter().find(|(name, _)| name == "LD_LIBRARY_PATH");
+        library_path = own.map(|(_, value)| value.clone());
+    }
+    if !launch.output {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    runtime::put_in_place(&mut command, &folder, &ring, library_path);
+    if launch.same_addresses {
+        addresses::keep_in_place();
+    }
+    let process = command
+        .spawn()
+        .map_err(|source| RecordError::Start { program, source })?;
+    let mut stopped = Stopped {
+        process,
+        ring,
+        standing: Standing::Running,
+        step: 0,
+        parked: Vec::new(),
+        ended: None,
+    };
+    stopped.follow(&mut translator, launch.patience)?;
+    if !stopped.ring.has(Flag::Attached) {
+        return Err(RecordError::NotAttached);
+    }
+    translator.finish(ProgramEnd::Unknown, stopped.ring.dropped())?;
+    Ok(stopped)
+}
+
+impl Stopped {
+    /// Takes what the program sends until it stands still, has ended, or does nothing any more.
+    fn follow(&mut self, translator: &mut Translator, patience: Duration) -> Result<(), RecordError> {
+        let mut last = (self.ring.pulse(), Instant::now());
+        loop {
+            let at_race = self.ring.standing() == Standing::AtRace;
+            let ended = self.process.try_wait().map_err(RecordError::Wait)?;
+            translator.follow(&mut self.ring)?;
+            let pulse = self.ring.pulse();
+            if pulse != last.0 {
+                last = (pulse, Instant::now());
+            }
+            let stalled = last.1.elapsed() > patience;
+            if stalled {
+                // Nothing must change any more.
+                let _ = self.process.kill();
+                self.process.wait().map_err(RecordError::Wait)?;
+            }
+            if at_race || stalled || ended.is_some() {
+                translator.follow(&mut self.ring)?;
+                translator.follow_to_end(&mut self.ring)?;
+                self.parked = translator.take_parked();
+                self.standing = self.ring.standing();
+                self.step = self.ring.step() as usize;
+                // A run that left its plan was ended by the runtime, not by itself.
+                self.ended = ended.filter(|_| self.standing == Standing::Running);
+                return Ok(());
+            }
+            self.ring.wait(PAUSE.as_nanos() as u64);
+        }
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The kernel's numbers of the threads that are stopped, in the plan's order.
+    #[must_use]
+    pub fn os_threads(&self) -> [Option<u32>; 2] {
+        self.ring.parked()
+    }
+
+    /// Lets the program go on, one of the accesses first, unrecorded; how it ended.
+    ///
+    /// # Errors
+    /// [`RecordError::Wait`].
+    pub fn go_on(mut self, first: Decision) -> Result<ExitStatus, RecordError> {
+        self.ring.abandon();
+        self.ring.decide(first);
+        self.process.wait().map_err(RecordError::Wait)
+    }
+
+    /// Waits until the program has ended, or goes on by somebody else's doing and ends.
+    ///
+    /// # Errors
+    /// [`RecordError::Wait`].
+    pub fn wait(mut self) -> Result<ExitStatus, RecordError> {
+        self.ring.abandon();
+        self.process.wait().map_err(RecordError::Wait)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

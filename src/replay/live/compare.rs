@@ -1,0 +1,239 @@
+//! Compares what a live run did with what it was to do, event by event.
+//!
+//! Each thread's events are matched in order. Two events are the same if their kind, code position,
+//! object and memory are, and if a read sees the value that the recorded run saw (the schedule was
+//! proven with these values). Objects and addresses are compared by identity, see [`super::places`].
+//! What a write leaves is not compared: where it matters, a read sees it.
+
+use super::places::{Places, end_of, same_module};
+use super::plan::Plan;
+use crate::record::Parked;
+use crate::trace::{Access, AccessKind, CodePosition, EventId, ObjectId, Op, ThreadId, Trace};
+use hashbrown::HashMap;
+use trace_format::ModuleInfo;
+
+/// How an event of the live run differs from the one that was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Another operation, or at another code position.
+    Event,
+    /// The same operation on another object.
+    Object,
+    /// The same access to other memory: where the recorded one would be in the live run, if known.
+    Memory(Option<u64>),
+    /// The same read, but it saw another value: the recorded and the live one.
+    Value(u64, u64),
+}
+
+/// How far a live run did what it was to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// The first step that was done differently, the live event in its place, and the difference.
+    pub difference: Option<(usize, EventId, Difference)>,
+    /// The first step that was not done.
+    pub missing: Option<usize>,
+}
+
+/// A comparison of two runs.
+pub struct Comparison<'t> {
+    recorded: &'t Trace,
+    live: &'t Trace,
+    places: Places,
+    objects: HashMap<ObjectId, ObjectId>,
+    objects_back: HashMap<ObjectId, ObjectId>,
+}
+
+impl<'t> Comparison<'t> {
+    /// Prepares to compare a live run with the recorded one.
+    #[must_use]
+    pub fn new(recorded: &'t Trace, live: &'t Trace) -> Comparison<'t> {
+        Comparison {
+            recorded,
+            live,
+            places: Places::new(recorded.tables(), live.tables(), end_of),
+            objects: HashMap::new(),
+            objects_back: HashMap::new(),
+        }
+    }
+
+    /// Compares the steps that were to be done, up to the first difference. Nothing is missing of
+    /// threads in `parked`: the rest of their steps belongs to the operation that they are stopped
+    /// before.
+    pub fn steps(&mut self, plan: &Plan, parked: &[ThreadId]) -> Compared {
+        let mut next = vec![0_usize; self.recorded.threads()];
+        let mut compared = Compared {
+            difference: None,
+            missing: None,
+        };
+        for step in plan.done() {
+            let event = plan.events[step];
+            let thread = self.recorded.thread(event);
+            let known = thread.index() < self.live.threads();
+            let events = if known { self.live.program_order(thread) } else { &[] };
+            let at = next[thread.index()];
+            next[thread.index()] += 1;
+            match events.get(at) {
+                None if parked.contains(&thread) => {}
+                None => {
+                    compared.missing.get_or_insert(step);
+                }
+                Some(&done) => {
+                    if let Some(difference) = self.difference(event, done) {
+                        compared.difference = Some((step, done, difference));
+                        return compared;
+                    }
+                }
+            }
+        }
+        compared
+    }
+
+    fn difference(&mut self, event: EventId, done: EventId) -> Option<Difference> {
+        if !self.same_position(self.recorded.pc(event), self.live.pc(done)) {
+            return Some(Difference::Event);
+        }
+        match (self.recorded.op(event), self.live.op(done)) {
+            (Op::Access(_), Op::Access(_)) => {
+                let (recorded, live) = (self.recorded.access(event)?, self.live.access(done)?);
+                self.access_difference(recorded, live)
+            }
+            // Without a position and by the main thread: its stack, or a mapping.
+            (Op::Alloc { incarnation }, Op::Alloc { .. })
+                if self.recorded.pc(event) == 0 && self.recorded.thread(event).0 == 0 =>
+            {
+                self.places.allocated_loosely(incarnation);
+                None
+            }
+            (Op::Alloc { incarnation }, Op::Alloc { incarnation: live }) => {
+                let (recorded, live) = (self.recorded.incarnation(incarnation), self.live.incarnation(live));
+                let len = recorded.size.min(live.size);
+                self.places.allocated(incarnation, recorded.addr, live.addr, len);
+                None
+            }
+            (recorded, live) => {
+                if without_objects(recorded) != without_objects(live) {
+                    return Some(Difference::Event);
+                }
+                let pairs = objects_of(recorded).into_iter().zip(objects_of(live));
+                let mut pairs = pairs.filter_map(|(recorded, live)| Some((recorded?, live?)));
+                pairs
+                    .any(|(recorded, live)| !self.meet(recorded, live))
+                    .then_some(Difference::Object)
+            }
+        }
+    }
+
+    fn access_difference(&mut self, recorded: &'t Access, live: &'t Access) -> Option<Difference> {
+        if recorded.kind != live.kind || recorded.size != live.size && recorded.kind != AccessKind::Free {
+            return Some(Difference::Event);
+        }
+        if !self.places.meet(recorded.incarnation, recorded.addr, live.addr) {
+            let expected = self.places.live(recorded.incarnation, recorded.addr);
+            return Some(Difference::Memory(expected));
+        }
+        // A value that unrecorded code may have left is not part of the proof, nor is one that
+        // nothing depends on.
+        let outside = self.recorded.uses(recorded).iter();
+        let outside = outside
+            .map(|used| self.recorded.cell(used.cell))
+            .any(|cell| cell.external);
+        if !recorded.kind.reads() || outside || self.recorded.frees_reads() {
+            return None;
+        }
+        let (saw, sees) = (value_read(self.recorded, recorded), value_read(self.live, live));
+        (!self.places.same_value(saw, sees)).then_some(Difference::Value(saw, sees))
+    }
+
+    /// Whether a pending access is the one of the schedule; where it is in the live run, if so.
+    pub fn pending(&mut self, event: EventId, parked: &Parked) -> Option<u64> {
+        if !self.same_position(self.recorded.pc(event), parked.pc) {
+            return None;
+        }
+        let access = self.recorded.access(event)?;
+        let (start, len) = parked.range;
+        let known = self.places.live(access.incarnation, access.addr);
+        // One that nothing is known of begins where its operation does.
+        let live = known
+            .filter(|&live| live >= start && live - start < len)
+            .unwrap_or(start);
+        let within = access.kind == AccessKind::Free || live - start + access.size <= len;
+        (within && self.places.meet(access.incarnation, access.addr, live)).then_some(live)
+    }
+
+    fn same_position(&self, recorded: CodePosition, live: CodePosition) -> bool {
+        match (place(self.recorded, recorded), place(self.live, live)) {
+            (Some((recorded, at)), Some((live, same))) => at == same && same_module(recorded, live),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn meet(&mut self, recorded: ObjectId, live: ObjectId) -> bool {
+        let object = |trace: &'t Trace, id| trace.tables().object(id);
+        let (Some(was), Some(is)) = (object(self.recorded, recorded), object(self.live, live)) else {
+            return false;
+        };
+        was.kind == is.kind
+            && self.places.same_object(was.addr, is.addr)
+            && *self.objects.entry(recorded).or_insert(live) == live
+            && *self.objects_back.entry(live).or_insert(recorded) == recorded
+    }
+}
+
+/// The module of a code position, and the offset in it.
+fn place(trace: &Trace, pc: CodePosition) -> Option<(&ModuleInfo, u64)> {
+    let module = trace.tables().module_of(pc)?;
+    Some((module, pc - module.base))
+}
+
+/// The value that an access saw, as a little-endian number.
+fn value_read(trace: &Trace, access: &Access) -> u64 {
+    trace.uses(access).iter().fold(0, |value, used| {
+        let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
+        value | used.read.checked_shl(shift).unwrap_or(0)
+    })
+}
+
+/// The objects of an operation.
+fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
+    match op {
+        Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => [Some(condition), Some(lock)],
+        Op::Notify { condition } | Op::NotifyAll { condition } => [Some(condition), None],
+        Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => [Some(barrier), None],
+        Op::SemPost { semaphore } | Op::SemWait { semaphore } => [Some(semaphore), None],
+        Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => [Some(once), None],
+        Op::Input { source, .. } | Op::Output { source } => [Some(source), None],
+        op => [op.lock(), None],
+    }
+}
+
+/// The operation, with every object the same: what is left must be equal.
+fn without_objects(op: Op) -> Op {
+    let none = ObjectId(0);
+    match op {
+        Op::Acquire { .. } => Op::Acquire { lock: none },
+        Op::AcquireShared { .. } => Op::AcquireShared { lock: none },
+        Op::Release { .. } => Op::Release { lock: none },
+        Op::AcquireFailed { shared, .. } => Op::AcquireFailed { lock: none, shared },
+        Op::WaitBegin { .. } => Op::WaitBegin {
+            condition: none,
+            lock: none,
+        },
+        Op::WaitEnd { outcome, .. } => Op::WaitEnd {
+            condition: none,
+            lock: none,
+            outcome,
+        },
+        Op::Notify { .. } => Op::Notify { condition: none },
+        Op::NotifyAll { .. } => Op::NotifyAll { condition: none },
+        Op::BarrierEnter { round, .. } => Op::BarrierEnter { barrier: none, round },
+        Op::BarrierExit { round, .. } => Op::BarrierExit { barrier: none, round },
+        Op::SemPost { .. } => Op::SemPost { semaphore: none },
+        Op::SemWait { .. } => Op::SemWait { semaphore: none },
+        Op::OnceBegin { .. } => Op::OnceBegin { once: none },
+        Op::OnceEnd { .. } => Op::OnceEnd { once: none },
+        Op::OnceWait { .. } => Op::OnceWait { once: none },
+        Op::Output { .. } => Op::Output { source: none },
+        op => op,
+    }
+}

@@ -1,0 +1,333 @@
+//! The race itself: the program runs again, forced along a witness, until both accesses are pending.
+//!
+//! The schedule becomes a plan for the recorder's runtime, which lets the thread run whose event is
+//! next ([`crate::record::run_along`]). What the program did is recorded on the way, and compared
+//! here with what it was to do. Only a run that did all of it, and whose threads are then stopped
+//! right before two accesses that conflict, confirms a witness. The method follows directed
+//! schedulers that stop threads at racing accesses (RaceFuzzer: Sen, PLDI 2008, section 3), but has
+//! an exact schedule to follow instead of a random search.
+
+mod compare;
+mod places;
+mod plan;
+mod vary;
+
+pub use compare::Difference;
+pub use plan::Plan;
+pub use vary::variations;
+
+use crate::check::Checker;
+use crate::record::{self, Launch, Parked, RecordError, Standing, Stopped};
+use crate::schedule::{RaceKind, Schedule};
+use crate::trace::{EventId, LoadError, Trace};
+use compare::{Compared, Comparison};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// For how long nothing may happen, unless something else is said.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there was no live run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// The trace names no program.
+    #[error("the trace was not recorded from a program; name one after `--`")]
+    NoProgram,
+    /// More threads than the runtime can be told of.
+    #[error("the schedule has more threads than a live run can follow")]
+    TooManyThreads,
+    /// The program does not run under the recorder.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// What the run recorded cannot be read back.
+    #[error("cannot read what the live run recorded")]
+    Load(#[from] LoadError),
+}
+
+/// What became of a live run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Both accesses are pending at once; for an unordered race, the first is done and the second is
+    /// pending. In the order of the schedule's race.
+    Confirmed([Shown; 2]),
+    /// A thread did something else than it was to do.
+    Diverged(Divergence),
+    /// The program did nothing else than it was to do, but did not come to the race.
+    NotReached {
+        /// The first step that was not done.
+        step: usize,
+        /// Why.
+        why: Why,
+    },
+}
+
+/// One of the two accesses in a live run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The access, in the recorded trace.
+    pub event: EventId,
+    /// The code position in the live run.
+    pub pc: u64,
+    /// The call stack, in the trace of the live run.
+    pub stack: crate::trace::StackId,
+    /// The first byte that it accesses in the live run.
+    pub addr: u64,
+    /// It is pending, and not done.
+    pub pending: bool,
+}
+
+/// Where a live run left its schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The step of the plan.
+    pub step: usize,
+    /// The event that was due, in the recorded trace.
+    pub expected: EventId,
+    /// What came instead.
+    pub actual: Actual,
+}
+
+/// What came instead of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actual {
+    /// This event of the live run's trace, which differs so.
+    Did(EventId, Difference),
+    /// The thread waits for something that the schedule does not bring.
+    Waits,
+    /// The thread has ended, or was never created.
+    Gone,
+    /// The thread is stopped before the racing operation, but that is about to access other memory.
+    OtherMemory {
+        /// Where the operation begins.
+        addr: u64,
+    },
+    /// Something that is no event of the trace.
+    Unrecorded,
+}
+
+/// Why a live run did not come to the race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The program ended.
+    Ended(ExitStatus),
+    /// Nothing happened for so long.
+    Stalled(Duration),
+}
+
+/// A live run that has come to a stop.
+#[derive(Debug)]
+pub struct Run {
+    /// What it did.
+    pub trace: Trace,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The program, which stands still or is no more.
+    pub stopped: Stopped,
+}
+
+/// How to run the program of a trace again: as it was recorded, unless another command is given.
+///
+/// # Errors
+/// [`LiveError::NoProgram`].
+pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> {
+    let meta = &trace.tables().meta;
+    let recorded: Vec<OsString> = meta.command.iter().map(OsString::from).collect();
+    let (words, directory) = match command {
+        [] => (&recorded[..], Some(PathBuf::from(&meta.directory))),
+        command => (command, None),
+    };
+    let (program, arguments) = words.split_first().ok_or(LiveError::NoProgram)?;
+    let variables = meta.environment.iter().filter_map(|entry| entry.split_once('='));
+    let environment: Vec<_> = variables.map(|(name, value)| (name.into(), value.into())).collect();
+    Ok(Launch {
+        program: program.clone(),
+        arguments: arguments.to_vec(),
+        directory: directory.filter(|directory| !directory.as_os_str().is_empty()),
+        environment: (!environment.is_empty()).then_some(environment),
+        output: false,
+        same_addresses: true,
+        patience: PATIENCE,
+    })
+}
+
+/// Runs the program along a schedule that the checker accepts, up to the race. What it does is
+/// recorded into the file `scratch`, which is removed.
+///
+/// # Errors
+/// [`LiveError`]. That the program goes another way is an [`Outcome`].
+pub fn run(trace: &Trace, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
+    let plan = Plan::of(trace, schedule);
+    let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
+    let stopped = record::run_along(launch, steps, scratch);
+    let live = stopped.map(|stopped| (stopped, Trace::open(scratch)));
+    // Nobody else knows of it.
+    let _ = std::fs::remove_file(scratch);
+    let (stopped, live) = live?;
+    let live = live?;
+    let outcome = outcome(trace, &live, schedule, &plan, &stopped, launch.patience);
+    Ok(Run {
+        trace: live,
+        outcome,
+        stopped,
+    })
+}
+
+/// As [`run`], up to `attempts` times: a run that is not confirmed is repeated, and where it left
+/// its schedule, the slices around that place are exchanged as far as the checker accepts it. The last
+/// run, with the schedule that it followed and its number from 1.
+///
+/// # Errors
+/// As [`run`].
+pub fn attempt(
+    checker: &Checker<'_>,
+    schedule: &Schedule,
+    launch: &Launch,
+    scratch: &Path,
+    attempts: u32,
+) -> Result<(Run, Schedule, u32), LiveError> {
+    let trace = checker.trace();
+    let mut others: Option<std::vec::IntoIter<Schedule>> = None;
+    let mut followed = schedule.clone();
+    let mut number = 1;
+    loop {
+        let run = run(trace, &followed, launch, scratch)?;
+        let step = match &run.outcome {
+            Outcome::Diverged(divergence) => divergence.step,
+            Outcome::NotReached { step, .. } => *step,
+            Outcome::Confirmed(_) => return Ok((run, followed, number)),
+        };
+        if number >= attempts {
+            return Ok((run, followed, number));
+        }
+        drop(run);
+        // The same once more first: what it depends on may have been outside of the program.
+        if number > 1 {
+            let others = others.get_or_insert_with(|| variations(checker, schedule, step).into_iter());
+            followed = others.next().unwrap_or_else(|| schedule.clone());
+        }
+        number += 1;
+    }
+}
+
+fn outcome(
+    trace: &Trace,
+    live: &Trace,
+    schedule: &Schedule,
+    plan: &Plan,
+    stopped: &Stopped,
+    patience: Duration,
+) -> Outcome {
+    let mut comparison = Comparison::new(trace, live);
+    let at_race = stopped.standing == Standing::AtRace;
+    let parked = stopped.parked.iter().filter(|_| at_race).map(|parked| parked.thread);
+    let Compared { difference, missing } = comparison.steps(plan, &parked.collect::<Vec<_>>());
+    let diverged = |step: usize, actual| {
+        Outcome::Diverged(Divergence {
+            step,
+            expected: plan.events[step],
+            actual,
+        })
+    };
+    if let Some((step, done, difference)) = difference {
+        return diverged(step, Actual::Did(done, difference));
+    }
+    let step = stopped.step.min(plan.events.len() - 1);
+    let instead = || {
+        let thread = trace.thread(plan.events[step]);
+        let before = plan.events[..step].iter();
+        let nth = before.filter(|&&event| trace.thread(event) == thread).count();
+        let events = if thread.index() < live.threads() {
+            live.program_order(thread)
+        } else {
+            &[]
+        };
+        let did = |&done: &EventId| Actual::Did(done, Difference::Event);
+        events.get(nth).map_or(Actual::Unrecorded, did)
+    };
+    match stopped.standing {
+        Standing::Diverged => diverged(step, instead()),
+        Standing::Blocked => diverged(step, Actual::Waits),
+        Standing::Gone => diverged(step, Actual::Gone),
+        Standing::Running => Outcome::NotReached {
+            step: missing.unwrap_or(step),
+            why: stopped.ended.map_or(Why::Stalled(patience), Why::Ended),
+        },
+        Standing::AtRace => match missing {
+            Some(step) => diverged(step, Actual::Unrecorded),
+            None => before_race(&mut comparison, trace, live, schedule, plan, stopped),
+        },
+    }
+}
+
+/// The program stands still: is it before the two accesses of the witness, and do they conflict?
+fn before_race(
+    comparison: &mut Comparison<'_>,
+    trace: &Trace,
+    live: &Trace,
+    schedule: &Schedule,
+    plan: &Plan,
+    stopped: &Stopped,
+) -> Outcome {
+    let mut shown = Vec::with_capacity(2);
+    if schedule.kind == RaceKind::Unordered {
+        shown.extend(done(trace, live, schedule.race.0));
+    }
+    for step in plan.done().end..plan.events.len() {
+        let event = plan.events[step];
+        let here = |parked: &&Parked| parked.thread == trace.thread(event);
+        let accesses = || stopped.parked.iter().filter(here);
+        let found = accesses().find_map(|parked| Some((parked, comparison.pending(event, parked)?)));
+        let Some((parked, addr)) = found else {
+            let actual = accesses()
+                .next()
+                .map_or(Actual::Unrecorded, |parked| Actual::OtherMemory {
+                    addr: parked.range.0,
+                });
+            return Outcome::Diverged(Divergence {
+                step,
+                expected: event,
+                actual,
+            });
+        };
+        shown.push(Shown {
+            event,
+            pc: parked.pc,
+            stack: parked.stack,
+            addr,
+            pending: true,
+        });
+    }
+    match <[Shown; 2]>::try_from(shown) {
+        Ok(shown) if overlap(trace, &shown) => Outcome::Confirmed(shown),
+        _ => Outcome::Diverged(Divergence {
+            step: plan.events.len() - 1,
+            expected: schedule.race.1,
+            actual: Actual::Unrecorded,
+        }),
+    }
+}
+
+/// The first access of an unordered race: it is done.
+fn done(trace: &Trace, live: &Trace, event: EventId) -> Option<Shown> {
+    let thread = trace.thread(event);
+    let nth = trace.place(event) as usize;
+    let done = *live.program_order(thread).get(nth)?;
+    Some(Shown {
+        event,
+        pc: live.pc(done),
+        stack: live.stack(done),
+        addr: live.access(done)?.addr,
+        pending: false,
+    })
+}
+
+/// Whether the accesses share a byte in the live run as well. (Their kinds, which are those of the
+/// schedule, conflict.)
+fn overlap(trace: &Trace, shown: &[Shown; 2]) -> bool {
+    let [a, b] = shown;
+    let size = |shown: &Shown| trace.access(shown.event).map_or(0, |access| access.size);
+    a.addr < b.addr + size(b) && b.addr < a.addr + size(a)
+}

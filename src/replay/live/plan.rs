@@ -1,0 +1,123 @@
+//! From a schedule to the plan that the runtime follows.
+
+use crate::record::{Step, plan};
+use crate::schedule::{RaceKind, Schedule};
+use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace};
+use hashbrown::HashMap;
+use std::ops::Range;
+
+/// What a live run is to do: the schedule's events, then the accesses that it stops before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The events, in order.
+    pub events: Vec<EventId>,
+    /// How many at the end are only to be pending: both racing accesses, or the second one of an
+    /// unordered race.
+    pub pending: usize,
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    /// The plan of a schedule that the checker accepts.
+    #[must_use]
+    pub fn of(trace: &Trace, schedule: &Schedule) -> Plan {
+        let mut next = vec![0_usize; trace.threads()];
+        let mut events = Vec::new();
+        for slice in &schedule.slices {
+            let at = &mut next[slice.thread.index()];
+            let end = (*at + slice.events as usize).min(trace.program_order(slice.thread).len());
+            events.extend_from_slice(&trace.program_order(slice.thread)[*at..end]);
+            *at = end;
+        }
+        let pending: &[EventId] = match schedule.kind {
+            RaceKind::CoEnabled => &[schedule.race.0, schedule.race.1],
+            RaceKind::Unordered => &[schedule.race.1],
+        };
+        events.extend_from_slice(pending);
+        let wakes: HashMap<EventId, ThreadId> = schedule.wakes.iter().copied().collect();
+        let done = events.len() - pending.len();
+        let steps = (0..).zip(&events).map(|(at, &event)| Step {
+            thread: trace.thread(event).0,
+            kind: kind(trace, event),
+            pc: (trace.pc(event) & plan::PC_MASK) as u16,
+            race: at >= done,
+            other: match trace.op(event) {
+                Op::Fork { child } => Some(child.0),
+                Op::Notify { .. } => wakes.get(&event).map(|thread| thread.0),
+                _ => None,
+            },
+            value: written(trace, event),
+        });
+        Plan {
+            steps: steps.collect(),
+            pending: pending.len(),
+            events,
+        }
+    }
+
+    /// The plan in the runtime's words; `None` if it has more threads than these can name.
+    #[must_use]
+    pub fn steps(&self) -> Option<&[Step]> {
+        let fits = |thread: u32| thread < plan::MAX_THREADS;
+        self.steps
+            .iter()
+            .all(|step| fits(step.thread) && step.other.is_none_or(fits))
+            .then_some(&*self.steps)
+    }
+
+    /// The steps that are to be done.
+    #[must_use]
+    pub fn done(&self) -> Range<usize> {
+        0..self.events.len() - self.pending
+    }
+}
+
+/// The value that an event leaves in memory; 0 if it writes none.
+fn written(trace: &Trace, event: EventId) -> u64 {
+    let Some(access) = trace.access(event).filter(|access| access.kind == AccessKind::Write) else {
+        return 0;
+    };
+    trace.uses(access).iter().fold(0, |value, used| {
+        let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
+        value | used.written.checked_shl(shift).unwrap_or(0)
+    })
+}
+
+/// An event's kind, as the runtime encodes it.
+fn kind(trace: &Trace, event: EventId) -> u8 {
+    use plan::kind::*;
+    match trace.op(event) {
+        Op::Access(_) => match trace.access(event).map(|access| access.kind) {
+            Some(AccessKind::Write) => WRITE,
+            Some(AccessKind::AtomicLoad) => ATOMIC_LOAD,
+            Some(AccessKind::AtomicStore) => ATOMIC_STORE,
+            Some(AccessKind::AtomicRmw) => ATOMIC_RMW,
+            Some(AccessKind::Free) => FREE,
+            Some(AccessKind::Read) | None => READ,
+        },
+        Op::Begin => BEGIN,
+        Op::End => END,
+        Op::Fork { .. } => FORK,
+        Op::Join { .. } => JOIN,
+        Op::Acquire { .. } => ACQUIRE,
+        Op::AcquireShared { .. } => ACQUIRE_SHARED,
+        Op::Release { .. } => RELEASE,
+        Op::AcquireFailed { .. } => ACQUIRE_FAILED,
+        Op::WaitBegin { .. } => WAIT_BEGIN,
+        Op::WaitEnd { .. } => WAIT_END,
+        Op::Notify { .. } => NOTIFY,
+        Op::NotifyAll { .. } => NOTIFY_ALL,
+        Op::BarrierEnter { .. } => BARRIER_ENTER,
+        Op::BarrierExit { .. } => BARRIER_EXIT,
+        Op::SemPost { .. } => SEM_POST,
+        Op::SemWait { .. } => SEM_WAIT,
+        Op::OnceBegin { .. } => ONCE_BEGIN,
+        Op::OnceEnd { .. } => ONCE_END,
+        Op::OnceWait { .. } => ONCE_WAIT,
+        Op::Fence { .. } => FENCE,
+        Op::Alloc { .. } => ALLOC,
+        Op::Branch => BRANCH,
+        Op::Input { .. } => INPUT,
+        Op::Output { .. } => OUTPUT,
+    }
+}

@@ -1,0 +1,136 @@
+//! Stepping a schedule on its trace: what happens, in which order, and how it stands at the race.
+//!
+//! Every replay is also a check, on the same state machine ([`crate::check`]): there is no replay of
+//! a schedule that the checker would reject.
+
+use crate::check::{Accepted, Checker, Executed, HeldLock, Rejection, State};
+use crate::schedule::{RaceKind, Schedule};
+use crate::trace::{EventId, Op, ThreadId, Trace};
+
+/// One of the two accesses, at the moment when it is next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingAccess {
+    /// The access.
+    pub event: EventId,
+    /// Its thread.
+    pub thread: ThreadId,
+    /// The locks that its thread holds, by object.
+    pub held: Vec<HeldLock>,
+    /// What the memory it is about to access holds, as far as the trace shows it.
+    pub memory: Option<u64>,
+}
+
+/// A schedule, executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// What the checker says.
+    pub accepted: Accepted,
+    /// How many events came first, as recorded.
+    pub as_recorded: u32,
+    /// Each event after those, in the order of the schedule.
+    pub executed: Vec<Executed>,
+    /// The racing accesses; the first comes earlier in the trace.
+    pub race: (PendingAccess, PendingAccess),
+}
+
+impl Replay {
+    /// Executes `schedule` from the start of its trace.
+    ///
+    /// # Errors
+    /// As [`Checker::check`].
+    pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Replay, Rejection> {
+        let mut executed = Vec::new();
+        let (accepted, state) = checker.follow(schedule, &mut |step| {
+            if step.slice > 0 {
+                executed.push(step);
+            }
+        })?;
+        let trace = checker.trace();
+        let pending = |state: &State<'_>, event: EventId| {
+            let thread = trace.thread(event);
+            PendingAccess {
+                event,
+                thread,
+                held: state.locks_held(thread),
+                memory: trace.access(event).and_then(|access| state.value_at(access)),
+            }
+        };
+        let first = match schedule.kind {
+            RaceKind::CoEnabled => pending(&state, schedule.race.0),
+            // It is over by now: see how things stood when it was next.
+            RaceKind::Unordered => {
+                debug_assert_eq!(schedule.as_recorded, 0, "a schedule of an unordered race is in slices");
+                let mut earlier = checker.start();
+                for done in executed.iter().take_while(|done| done.event != schedule.race.0) {
+                    let again = earlier.step(done.event, notified(trace, done));
+                    debug_assert!(again.is_ok(), "what was executed once can be executed again");
+                }
+                pending(&earlier, schedule.race.0)
+            }
+        };
+        let race = (first, pending(&state, schedule.race.1));
+        Ok(Replay {
+            accepted,
+            as_recorded: schedule.as_recorded,
+            executed,
+            race,
+        })
+    }
+}
+
+/// The waiter that a notify woke, to be named when it is executed again; a notify-all wakes everybody.
+fn notified(trace: &Trace, done: &Executed) -> Option<ThreadId> {
+    match trace.op(done.event) {
+        Op::Notify { .. } => done.step.woken.first().copied(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Slice;
+    use crate::trace::{ObjectId, StackId, Tables, Trace, TraceId};
+    use trace_format::{Event, MemRange, Op};
+
+    #[test]
+    fn shows_what_is_held_and_what_memory_holds_at_the_race() {
+        let mem = MemRange { addr: 0x10, size: 2 };
+        let lock = ObjectId(0);
+        let event = |thread, op| Event {
+            thread: ThreadId(thread),
+            pc: 0,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let events = [
+            event(0, Op::Write { mem, value: 0x1234 }),
+            event(1, Op::Acquire { lock }),
+            event(1, Op::Write { mem, value: 5 }),
+            event(0, Op::Read { mem, value: 5 }),
+        ];
+        let trace = Trace::from_events(Tables::default(), &events);
+        let slice = |thread| Slice {
+            thread: ThreadId(thread),
+            events: 1,
+        };
+        let schedule = Schedule {
+            trace: TraceId([0; 16]),
+            kind: RaceKind::CoEnabled,
+            race: (EventId(2), EventId(3)),
+            as_recorded: 0,
+            slices: vec![slice(1), slice(0)],
+            wakes: Vec::new(),
+        };
+        let replay = Replay::of(&Checker::new(&trace), &schedule).expect("a witness");
+        let order: Vec<_> = replay.executed.iter().map(|step| (step.slice, step.event.0)).collect();
+        assert_eq!(order, [(1, 1), (2, 0)]);
+        let (write, read) = replay.race;
+        assert_eq!((write.memory, read.memory), (Some(0x1234), Some(0x1234)));
+        assert_eq!(
+            write.held.iter().map(|held| held.since).collect::<Vec<_>>(),
+            [Some(EventId(1))]
+        );
+        assert_eq!(read.held, []);
+    }
+}

@@ -1,0 +1,184 @@
+//! What became of a live run, for people.
+
+use super::paint::Paint;
+use super::words::{Words, value};
+use crate::replay::live::{Actual, Difference, Divergence, Outcome, Run, Shown, Why};
+use crate::schedule::Schedule;
+use crate::symbols::Symbols;
+use crate::trace::EventId;
+use std::io::{self, Write};
+
+/// Writes about live runs of one trace.
+#[derive(Clone, Copy)]
+pub struct Live<'a> {
+    /// The recorded trace.
+    pub words: Words<'a>,
+    /// Colours.
+    pub paint: Paint,
+}
+
+impl Live<'_> {
+    /// Writes what became of a run along `schedule`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, number: usize, schedule: &Schedule, run: &Run, out: &mut dyn Write) -> io::Result<()> {
+        match &run.outcome {
+            Outcome::Confirmed(shown) => self.confirmed(number, run, shown, out),
+            Outcome::Diverged(divergence) => self.diverged(number, schedule, run, divergence, out),
+            Outcome::NotReached { step, why } => {
+                let title = format!("NOT REACHED: witness {number}: the program did not come to the race");
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  why: {}", why_text(why))?;
+                let due = event_at(self.words, schedule, *step);
+                writeln!(out, "  at:  {}", self.place_in(schedule, *step))?;
+                writeln!(out, "  due: {}", self.words.sentence(due))
+            }
+        }
+    }
+
+    fn confirmed(&self, number: usize, run: &Run, shown: &[Shown; 2], out: &mut dyn Write) -> io::Result<()> {
+        let unordered = shown.iter().any(|shown| !shown.pending);
+        let how = if unordered {
+            "the first access is done, the second is pending, and nothing synchronizes the two"
+        } else {
+            "both accesses are pending at once"
+        };
+        let title = format!("CONFIRMED: witness {number}: {how}");
+        writeln!(out, "{}", self.paint.warning(title))?;
+        let symbols = Symbols::new(run.trace.tables());
+        for (letter, shown) in ["a", "b"].into_iter().zip(shown) {
+            let trace = self.words.trace;
+            let Some(access) = trace.access(shown.event) else {
+                continue;
+            };
+            let thread = self.words.thread(trace.thread(shown.event));
+            let state = if shown.pending { "about to happen" } else { "done" };
+            let what = self.words.access_kind(access.kind);
+            let head = format!(
+                "{letter}: {what} of size {} at {:#x} by {thread}, {state}:",
+                access.size, shown.addr
+            );
+            writeln!(out, "  {}", self.paint.access(head))?;
+            let frames = symbols.stack(shown.pc, shown.stack);
+            let named = frames
+                .iter()
+                .rposition(|frame| frame.file.is_some() || frame.function.is_some());
+            for (at, frame) in frames[..named.map_or(frames.len(), |last| last + 1)].iter().enumerate() {
+                writeln!(out, "    #{at} {frame}")?;
+            }
+        }
+        if unordered {
+            writeln!(
+                out,
+                "  Shown live: the schedule. Not shown: that the processor or the compiler makes use of the\n  \
+                 missing order; the program ran one thread at a time."
+            )?;
+        }
+        Ok(())
+    }
+
+    fn diverged(
+        &self,
+        number: usize,
+        schedule: &Schedule,
+        run: &Run,
+        divergence: &Divergence,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let words = self.words;
+        let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
+        writeln!(out, "{}", self.paint.access(title))?;
+        writeln!(out, "  at:       {}", self.place_in(schedule, divergence.step))?;
+        writeln!(out, "  expected: {}", words.sentence(divergence.expected))?;
+        let symbols = Symbols::new(run.trace.tables());
+        let live = Words {
+            trace: &run.trace,
+            symbols: &symbols,
+        };
+        let thread = words.thread(words.trace.thread(divergence.expected));
+        let actual = match &divergence.actual {
+            Actual::Did(done, Difference::Event) => live.sentence(*done),
+            Actual::Did(done, Difference::Object) => format!("{}: another object", live.sentence(*done)),
+            Actual::Did(done, Difference::Memory(Some(expected))) => {
+                format!("{}: other memory, not {expected:#x}", live.sentence(*done))
+            }
+            Actual::Did(done, Difference::Memory(None)) => format!("{}: other memory", live.sentence(*done)),
+            Actual::Did(done, Difference::Value(saw, sees)) => {
+                format!("{}: {}, not {}", live.sentence(*done), value(*sees), value(*saw))
+            }
+            Actual::Waits => format!("{thread} waits, for something that the schedule does not bring"),
+            Actual::Gone => format!("{thread} has ended, or was never created"),
+            Actual::OtherMemory { addr } => {
+                format!("{thread} is stopped there, but about to access other memory, at {addr:#x}")
+            }
+            Actual::Unrecorded => format!("{thread} did something that is no event of the trace"),
+        };
+        writeln!(out, "  actual:   {actual}")?;
+        if is_another_program(words, live) {
+            writeln!(
+                out,
+                "  The program is not the one that was recorded: its build id is another."
+            )?;
+        }
+        Ok(())
+    }
+
+    /// `slice 3 of 9, thread 2, event 117`.
+    fn place_in(&self, schedule: &Schedule, step: usize) -> String {
+        let thread = self.words.trace.thread(event_at(self.words, schedule, step));
+        let event = event_at(self.words, schedule, step).0;
+        let mut end = 0;
+        let slice = schedule.slices.iter().position(|slice| {
+            end += slice.events as usize;
+            step < end
+        });
+        let slice = slice.map_or_else(
+            || "the race".to_owned(),
+            |at| format!("slice {} of {}", at + 1, schedule.slices.len()),
+        );
+        format!("{slice}, {}, event {event}", self.words.thread(thread))
+    }
+}
+
+/// Whether the first module, the program itself, was built anew since it was recorded.
+fn is_another_program(recorded: Words<'_>, live: Words<'_>) -> bool {
+    let id = |words: Words<'_>| {
+        words
+            .trace
+            .tables()
+            .modules
+            .first()
+            .map(|module| module.build_id.clone())
+    };
+    id(recorded) != id(live)
+}
+
+/// The event of a step, which may be one of the racing accesses behind the schedule's events.
+fn event_at(words: Words<'_>, schedule: &Schedule, step: usize) -> EventId {
+    let plan = crate::replay::live::Plan::of(words.trace, schedule);
+    plan.events.get(step).copied().unwrap_or(schedule.race.1)
+}
+
+fn why_text(why: &Why) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match why {
+        Why::Ended(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("it ended with status {code}"),
+            (None, Some(signal)) => format!("signal {signal} killed it"),
+            (None, None) => "it ended".to_owned(),
+        },
+        Why::Stalled(patience) => format!("nothing happened for {} s", patience.as_secs_f64()),
+    }
+}
+
+/// One line about a run: `confirmed live`, or why not.
+#[must_use]
+pub fn in_short(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Confirmed(shown) if shown.iter().all(|shown| shown.pending) => "confirmed live".to_owned(),
+        Outcome::Confirmed(_) => "confirmed live (unordered)".to_owned(),
+        Outcome::Diverged(_) => "witnessed; the live run diverged".to_owned(),
+        Outcome::NotReached { why, .. } => format!("witnessed; the live run did not reach it: {}", why_text(why)),
+    }
+}

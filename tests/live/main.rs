@@ -1,0 +1,10 @@
+//! Live replay: the programs themselves, forced along their witnesses, through the command line.
+
+#[path = "../end_to_end/command.rs"]
+mod command;
+#[path = "../end_to_end/expectation.rs"]
+#[allow(dead_code, reason = "verdicts are compared by the other test")]
+mod expectation;
+mod outcomes;
+mod program;
+mod programs;

@@ -1,0 +1,85 @@
+//! A program, compiled and recorded in a folder of its own.
+
+use crate::command::{Outcome, run, witness};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub struct Program {
+    pub folder: PathBuf,
+    source: PathBuf,
+    file: PathBuf,
+}
+
+impl Program {
+    /// Compiles `source` in an empty folder; `name` is the test's.
+    pub fn compile(name: &str, source: &Path, flags: &[String]) -> Program {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("program");
+        let cxx = source.extension().is_some_and(|e| e == "cc" || e == "cpp");
+        let mut gcc = Command::new(if cxx { "g++" } else { "gcc" });
+        gcc.args(["-g", "-O0", "-fsanitize=thread", "-pthread"]).args(flags);
+        gcc.arg(source).arg("-o").arg(&file);
+        run(&folder, &mut gcc).unwrap().expect(&[0]).unwrap();
+        Program {
+            folder,
+            source: source.to_owned(),
+            file,
+        }
+    }
+
+    /// One of `tests/live/programs`.
+    pub fn of(name: &str, source: &str) -> Program {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/programs");
+        Program::compile(name, &programs.join(source), &[])
+    }
+
+    /// Records a run into `trace.bin`.
+    pub fn record(&self, options: &[&str], arguments: &[&str]) {
+        let mut command = witness();
+        command.args(["record", "-o", "trace.bin"]).args(options).arg("--");
+        command.arg(&self.file).args(arguments);
+        run(&self.folder, &mut command).unwrap();
+        // Results of an earlier recording would be those of another trace.
+        let _ = fs::remove_dir_all(self.folder.join("trace.bin.witnesses"));
+    }
+
+    /// `witness replay trace.bin --live`, with further options.
+    pub fn live(&self, options: &[&str]) -> Outcome {
+        let mut command = witness();
+        command.args(["replay", "trace.bin", "--live"]).args(options);
+        run(&self.folder, &mut command).unwrap()
+    }
+
+    /// As [`live`](Self::live), with other arguments for the program.
+    pub fn live_with(&self, options: &[&str], arguments: &[&str]) -> Outcome {
+        let mut command = witness();
+        command.args(["replay", "trace.bin", "--live"]).args(options).arg("--");
+        command.arg(&self.file).args(arguments);
+        run(&self.folder, &mut command).unwrap()
+    }
+
+    /// `file.c:12` of the line that is marked so.
+    pub fn line(&self, mark: &str) -> String {
+        let text = fs::read_to_string(&self.source).unwrap();
+        let marked = format!("@{mark} ");
+        let at = text.lines().position(|line| line.contains(&marked)).unwrap();
+        format!("{}:{}", self.source.file_name().unwrap().to_string_lossy(), at + 1)
+    }
+
+    /// The program's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+/// The line of a report that starts so, without what it starts with.
+pub fn field<'t>(report: &'t str, name: &str) -> &'t str {
+    report
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(name))
+        .unwrap_or_else(|| panic!("no `{name}` in\n{report}"))
+        .trim()
+}

@@ -1,0 +1,60 @@
+//! Every witness of every program in `tests/programs` is confirmed live.
+
+use crate::expectation::Expectation;
+use crate::program::Program;
+use std::path::Path;
+
+fn expectations() -> Vec<Expectation> {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let entries = std::fs::read_dir(programs).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = entries
+        .filter(|path| path.extension().is_some_and(|e| e == "expect"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| Expectation::read(path).unwrap()).collect()
+}
+
+#[test]
+fn all_of_them() {
+    let mut witnesses = 0;
+    let mut failures = Vec::new();
+    for expectation in expectations() {
+        let name = format!("all-{}", expectation.name);
+        let program = Program::compile(&name, &expectation.source, &expectation.cflags);
+        for policy in [
+            &["--policy", "fifo"][..],
+            &["--policy", "random", "--seed", "1"],
+            &["--policy", "random", "--seed", "2"],
+            &["--policy", "random", "--seed", "3"],
+        ] {
+            program.record(policy, &[]);
+            let outcome = program.live(&[]);
+            let count = |start| outcome.stdout.lines().filter(|line| line.starts_with(start)).count();
+            let confirmed = count("CONFIRMED: ");
+            witnesses += confirmed;
+            let expected = if confirmed > 0 { 66 } else { 0 };
+            if count("DIVERGED: ") + count("NOT REACHED: ") > 0 || outcome.status != expected {
+                failures.push(format!("{} {policy:?}\n{}", expectation.name, outcome.stdout));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(witnesses > 90, "{witnesses} witnesses: what was tested?");
+    println!("{witnesses} witnesses confirmed live");
+}
+
+#[test]
+fn a_few_twenty_times() {
+    for expectation in expectations() {
+        if !["hidden_race", "lost_signal", "heap_free", "wide_copy", "relaxed_flag"].contains(&&*expectation.name) {
+            continue;
+        }
+        let name = format!("twenty-{}", expectation.name);
+        let program = Program::compile(&name, &expectation.source, &expectation.cflags);
+        program.record(&[], &[]);
+        for repetition in 0..20 {
+            let outcome = program.live(&[]);
+            assert_eq!(outcome.status, 66, "{name} {repetition}: {}", outcome.stdout);
+        }
+    }
+}
