@@ -146,10 +146,11 @@ impl Clocks {
         (self.first[thread]..self.until[thread]).contains(&place)
     }
 
-    /// Whether one event of the window precedes another, by the edges known.
+    /// Whether one event of the window precedes another, by the edges known. Of an event that was
+    /// taken in after these clocks were computed nothing is known yet.
     pub(super) fn before(&self, native: &Native<'_>, a: EventId, b: EventId) -> bool {
         let trace = native.trace;
         let (thread, place) = (trace.thread(b).index(), trace.place(b));
-        a != b && self.rows[self.row(thread, place) + trace.thread(a).index()] > trace.place(a)
+        a != b && self.has(native, b) && self.rows[self.row(thread, place) + trace.thread(a).index()] > trace.place(a)
     }
 }
