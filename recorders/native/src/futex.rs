@@ -12,11 +12,11 @@
 //!   that ends by itself takes itself off. And who was woken loads a second one, which the wake has
 //!   stored, so that it goes on after the wake only.
 //!
-//! Futexes that may be shared with other processes go to the kernel.
+//! Futexes that may be shared with other processes go to the kernel, after the comparison.
 
 use crate::inside::{Inside, restore_errno};
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, pending, real, sys};
+use crate::{baton, pending, real, schedule, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -77,9 +77,23 @@ unsafe extern "C-unwind" fn futex(
     let private = operation_flags & libc::FUTEX_PRIVATE_FLAG != 0;
     // SAFETY: the program's own arguments.
     let real = || unsafe { real::syscall(number, word, operation, value, limit, second, third) };
+    let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    if !word.is_multiple_of(4) || !private && !waits {
+        // No event: a wake belongs to what its thread did last. To stop before it would leave somebody
+        // asleep whose turn it is.
+        return match Inside::enter_and_stay() {
+            Some(inside) => inside.outside(real),
+            None => real(),
+        };
+    }
     let Some(inside) = Inside::enter() else { return real() };
-    if !private || !word.is_multiple_of(4) {
-        return inside.outside(real);
+    if !private {
+        if !compare(word, value as u32, pc) {
+            return fail(libc::EAGAIN);
+        }
+        // Along a plan, a wake-up without a cause, which is always allowed: the thread looks at the word
+        // again when it is its turn, whether or not the wake comes before that.
+        return if schedule::is_followed() { 0 } else { inside.outside(real) };
     }
     let absolute = command == libc::FUTEX_WAIT_BITSET;
     match command {
@@ -139,21 +153,27 @@ fn modify(addr: u64, read: u64, written: u64, pc: usize) {
     });
 }
 
-fn wait(inside: &Inside, word: usize, expected: u32, deadline: i64, pc: usize) -> c_long {
+fn load(addr: u64, value: u32, pc: usize) {
+    const RELAXED: u8 = 0;
+    pending::push(Record::AtomicLoad {
+        pc: pc as u64,
+        addr,
+        size: 4,
+        order: RELAXED,
+        value: value.into(),
+    });
+}
+
+/// Whether a word is as its waiter expects, and the load that a wait is for other threads.
+fn compare(word: usize, expected: u32, pc: usize) -> bool {
     // SAFETY: the program's own word, aligned.
     let found = unsafe { AtomicU32::from_ptr(word as *mut u32) }.load(SeqCst);
-    let load = |addr, value: u32| {
-        const RELAXED: u8 = 0;
-        pending::push(Record::AtomicLoad {
-            pc: pc as u64,
-            addr,
-            size: 4,
-            order: RELAXED,
-            value: value.into(),
-        });
-    };
-    load(word as u64, found);
-    if found != expected {
+    load(word as u64, found, pc);
+    found == expected
+}
+
+fn wait(inside: &Inside, word: usize, expected: u32, deadline: i64, pc: usize) -> c_long {
+    if !compare(word, expected, pc) {
         return fail(libc::EAGAIN);
     }
     let thread = inside.thread();
@@ -163,7 +183,7 @@ fn wait(inside: &Inside, word: usize, expected: u32, deadline: i64, pc: usize) -
     let woken = baton::block(thread, word, deadline);
     inside.interruptible.set(false);
     if woken == Woken::Thread {
-        load(call_for(thread), thread.calls.get());
+        load(call_for(thread), thread.calls.get(), pc);
         return 0;
     }
     count(word, -1, pc);
