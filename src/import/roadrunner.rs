@@ -15,7 +15,7 @@
 //! (read; the tool spells it so), `Interrupt` (write) before `Interrupted` (read); each entrance of a
 //! `Barrier` reads and writes, an exit reads. Methods and sleeps order nothing.
 //!
-//! Source: `rr.simple.PrintTool` and the `toString` of the events of RoadRunner 0.5.
+//! Source: `rr.simple.PrintTool` and the `toString` of the events in RoadRunner's source.
 
 use super::error::{ImportError, Malformed};
 use super::record::{Each, Names, Record, RecordOp, lines, shown};

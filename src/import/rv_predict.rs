@@ -7,17 +7,18 @@
 //! big-endian: number of the event (64 bits, which orders all threads), thread (64), location (32),
 //! address (64), value (64), type (8).
 //!
-//! Types are those of versions 1.3 to 1.9: 0 read, 1 write, 5 and 6 lock and unlock, 7 and 8 the same
-//! for reading, 9 and 10 before and after a wait, 11 start and 12 join of a thread, 13 and 14 around a
-//! class initializer; 15 to 17 (methods, attempts) order nothing. Logs of the versions around them, which number waits otherwise
-//! or leave them out, begin waits on locks that nobody holds, and are refused for that.
+//! Types are numbered as in the public source at its end: 0 read, 1 write, 5 and 6 lock and unlock, 7
+//! and 8 the same for reading, 9 and 10 before and after a wait, 11 start and 12 join of a thread, 13
+//! and 14 around a class initializer; 15 to 17 (methods, attempts) order nothing. Versions that numbered
+//! waits otherwise, or had none, leave no mark in their logs; these begin waits on locks that nobody
+//! holds, and are refused for that.
 //!
 //! An address of an access is an object's hash and, below, the number of a field (negative) or the
 //! index of an element; of a lock its kind and hash; of a start or join the thread. Operations of
 //! `java.util.concurrent.atomic` are logged within a lock. Notifications are not logged, and Java's
 //! waits may end without one, so every wait is one that timed out. Accesses within a class initializer
-//! are left out: whoever uses the class waits for it, and a record does not say which class it is. Values are not used: they are
-//! logged apart from the access, and need not be what it saw.
+//! are left out: whoever uses the class waits for it, and a record does not say which class it is.
+//! Values are not used: they are logged apart from the access, and need not be what it saw.
 //!
 //! Source: `EventWriter`, `EventReader`, `EventType`, `PersistentLoggingEngine` and `LZ4Utils` of
 //! RV-Predict, and the reader `rvparse` of RAPID, which agree.
@@ -101,7 +102,7 @@ pub(super) fn unpack(file: &str, bytes: &[u8], records: &mut Vec<u8>) -> Result<
         }
         rest = next;
     }
-    if (records.len() - before) % RECORD != 0 {
+    if !(records.len() - before).is_multiple_of(RECORD) {
         return Err(refuse(bytes.len(), "its content ends within a record"));
     }
     Ok(())
