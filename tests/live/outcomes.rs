@@ -178,7 +178,11 @@ fn a_debugger_finds_both_threads_parked() {
     for lwp in lwps {
         let status = || fs::read_to_string(format!("/proc/{process}/task/{lwp}/status")).unwrap();
         // It wakes up now and then to see whether a debugger wants it to go on.
-        assert!((0..1000).any(|_| status().contains("State:\tS")), "not asleep: {}", status());
+        assert!(
+            (0..1000).any(|_| status().contains("State:\tS")),
+            "not asleep: {}",
+            status()
+        );
     }
     assert!(Command::new("kill").args(["-9", process]).status().unwrap().success());
     let mut rest = String::new();

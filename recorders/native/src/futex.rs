@@ -93,7 +93,11 @@ unsafe extern "C-unwind" fn futex(
         }
         // Along a plan, a wake-up without a cause, which is always allowed: the thread looks at the word
         // again when it is its turn, whether or not the wake comes before that.
-        return if schedule::is_followed() { 0 } else { inside.outside(real) };
+        return if schedule::is_followed() {
+            0
+        } else {
+            inside.outside(real)
+        };
     }
     let absolute = command == libc::FUTEX_WAIT_BITSET;
     match command {
