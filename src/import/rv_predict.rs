@@ -102,7 +102,7 @@ pub(super) fn unpack(file: &str, bytes: &[u8], records: &mut Vec<u8>) -> Result<
         }
         rest = next;
     }
-    if (records.len() - before) % RECORD != 0 {
+    if !(records.len() - before).is_multiple_of(RECORD) {
         return Err(refuse(bytes.len(), "its content ends within a record"));
     }
     Ok(())
