@@ -2,10 +2,10 @@
 //!
 //! Two accesses conflict if they share a cell, come from different threads, at least one writes
 //! and not both are atomic. A trace can have billions of such pairs of events, so they are never
-//! enumerated one by one. The accesses of a cell are grouped into [sites](Site): thread, code position
+//! enumerated one by one. The accesses of a cell are grouped into *sites*: thread, code position
 //! and kind. One pass over each cell finds the [nearest](Candidate::nearest) instances of each pair of
 //! positions, which decide most of them. Only for a pair that they leave open are all instances
-//! [visited](Candidates::visit), and then whole groups fall to a common lock, and whole stretches of a
+//! visited, and then whole groups fall to a common lock, and whole stretches of a
 //! thread to what must, or needs to, come before.
 //!
 //! What this drops has no witness (see [`crate::prune`]).
