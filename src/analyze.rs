@@ -1,6 +1,6 @@
 //! The whole way from a trace to verdicts: candidates, pruning, predicting, solving, schedules, checking.
 
-use crate::candidates::{Candidate, Candidates};
+use crate::candidates::{Candidate, Candidates, Scope};
 use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
 use crate::predict::{Cut, SyncPreserving};
@@ -71,15 +71,21 @@ impl Default for Options {
 #[must_use]
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     // Z3 objects belong to a context of their own, so that no earlier analysis can leave a trace here.
-    z3::with_z3_config(&z3::Config::new(), || analyze_here(trace, options))
+    z3::with_z3_config(&z3::Config::new(), || analyze_here(trace, options, None))
 }
 
-fn analyze_here(trace: &Trace, options: &Options) -> Analysis {
+/// Decides the pairs in `scope` that have conflicting accesses.
+#[must_use]
+pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analysis {
+    z3::with_z3_config(&z3::Config::new(), || analyze_here(trace, options, Some(scope)))
+}
+
+fn analyze_here(trace: &Trace, options: &Options, scope: Option<&Scope>) -> Analysis {
     let order = MustHappenBefore::of(trace);
     let sections = Sections::of(trace);
     let contexts = LockContexts::of(trace, &sections);
     let needs = Needs::of(trace, &order, &sections);
-    let candidates = Candidates::of(trace, &order, &contexts, &needs);
+    let candidates = Candidates::within(trace, &order, &contexts, &needs, scope);
     tracing::info!(
         candidates = candidates.list.len(),
         events = trace.len(),

@@ -11,12 +11,14 @@
 //! What this drops has no witness (see [`crate::prune`]).
 
 mod nearest;
+mod scope;
 mod site;
 mod visit;
 
 #[cfg(test)]
 mod tests;
 
+pub use scope::Scope;
 pub use visit::Visited;
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
@@ -59,7 +61,19 @@ impl<'t> Candidates<'t> {
         contexts: &'t LockContexts,
         needs: &'t Needs<'t>,
     ) -> Candidates<'t> {
-        let cells = sites_by_cell(trace, contexts);
+        Candidates::within(trace, order, contexts, needs, None)
+    }
+
+    /// Finds the candidates of a trace that are in scope.
+    #[must_use]
+    pub fn within(
+        trace: &'t Trace,
+        order: &'t MustHappenBefore,
+        contexts: &'t LockContexts,
+        needs: &'t Needs<'t>,
+        scope: Option<&Scope>,
+    ) -> Candidates<'t> {
+        let cells = sites_by_cell(trace, contexts, scope);
         let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
         let mut found: Vec<(Candidate, Nearest)> = Vec::new();
         for sites in &cells {
@@ -67,6 +81,9 @@ impl<'t> Candidates<'t> {
             for (at, a) in sites.iter().enumerate() {
                 for (other, b) in sites.iter().enumerate().skip(at + 1).filter(|(_, b)| a.conflicts(b)) {
                     let positions = (a.pc.min(b.pc), a.pc.max(b.pc));
+                    if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
+                        continue;
+                    }
                     let (x, y) = (a.events[0].0, b.events[0].0);
                     let first = (x.min(y), x.max(y));
                     let number = *numbers.entry(positions).or_insert_with(|| {

@@ -1,13 +1,15 @@
 //! The accesses of a cell, by thread, code position and kind.
 
+use super::Scope;
 use crate::prune::{LockContextId, LockContexts};
-use crate::trace::{AccessId, CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// Accesses of one cell by one thread at one position, all of one kind, in program order.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
     pub(super) thread: ThreadId,
+    /// The position, or what the scope puts in its place.
     pub(super) pc: CodePosition,
     pub(super) writes: bool,
     pub(super) atomic: bool,
@@ -31,9 +33,10 @@ struct Seen {
 }
 
 /// The sites of each cell that more than one thread accesses and somebody writes.
-pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts) -> Vec<Vec<Site>> {
+pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>) -> Vec<Vec<Site>> {
     let mut seen = vec![Seen::default(); trace.cells().len()];
-    for access in trace.accesses() {
+    let in_scope = |access: &&Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
+    for access in trace.accesses().iter().filter(in_scope) {
         let thread = trace.thread(access.event);
         for used in trace.uses(access) {
             let seen = &mut seen[used.cell.index()];
@@ -51,7 +54,8 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts) -> Vec<Vec<S
     }
     let mut next = starts.clone();
     let mut accesses = vec![AccessId(0); starts[starts.len() - 1] as usize];
-    for (id, access) in trace.accesses().iter().enumerate() {
+    let numbered = trace.accesses().iter().enumerate();
+    for (id, access) in numbered.filter(|(_, access)| in_scope(access)) {
         for used in trace.uses(access) {
             let cell = number[used.cell.index()];
             if cell != u32::MAX {
@@ -62,17 +66,25 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts) -> Vec<Vec<S
     }
     let cells = starts.windows(2);
     cells
-        .map(|bounds| sites(trace, contexts, &accesses[bounds[0] as usize..bounds[1] as usize]))
+        .map(|bounds| {
+            sites(
+                trace,
+                contexts,
+                scope,
+                &accesses[bounds[0] as usize..bounds[1] as usize],
+            )
+        })
         .collect()
 }
 
 /// The sites of one cell, in the order of their first accesses.
-fn sites(trace: &Trace, contexts: &LockContexts, accesses: &[AccessId]) -> Vec<Site> {
+fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses: &[AccessId]) -> Vec<Site> {
     let mut numbers: HashMap<(ThreadId, CodePosition, bool, bool), usize> = HashMap::new();
     let mut sites: Vec<Site> = Vec::new();
     for &id in accesses {
         let access = &trace.accesses()[id.index()];
-        let (thread, pc) = (trace.thread(access.event), trace.pc(access.event));
+        let thread = trace.thread(access.event);
+        let pc = scope.map_or_else(|| trace.pc(access.event), |scope| scope.positions[&access.event]);
         let (writes, atomic) = (access.kind.writes(), access.kind.is_atomic());
         let site = *numbers.entry((thread, pc, writes, atomic)).or_insert_with(|| {
             sites.push(Site {

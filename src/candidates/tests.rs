@@ -92,3 +92,36 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
     }
     assert!(visited_in_all > 1_000, "{visited_in_all} instances say little");
 }
+
+#[test]
+fn a_scope_keeps_what_it_names_and_tells_apart_what_it_tells_apart() {
+    let trace = trace(3);
+    let sections = Sections::of(&trace);
+    let order = MustHappenBefore::of(&trace);
+    let contexts = LockContexts::of(&trace, &sections);
+    let needs = Needs::of(&trace, &order, &sections);
+    let all = Candidates::of(&trace, &order, &contexts, &needs).list;
+    let wanted = all.iter().max_by_key(|candidate| candidate.total).expect("candidates");
+    let within = |position: &dyn Fn(EventId) -> CodePosition, pairs: &[(CodePosition, CodePosition)]| {
+        let accesses = trace.accesses().iter().map(|access| access.event);
+        let scope = Scope {
+            positions: accesses.map(|event| (event, position(event))).collect(),
+            pairs: pairs.iter().copied().collect(),
+        };
+        Candidates::within(&trace, &order, &contexts, &needs, Some(&scope)).list
+    };
+    let alone = within(&|event| trace.pc(event), &[wanted.positions]);
+    assert_eq!(alone.len(), 1);
+    assert_eq!((alone[0].total, alone[0].first), (wanted.total, wanted.first));
+
+    // Each position split in two: the four pairs of halves have all the instances between them.
+    let half = |event: EventId| 2 * trace.pc(event) + CodePosition::from(event.0 % 2);
+    let (a, b) = wanted.positions;
+    let halves: Vec<_> = [2 * a, 2 * a + 1]
+        .into_iter()
+        .flat_map(|x| [2 * b, 2 * b + 1].map(|y| (x.min(y), x.max(y))))
+        .collect();
+    let split = within(&half, &halves);
+    assert!(split.len() > 1, "{split:?}");
+    assert_eq!(split.iter().map(|candidate| candidate.total).sum::<u64>(), wanted.total);
+}
