@@ -12,9 +12,14 @@
 //! and the wait that it wakes, a post and a later wait, two sequentially consistent fences, a
 //! relaxed store of the thread that heads a release sequence), it does here: so a race may be missed
 //! for that, and none is wrongly shown.
+//!
+//! So does whatever else a feasible prefix may rest on: a plain read and the write that it sees (if nothing
+//! orders the two, *that* is the race), a failed acquire and whoever held the lock, memory and its alloc, a lock
+//! given back for another thread, an access of a cell that unrecorded code changes and everything around it. What is left are
+//! pairs that only an atomic operation keeps apart, and that its memory order does not.
 
 use super::accept::Executed;
-use crate::trace::{AccessKind, CellId, EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
+use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 
 type Clock = Vec<u32>;
@@ -27,8 +32,13 @@ pub(super) struct HappensBefore<'t> {
     loaded: Vec<Clock>,
     /// What the thread's last release fence released.
     fenced: Vec<Clock>,
-    /// The release sequence that the last store of a cell belongs to: its clock and its head.
-    released: HashMap<CellId, (Clock, ThreadId)>,
+    /// The release sequences that the last store of a cell belongs to: who heads them, and what they release.
+    released: HashMap<CellId, Vec<(ThreadId, Clock)>>,
+    /// What the thread knew that wrote a cell last, and whether it did so atomically.
+    written: HashMap<CellId, (Clock, bool)>,
+    allocated: HashMap<IncarnationId, Clock>,
+    /// What those knew who took a lock.
+    taken: HashMap<ObjectId, Clock>,
     /// Everything that synchronizes through an object: who comes later knows what is in here.
     objects: HashMap<ObjectId, Clock>,
     /// What readers of a lock released; only writers learn of it.
@@ -46,6 +56,9 @@ impl<'t> HappensBefore<'t> {
             loaded: vec![zero.clone(); trace.threads()],
             fenced: vec![zero.clone(); trace.threads()],
             released: HashMap::new(),
+            written: HashMap::new(),
+            allocated: HashMap::new(),
+            taken: HashMap::new(),
             objects: HashMap::new(),
             readers: HashMap::new(),
             held_shared: HashMap::new(),
@@ -74,6 +87,7 @@ impl<'t> HappensBefore<'t> {
             }
             Op::Acquire { lock } | Op::WaitEnd { lock, .. } => {
                 self.acquire(thread, lock);
+                self.take(thread, lock);
                 if let Some(readers) = self.readers.get(&lock) {
                     join(&mut self.threads[thread.index()], readers);
                 }
@@ -81,6 +95,12 @@ impl<'t> HappensBefore<'t> {
             Op::AcquireShared { lock } => {
                 *self.held_shared.entry((lock, thread)).or_default() += 1;
                 self.acquire(thread, lock);
+                self.take(thread, lock);
+            }
+            Op::AcquireFailed { lock, .. } => self.learn_of_takers(thread, lock),
+            Op::Release { lock } if self.trace.tables().meta.foreign_unlock => {
+                self.learn_of_takers(thread, lock);
+                self.release(thread, lock);
             }
             Op::Release { lock } => match self.held_shared.get_mut(&(lock, thread)) {
                 Some(depth) if *depth > 0 => {
@@ -97,17 +117,27 @@ impl<'t> HappensBefore<'t> {
                     join(&mut self.threads[woken.index()], &notifier);
                 }
             }
-            Op::BarrierEnter { barrier: object, .. }
-            | Op::SemPost { semaphore: object }
-            | Op::OnceEnd { once: object }
-            | Op::Output { source: object } => self.release(thread, object),
+            // A round begins when those before it are full.
+            Op::BarrierEnter { barrier, .. } => {
+                self.acquire(thread, barrier);
+                self.release(thread, barrier);
+            }
+            Op::SemPost { semaphore: object }
+            | Op::OnceEnd { once: object } => self.release(thread, object),
             Op::BarrierExit { barrier: object, .. }
             | Op::SemWait { semaphore: object }
-            | Op::OnceWait { once: object }
-            | Op::Input { source: object, .. } => self.acquire(thread, object),
+            | Op::OnceWait { once: object } => self.acquire(thread, object),
+            // What comes in and goes out keeps its order.
+            Op::Input { source, .. } | Op::Output { source } => {
+                self.acquire(thread, source);
+                self.release(thread, source);
+            }
             Op::Fence { order } => self.fence(thread, order),
             Op::Access(_) => self.access(event, thread),
-            Op::Begin | Op::End | Op::AcquireFailed { .. } | Op::OnceBegin { .. } | Op::Alloc { .. } | Op::Branch => {}
+            Op::Alloc { incarnation, .. } => {
+                self.allocated.insert(incarnation, self.threads[thread.index()].clone());
+            }
+            Op::Begin | Op::End | Op::OnceBegin { .. } | Op::Branch => {}
         }
     }
 
@@ -123,6 +153,17 @@ impl<'t> HappensBefore<'t> {
             self.objects.entry(object).or_insert_with(|| vec![0; clock.len()]),
             clock,
         );
+    }
+
+    fn take(&mut self, thread: ThreadId, lock: ObjectId) {
+        let clock = &self.threads[thread.index()];
+        join(self.taken.entry(lock).or_insert_with(|| vec![0; clock.len()]), clock);
+    }
+
+    fn learn_of_takers(&mut self, thread: ThreadId, lock: ObjectId) {
+        if let Some(clock) = self.taken.get(&lock) {
+            join(&mut self.threads[thread.index()], clock);
+        }
     }
 
     fn fence(&mut self, thread: ThreadId, order: MemoryOrder) {
@@ -142,42 +183,64 @@ impl<'t> HappensBefore<'t> {
     fn access(&mut self, event: EventId, thread: ThreadId) {
         let access = self.trace.access(event).expect("the event is an access");
         let own = thread.index();
+        let atomic = access.kind.is_atomic();
+        if let Some(clock) = self.allocated.get(&access.incarnation) {
+            join(&mut self.threads[own], clock);
+        }
+        if self.trace.pin(event).is_some() {
+            self.meet();
+        }
+        for used in self.trace.uses(access).iter().filter(|_| access.kind.reads()) {
+            if let Some((clock, by_atomic)) = self.written.get(&used.cell)
+                && !(atomic && *by_atomic)
+            {
+                join(&mut self.threads[own], clock);
+            }
+        }
         for used in self.trace.uses(access) {
-            let atomic = access.kind.is_atomic();
             if atomic
                 && access.kind.reads()
-                && let Some((clock, _)) = self.released.get(&used.cell)
+                && let Some(sequences) = self.released.get(&used.cell)
             {
-                join(&mut self.loaded[own], clock);
-                if acquires(access.order) {
-                    join(&mut self.threads[own], clock);
+                for (_, clock) in sequences {
+                    join(&mut self.loaded[own], clock);
+                    if acquires(access.order) {
+                        join(&mut self.threads[own], clock);
+                    }
                 }
             }
-            if !access.kind.writes() {
-                continue;
+            if access.kind.writes() {
+                self.store(thread, used.cell, access);
             }
-            // What a later acquire of this cell learns through this store.
-            let mut clock = self.fenced[own].clone();
-            if atomic && releases(access.order) {
-                join(&mut clock, &self.threads[own]);
-            }
-            let sequence = self.released.get(&used.cell);
-            let continues = match access.kind {
-                AccessKind::AtomicRmw => true,
-                AccessKind::AtomicStore => sequence.is_some_and(|&(_, head)| head == thread),
-                _ => false,
-            };
-            if !atomic {
-                self.released.remove(&used.cell);
-                continue;
-            }
-            let mut head = thread;
-            if let Some((earlier, first)) = sequence.filter(|_| continues) {
-                join(&mut clock, earlier);
-                head = *first;
-            }
-            self.released.insert(used.cell, (clock, head));
         }
+        for used in self.trace.uses(access).iter().filter(|_| access.kind.writes()) {
+            self.written.insert(used.cell, (self.threads[own].clone(), atomic));
+        }
+    }
+
+    /// What a later acquire of the cell learns through a store, and through those before it in its release sequences.
+    fn store(&mut self, thread: ThreadId, cell: CellId, access: &Access) {
+        let sequences = self.released.entry(cell).or_default();
+        match access.kind {
+            AccessKind::AtomicRmw => {}
+            AccessKind::AtomicStore => sequences.retain(|&(head, _)| head == thread),
+            _ => return sequences.clear(),
+        }
+        let mut clock = self.fenced[thread.index()].clone();
+        if releases(access.order) {
+            join(&mut clock, &self.threads[thread.index()]);
+        }
+        match sequences.iter_mut().find(|(head, _)| *head == thread) {
+            Some((_, earlier)) => join(earlier, &clock),
+            None => sequences.push((thread, clock)),
+        }
+    }
+
+    /// Everything so far happens before everything from now on.
+    fn meet(&mut self) {
+        let mut all = vec![0; self.threads.len()];
+        self.threads.iter().for_each(|clock| join(&mut all, clock));
+        self.threads.fill(all);
     }
 }
 

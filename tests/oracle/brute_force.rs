@@ -5,7 +5,7 @@ use witness::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
 
 /// All that the enabling of events depends on, beyond the trace.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
+pub(super) struct State {
     /// Events done, per thread.
     done: Vec<u32>,
     memory: BTreeMap<u32, Option<u64>>,
@@ -23,22 +23,23 @@ struct State {
     strayed: BTreeSet<u32>,
 }
 
+impl State {
+    /// Whether a thread holds a lock in shared mode.
+    pub(super) fn reads(&self, lock: u32, thread: u32) -> bool {
+        self.readers.contains_key(&(lock, thread))
+    }
+
+    /// The threads that were woken after `before`.
+    pub(super) fn woken_since<'s>(&'s self, before: &'s State) -> impl Iterator<Item = u32> + 's {
+        self.woken.difference(&before.woken).copied()
+    }
+}
+
 /// The conflicting pairs of accesses that are next at once in some feasible prefix. `None` if more
 /// than `limit` states would have to be visited.
 pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
     let threads = trace.threads() as u32;
-    let mut start = State {
-        done: vec![0; threads as usize],
-        memory: BTreeMap::new(),
-        owner: BTreeMap::new(),
-        readers: BTreeMap::new(),
-        kept: BTreeMap::new(),
-        waiting: BTreeSet::new(),
-        woken: BTreeSet::new(),
-        permits: BTreeMap::new(),
-        strayed: BTreeSet::new(),
-    };
-    hold_from_start(trace, &mut start);
+    let start = start(trace);
     let mut found = BTreeSet::new();
     let mut visited = HashSet::from([start.clone()]);
     let mut stack = vec![start];
@@ -65,6 +66,23 @@ pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>
         }
     }
     Some(found)
+}
+
+/// The state before the first event.
+pub(super) fn start(trace: &Trace) -> State {
+    let mut start = State {
+        done: vec![0; trace.threads()],
+        memory: BTreeMap::new(),
+        owner: BTreeMap::new(),
+        readers: BTreeMap::new(),
+        kept: BTreeMap::new(),
+        waiting: BTreeSet::new(),
+        woken: BTreeSet::new(),
+        permits: BTreeMap::new(),
+        strayed: BTreeSet::new(),
+    };
+    hold_from_start(trace, &mut start);
+    start
 }
 
 /// What a trace that begins in the middle of a run shows of the time before: locks that are given back
@@ -115,12 +133,12 @@ fn hold_from_start(trace: &Trace, start: &mut State) {
     }
 }
 
-fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {
+pub(super) fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {
     state.done[trace.thread(event).index()] > trace.place(event)
 }
 
 /// The next event of a thread, if the thread has begun and, for an access, its memory exists.
-fn next_of(trace: &Trace, state: &State, thread: ThreadId) -> Option<EventId> {
+pub(super) fn next_of(trace: &Trace, state: &State, thread: ThreadId) -> Option<EventId> {
     let event = *trace.program_order(thread).get(state.done[thread.index()] as usize)?;
     let begun = trace
         .events()
@@ -135,7 +153,7 @@ fn next_of(trace: &Trace, state: &State, thread: ThreadId) -> Option<EventId> {
     (begun && exists).then_some(event)
 }
 
-fn conflict(trace: &Trace, a: EventId, b: EventId) -> bool {
+pub(super) fn conflict(trace: &Trace, a: EventId, b: EventId) -> bool {
     let (Some(x), Some(y)) = (trace.access(a), trace.access(b)) else {
         return false;
     };
@@ -153,7 +171,7 @@ fn conflict(trace: &Trace, a: EventId, b: EventId) -> bool {
 }
 
 /// The states after an event; none if it is not enabled, several if a notify can choose.
-fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
+pub(super) fn step(trace: &Trace, state: &State, event: EventId) -> Vec<State> {
     let thread = trace.thread(event).0;
     let mut after = state.clone();
     after.done[thread as usize] += 1;

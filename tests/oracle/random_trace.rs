@@ -75,7 +75,7 @@ struct World {
 pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let mut random = Random(fastrand::Rng::with_seed(seed));
     let threads = 2 + random.below(3) as usize;
-    let flavour = random.below(9);
+    let flavour = random.below(10);
     // Two waits that compete for one notify take many events.
     let length = if flavour == 8 {
         20 + random.below(12)
@@ -218,6 +218,18 @@ impl World {
             };
         }
         let choice = self.random.below(100);
+        if self.flavour == 9 {
+            return match choice {
+                0..6 => self.thread_life(thread),
+                6..40 => self.access(thread),
+                40..50 => self.lock(thread),
+                50..58 => {
+                    let order = MemoryOrder::from_c(self.random.below(6) as u8);
+                    self.emit(thread, Op::Fence { order });
+                }
+                _ => self.flag(thread),
+            };
+        }
         if self.flavour == 8 {
             return match choice {
                 0..10 => self.thread_life(thread),
@@ -290,6 +302,33 @@ impl World {
         }
     }
 
+    /// An atomic operation on one of two flags that nothing else touches, mostly too weak to order anything.
+    fn flag(&mut self, thread: usize) {
+        let addr = 0x2000 + 8 * self.random.below(2);
+        let mem = MemRange { addr, size: 4 };
+        let weak = [MemoryOrder::Relaxed, MemoryOrder::Acquire, MemoryOrder::Release];
+        let order = weak[self.random.below(4).min(2) as usize];
+        let (seen, value) = (self.load(mem), 1 + self.random.below(4));
+        let op = match self.random.below(7) {
+            0..3 => Op::AtomicLoad {
+                mem,
+                value: seen,
+                order,
+            },
+            3..6 => Op::AtomicStore { mem, value, order },
+            _ => Op::AtomicRmw {
+                mem,
+                read: seen,
+                written: value,
+                order,
+            },
+        };
+        if !matches!(op, Op::AtomicLoad { .. }) {
+            self.store(mem, value);
+        }
+        self.emit(thread, op);
+    }
+
     fn access(&mut self, thread: usize) {
         let on_heap = self.ever_allocated && self.random.chance(40);
         let wide = self.random.chance(15);
@@ -308,6 +347,7 @@ impl World {
         };
         let order = MemoryOrder::from_c(self.random.below(6) as u8);
         let kinds = if self.atomics_only { 100 } else { 12 };
+        let kinds = if self.flavour == 9 { 0 } else { kinds };
         let op = match self.random.below(100) {
             at if at < kinds => match self.random.below(3) {
                 0 => Op::AtomicLoad {
