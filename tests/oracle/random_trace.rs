@@ -76,8 +76,8 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let mut random = Random(fastrand::Rng::with_seed(seed));
     let threads = 2 + random.below(3) as usize;
     let flavour = random.below(10);
-    // Two waits that compete for one notify take many events.
-    let length = if flavour == 8 {
+    // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
+    let length = if flavour >= 8 {
         20 + random.below(12)
     } else {
         10 + random.below(14)
@@ -166,8 +166,12 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
 
 impl World {
     fn emit(&mut self, thread: usize, op: Op) {
-        // A few positions per thread, so that a pair of positions has several instances.
-        let position = self.random.below(5);
+        // A few positions per thread, so that a pair of positions has several instances; where flags order
+        // them, each its own, or nearly every pair would race at once somewhere.
+        let position = match self.flavour {
+            9 => self.events.len() as u64,
+            _ => self.random.below(5),
+        };
         let pc = 0x100 * (thread as u64 + 1) + position;
         self.events.push(Event {
             thread: ThreadId(thread as u32),
@@ -220,8 +224,8 @@ impl World {
         let choice = self.random.below(100);
         if self.flavour == 9 {
             return match choice {
-                0..6 => self.thread_life(thread),
-                6..40 => self.access(thread),
+                0..8 => self.thread_life(thread),
+                8..40 => self.access(thread),
                 40..50 => self.lock(thread),
                 50..58 => {
                     let order = MemoryOrder::from_c(self.random.below(6) as u8);
@@ -308,7 +312,12 @@ impl World {
         let mem = MemRange { addr, size: 4 };
         let weak = [MemoryOrder::Relaxed, MemoryOrder::Acquire, MemoryOrder::Release];
         let order = weak[self.random.below(4).min(2) as usize];
-        let (seen, value) = (self.load(mem), 1 + self.random.below(4));
+        // Two in three stores can be told from all others.
+        let value = match self.random.below(3) {
+            0 => 1 + self.random.below(2),
+            _ => 3 + self.events.len() as u64,
+        };
+        let seen = self.load(mem);
         let op = match self.random.below(7) {
             0..3 => Op::AtomicLoad {
                 mem,
