@@ -356,33 +356,49 @@ impl<'t> Decider<'t> {
         });
     }
 
-    /// An instance that is never co-enabled, as far as is known, but that nothing synchronizes in the
-    /// order of π. Whether that is so is the checker's to say; here, it is only asked.
-    fn unordered(&self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Option<((EventId, EventId), Schedule)> {
+    /// An instance that is never co-enabled, as far as is known, but that nothing orders in some execution: first
+    /// in the order of π, then, in a trace that Z3 can take, in any. The checker accepts what is returned.
+    fn unordered(
+        &mut self,
+        candidate: &Candidate,
+        sites: &[(u32, u32, u32)],
+    ) -> Option<((EventId, EventId), Schedule)> {
         if !self.weak_atomics || self.solver_only() {
             return None;
         }
-        let mut asked = 0;
         let limit = self.options.instances.map_or(usize::MAX, |limit| limit as usize);
-        let mut found = None;
+        let mut instances = Vec::new();
         self.candidates.visit_concurrent(sites, &mut |a, b| {
-            asked += 1;
-            if let Some(cut) = self.predictor.perform(a, b) {
-                let prefix = cut.events_from(self.trace, EventId(0));
-                let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
-                if self.checker.check(&schedule).is_ok() {
-                    found = Some(((a, b), schedule));
-                    return ControlFlow::Break(());
-                }
-            }
-            if asked < limit {
+            instances.push((a, b));
+            if instances.len() < limit {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
             }
         });
-        tracing::debug!(positions = ?candidate.positions, asked, found = found.is_some(), "unordered");
-        found
+        tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
+        for &(a, b) in &instances {
+            if let Some(cut) = self.predictor.perform(a, b) {
+                let prefix = cut.events_from(self.trace, EventId(0));
+                let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
+                if self.checker.check(&schedule).is_ok() {
+                    return Some(((a, b), schedule));
+                }
+            }
+        }
+        if self.trace.len() > MAX_EVENTS_Z3 || self.options.solver == Solver::Native {
+            return None;
+        }
+        for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
+            if let Some(prefix) = self.session.ask_unordered(a, b) {
+                let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
+                match self.checker.check(&schedule) {
+                    Ok(_) => return Some(((a, b), schedule)),
+                    Err(rejection) => self.reject(schedule, &rejection),
+                }
+            }
+        }
+        None
     }
 
     /// The verdict when no instance is feasible: refuted, or, in a cut trace, not known.

@@ -122,8 +122,7 @@ impl<'t> HappensBefore<'t> {
                 self.acquire(thread, barrier);
                 self.release(thread, barrier);
             }
-            Op::SemPost { semaphore: object }
-            | Op::OnceEnd { once: object } => self.release(thread, object),
+            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => self.release(thread, object),
             Op::BarrierExit { barrier: object, .. }
             | Op::SemWait { semaphore: object }
             | Op::OnceWait { once: object } => self.acquire(thread, object),

@@ -191,6 +191,32 @@ fn readers_of_a_lock_do_not_synchronize_with_each_other() {
 }
 
 #[test]
+fn what_a_plain_read_sees_is_before_it() {
+    let flag = |read: bool| match read {
+        true => Op::Read { mem: FLAG, value: 1 },
+        false => Op::Write { mem: FLAG, value: 1 },
+    };
+    assert!(synchronized(&[
+        (0, write()),
+        (0, flag(false)),
+        (1, flag(true)),
+        (1, read())
+    ]));
+    let store = store(Relaxed);
+    assert!(synchronized(&[(0, write()), (0, store), (1, flag(true)), (1, read())]));
+}
+
+#[test]
+fn a_failed_acquire_comes_after_whoever_held_the_lock() {
+    let acquire = Op::Acquire { lock: LOCK };
+    let failed = Op::AcquireFailed {
+        lock: LOCK,
+        shared: false,
+    };
+    assert!(synchronized(&[(0, write()), (0, acquire), (1, failed), (1, read())]));
+}
+
+#[test]
 fn the_first_access_has_to_be_performed() {
     let events = [(0, Op::Begin), (0, write()), (1, Op::Begin), (1, read())];
     let event = |&(thread, op): &(u32, Op)| Event {

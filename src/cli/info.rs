@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::Meta;
+use witness::symbols::printable;
 use witness::trace::{ThreadId, Trace};
 
 /// Say what a trace holds: threads, events by kind, modules, objects, how it ends.
@@ -182,7 +183,10 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
     }
     writeln!(out, "threads   {}", info.threads.len())?;
     for line in &info.threads {
-        let name = line.name.as_ref().map_or_else(String::new, |name| format!(" '{name}'"));
+        let name = line
+            .name
+            .as_ref()
+            .map_or_else(String::new, |name| format!(" '{}'", printable(name)));
         let parent = line
             .parent
             .map_or_else(String::new, |parent| format!(", created by thread {parent}"));

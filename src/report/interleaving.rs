@@ -8,6 +8,7 @@ use super::source_text::SourceText;
 use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::RaceKind;
+use crate::symbols::printable;
 use crate::trace::{EventId, Op};
 use std::io::{self, Write};
 use std::path::Path;
@@ -149,7 +150,7 @@ impl Interleaving<'_> {
                 let name = Path::new(file)
                     .file_name()
                     .map_or(file.into(), |name| name.to_string_lossy());
-                (format!("{name}:{line}"), self.sources.line(file, line))
+                (format!("{}:{line}", printable(&name)), self.sources.line(file, line))
             }
             _ if frame.pc == 0 => (String::new(), None),
             _ => (frame.place(), None),

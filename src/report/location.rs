@@ -1,6 +1,7 @@
 //! What kind of memory a race is about.
 
 use super::words::Words;
+use crate::symbols::printable;
 use crate::trace::{Access, EventId, IncarnationId};
 
 /// The memory that an access touches, in words, and the event that allocated it.
@@ -39,11 +40,14 @@ pub(super) fn location(words: &Words<'_>, access: &Access) -> (String, Option<Ev
             };
             let text = match variable.module {
                 Some(module) => format!(
-                    "global '{}' of size {} at {:#x}{into} ({module})",
-                    variable.name, variable.size, variable.addr
+                    "global '{}' of size {} at {:#x}{into} ({})",
+                    printable(&variable.name),
+                    variable.size,
+                    variable.addr,
+                    printable(&module)
                 ),
                 // Its address and size are no more than numbers that the import gave it.
-                None => format!("variable '{}'{into}", variable.name),
+                None => format!("variable '{}'{into}", printable(&variable.name)),
             };
             (text, None)
         }

@@ -6,7 +6,7 @@
 use super::Findings;
 use crate::analyze::Solver;
 use crate::encode::Form;
-use crate::trace::{AccessKind, EventId};
+use crate::trace::{AccessKind, EventId, IncarnationId};
 use crate::verdict::{Pair, Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,8 @@ pub struct PairResult {
     pub schedule: Option<String>,
 }
 
-/// Dynamic instances of a pair, by what became of them.
+/// Dynamic instances of a pair, by what became of them. A pair is not looked at further once it is witnessed, so only
+/// `total` counts all of its instances then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstancesResult {
     /// All.
@@ -123,6 +124,9 @@ pub struct AccessResult {
     pub address: String,
     /// Length in bytes.
     pub size: u64,
+    /// The variable that it lies in, if that is static and has a name.
+    #[serde(default)]
+    pub variable: Option<String>,
     /// Source file.
     pub file: Option<String>,
     /// Line in it.
@@ -263,6 +267,10 @@ pub(super) fn unknown_name(unknown: &Unknown) -> &'static str {
 fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
     let (trace, words) = (findings.trace, findings.words());
     let thread = trace.thread(event);
+    let access = trace
+        .access(event)
+        .filter(|access| access.incarnation == IncarnationId::STATIC);
+    let variable = access.and_then(|access| findings.symbols.variable(access.addr));
     let (kind, address, size) = match trace.access(event) {
         Some(access) => (access.kind, access.addr, access.size),
         None => (AccessKind::Read, 0, 0),
@@ -287,6 +295,7 @@ fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
         op: words.access_kind(kind).to_owned(),
         address: format!("{address:#x}"),
         size,
+        variable: variable.map(|variable| variable.name),
         file: top.and_then(|frame| frame.file.clone()),
         line: top.and_then(|frame| frame.line),
         function: top.and_then(|frame| frame.function.clone()),

@@ -1,5 +1,6 @@
 //! Source lines, where the sources are at hand.
 
+use crate::symbols::printable;
 use hashbrown::HashMap;
 use std::cell::RefCell;
 use std::fs;
@@ -41,7 +42,8 @@ fn read(file: &str) -> Option<Vec<String>> {
     let small = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     let bytes = small.then(|| fs::read(file).ok())??;
     let text = String::from_utf8_lossy(&bytes);
-    Some(text.lines().map(shortened).collect())
+    let shown = |line: &str| printable(&shortened(&line.replace('\t', " "))).into_owned();
+    Some(text.lines().map(shown).collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Threads, objects, memory and events in words, for every report that people read.
 
-use crate::symbols::{Frame, Symbols};
+use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use trace_format::ObjectKind;
 
@@ -18,7 +18,7 @@ impl Words<'_> {
     #[must_use]
     pub fn thread(&self, thread: ThreadId) -> String {
         match self.thread_name(thread) {
-            Some(name) => format!("thread {} '{name}'", thread.0),
+            Some(name) => format!("thread {} '{}'", thread.0, printable(name)),
             None if thread.0 == 0 => "thread 0 (main)".to_owned(),
             None => format!("thread {}", thread.0),
         }
@@ -48,7 +48,7 @@ impl Words<'_> {
             ObjectKind::Source => "source",
         };
         match &object.name {
-            Some(name) => format!("{kind} {name}"),
+            Some(name) => format!("{kind} {}", printable(name)),
             None if object.addr == 0 => format!("{kind} {}", id.0),
             None => format!("{kind} {}", self.address(object.addr)),
         }
@@ -57,8 +57,8 @@ impl Words<'_> {
     /// An address of static memory: the variable there, else the number.
     fn address(&self, addr: u64) -> String {
         match self.symbols.variable(addr) {
-            Some(variable) if variable.addr == addr => variable.name,
-            Some(variable) => format!("{}+{}", variable.name, addr - variable.addr),
+            Some(variable) if variable.addr == addr => printable(&variable.name).into_owned(),
+            Some(variable) => format!("{}+{}", printable(&variable.name), addr - variable.addr),
             None => format!("{addr:#x}"),
         }
     }
@@ -68,7 +68,9 @@ impl Words<'_> {
     pub fn memory(&self, access: &Access) -> String {
         let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
         match variable.flatten() {
-            Some(variable) if variable.addr == access.addr && variable.size == access.size => variable.name,
+            Some(variable) if variable.addr == access.addr && variable.size == access.size => {
+                printable(&variable.name).into_owned()
+            }
             Some(_) => format!("{} at {}", bytes(access.size), self.address(access.addr)),
             None => format!("{} at {:#x}", bytes(access.size), access.addr),
         }
@@ -82,7 +84,7 @@ impl Words<'_> {
         let whole = named.flatten().filter(|variable| {
             variable.module.is_none() && (variable.addr, variable.size) == (access.addr, access.size)
         });
-        whole.map(|variable| variable.name)
+        whole.map(|variable| printable(&variable.name).into_owned())
     }
 
     /// A cell: a variable, else its address.

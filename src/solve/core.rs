@@ -85,7 +85,7 @@ impl Prover<'_> {
             }
             let model = self.z3.model(&self.encoder);
             let is_active = |fact: FactId| allowed.is_none_or(|allowed| allowed.contains(&fact));
-            let order = linearize(&self.encoder, &model, self.race.0, self.race.1, &is_active);
+            let order = linearize(&self.encoder, &model, &[], &[self.race.0, self.race.1], &is_active);
             let mut written = 0;
             for violation in violations(&self.encoder, &order) {
                 let known = self.fact_of(&violation);

@@ -10,6 +10,7 @@ mod handed_over;
 mod native;
 mod refine;
 mod replay;
+mod unordered;
 mod z3_session;
 
 pub use native::{Native, NativeAnswer};

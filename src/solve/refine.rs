@@ -2,11 +2,13 @@
 
 use super::core;
 use super::replay::{Violation, linearize, violations};
+use super::unordered;
 use super::z3_session::{Status, Z3Session};
-use crate::encode::{Encoder, Form, Mutation};
+use crate::encode::{Encoder, Form, Literal, Mutation};
 use crate::prune::MustHappenBefore;
 use crate::trace::{EventId, Sections, Trace};
 use crate::verdict::Fact;
+use std::collections::BTreeSet;
 
 /// Literals that one query may add to the formula before it is given up: building a formula costs
 /// no solver resources, so it needs a limit of its own.
@@ -19,6 +21,9 @@ const MAX_CLAUSES: usize = 400_000;
 /// At most this many interfering writes of a cell are written down at once; with more, only those
 /// that actually came between.
 const FEW_WRITERS: usize = 32;
+
+/// Chains that are broken before the search for an execution without one is given up.
+const MAX_CHAINS: usize = 300;
 
 /// The answer to one query.
 #[derive(Clone, Debug)]
@@ -76,13 +81,46 @@ impl<'t> Session<'t> {
             self.z3 = Z3Session::new(self.budget);
         }
         let race = self.encoder.race(a, b);
+        match self.refine(&race, &[], &[a, b]) {
+            Answer::Feasible(order) => Answer::Feasible(self.up_to_race(order, a, b)),
+            other => other,
+        }
+    }
+
+    /// A feasible prefix that performs `a`, brings `b` next, and in which nothing orders the two. `None` if there is none, or
+    /// the budget does not tell.
+    pub fn ask_unordered(&mut self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
+        let (question, choice) = self.encoder.performed(a, b);
+        // What could break a chain takes part in the prefix whenever the model says so, needed or not.
+        let mut breaking = BTreeSet::from([a]);
+        for _ in 0..MAX_CHAINS {
+            let performed: Vec<EventId> = breaking.iter().copied().collect();
+            let Answer::Feasible(order) = self.refine(&question, &performed, &[b]) else {
+                return None;
+            };
+            let Some(links) = unordered::chain(self.trace, &order, a, b).ok()? else {
+                return Some(order);
+            };
+            self.encoder.break_chain(choice, &links);
+            for link in links {
+                if let Literal::Before(first, second) = link {
+                    breaking.extend(first.event().into_iter().chain(second.event()));
+                }
+            }
+        }
+        None
+    }
+
+    /// Asks, replays and writes down what was violated, until nothing is. `performed` are in the prefix if the model
+    /// has them there, and `next` come right behind it.
+    fn refine(&mut self, question: &[Literal], performed: &[EventId], next: &[EventId]) -> Answer {
         let first_new = self.encoder.clauses().len();
         let mut literals = 0;
         let mut counted = first_new;
         let mut rounds = 0;
         loop {
             rounds += 1;
-            tracing::debug!(?a, ?b, rounds, clauses = self.encoder.clauses().len(), "ask");
+            tracing::debug!(?next, rounds, clauses = self.encoder.clauses().len(), "ask");
             literals += self.encoder.clauses()[counted..]
                 .iter()
                 .map(|clause| clause.literals.len())
@@ -92,7 +130,7 @@ impl<'t> Session<'t> {
                 return Answer::Budget;
             }
             self.z3.assert_new(&self.encoder);
-            let assumptions: Vec<_> = race
+            let assumptions: Vec<_> = question
                 .iter()
                 .map(|&literal| self.z3.literal(&self.encoder, literal))
                 .collect();
@@ -102,10 +140,16 @@ impl<'t> Session<'t> {
                 Status::Satisfiable => {}
             }
             let model = self.z3.model(&self.encoder);
-            let order = linearize(&self.encoder, &model, a, b, &|_| true);
+            let inside: Vec<EventId> = model
+                .prefix
+                .iter()
+                .copied()
+                .filter(|event| performed.contains(event))
+                .collect();
+            let order = linearize(&self.encoder, &model, &inside, next, &|_| true);
             let violated = violations(&self.encoder, &order);
             if violated.is_empty() {
-                return Answer::Feasible(self.up_to_race(order, a, b));
+                return Answer::Feasible(order);
             }
             // All of them, not just the first that is new.
             let written = violated
@@ -115,7 +159,7 @@ impl<'t> Session<'t> {
             if written == 0 {
                 // The formula lacks something. The checker will reject the schedule and say what.
                 tracing::error!(?violated, "the solver violates clauses that it has");
-                return Answer::Feasible(self.up_to_race(order, a, b));
+                return Answer::Feasible(order);
             }
         }
     }

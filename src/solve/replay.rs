@@ -76,15 +76,15 @@ impl Cut<'_> {
     }
 }
 
-/// The smallest prefix that the model's explanations need to bring `a` and `b` next, in an order
-/// that agrees with the model's.
+/// The smallest prefix that the model's explanations need to perform some events and to bring others next, in an
+/// order that agrees with the model's.
 ///
 /// Only `active` facts are looked at: of the others, the model says nothing.
 pub(super) fn linearize(
     encoder: &Encoder<'_>,
     model: &Model,
-    a: EventId,
-    b: EventId,
+    performed: &[EventId],
+    next: &[EventId],
     active: &dyn Fn(FactId) -> bool,
 ) -> Vec<EventId> {
     let (trace, order) = (encoder.trace(), encoder.order());
@@ -103,8 +103,8 @@ pub(super) fn linearize(
         counts: vec![0; threads],
         seen: vec![0; threads],
     };
-    cut.include_before(a);
-    cut.include_before(b);
+    performed.iter().for_each(|&event| cut.include(event));
+    next.iter().for_each(|&event| cut.include_before(event));
     let place: HashMap<EventId, usize> = model
         .prefix
         .iter()

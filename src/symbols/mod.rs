@@ -13,6 +13,7 @@ mod module;
 use crate::trace::{CodePosition, StackId, Tables};
 use hashbrown::HashMap;
 use module::Module;
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,9 +42,9 @@ impl Frame {
     #[must_use]
     pub fn place(&self) -> String {
         match (&self.file, self.line, &self.module) {
-            (Some(file), Some(line), _) => format!("{file}:{line}"),
-            (Some(file), None, _) => file.clone(),
-            (None, _, Some((module, offset))) => format!("{}+{offset:#x}", file_name(module)),
+            (Some(file), Some(line), _) => format!("{}:{line}", printable(file)),
+            (Some(file), None, _) => printable(file).into_owned(),
+            (None, _, Some((module, offset))) => format!("{}+{offset:#x}", printable(file_name(module))),
             (None, _, None) if self.pc == 0 => "an unknown place".to_owned(),
             (None, _, None) => format!("{:#x}", self.pc),
         }
@@ -53,15 +54,34 @@ impl Frame {
 impl fmt::Display for Frame {
     /// As ThreadSanitizer writes a frame: function, file and line, module and offset.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let function = self.function.as_deref().unwrap_or("<unknown>");
+        let function = printable(self.function.as_deref().unwrap_or("<unknown>"));
         match (&self.file, &self.module) {
             (Some(_), Some((module, offset))) => {
-                write!(f, "{function} {} ({}+{offset:#x})", self.place(), file_name(module))
+                write!(
+                    f,
+                    "{function} {} ({}+{offset:#x})",
+                    self.place(),
+                    printable(file_name(module))
+                )
             }
-            (None, Some((module, offset))) => write!(f, "{function} ({}+{offset:#x})", file_name(module)),
+            (None, Some((module, offset))) => write!(f, "{function} ({}+{offset:#x})", printable(file_name(module))),
             _ => write!(f, "{function} {}", self.place()),
         }
     }
+}
+
+/// Names come from whoever wrote the trace: what would move the cursor or begin another line is shown as its escape.
+#[must_use]
+pub fn printable(name: &str) -> Cow<'_, str> {
+    if !name.contains(char::is_control) {
+        return Cow::Borrowed(name);
+    }
+    let shown = name.chars().flat_map(|letter| {
+        let escaped = letter.is_control().then(|| letter.escape_default());
+        let plain = escaped.is_none().then_some(letter);
+        plain.into_iter().chain(escaped.into_iter().flatten())
+    });
+    Cow::Owned(shown.collect())
 }
 
 /// The last part of a path.

@@ -3,6 +3,7 @@
 use crate::command::{command, run, witness};
 use crate::traces::{figure3, folder, heap, hidden_race, quiet};
 use insta::assert_snapshot;
+use std::fs;
 use std::path::Path;
 
 /// A trace in a folder of its own, under a short name.
@@ -125,4 +126,17 @@ fn colours_only_when_they_are_wanted() {
         .args(["replay", "trace.bin"])
         .env("WITNESS_COLOR", "always"));
     assert!(by_environment.status(66).stdout.contains('\x1b'));
+}
+
+#[test]
+fn names_cannot_move_the_cursor_or_begin_a_line() {
+    let folder = folder("control_characters");
+    let trace = "T0|fork(T1)|a\x1b[2J.c:1\nT0|w(x\x1b]0;y\x07)|2\nT1|w(x\x1b]0;y\x07)|3\n";
+    fs::write(folder.join("names.std"), trace).expect("a file");
+    for command in [&["analyze", "names.std"][..], &["replay", "names.std"]] {
+        let outcome = witness(&folder, command).status(66);
+        assert!(outcome.stdout.contains(r"x\u{1b}]0;y\u{7}"), "{}", outcome.stdout);
+        let control = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!outcome.stdout.contains(control), "{}", outcome.stdout);
+    }
 }

@@ -12,27 +12,15 @@ pub(super) struct State {
     /// Exclusive holder and depth, per lock.
     owner: BTreeMap<u32, (u32, u32)>,
     /// Depth per (lock, reader).
-    readers: BTreeMap<(u32, u32), u32>,
+    pub(super) readers: BTreeMap<(u32, u32), u32>,
     /// Depth kept across a wait, per (lock, thread).
     kept: BTreeMap<(u32, u32), u32>,
     /// (condition, thread) in the wait set.
     waiting: BTreeSet<(u32, u32)>,
-    woken: BTreeSet<u32>,
+    pub(super) woken: BTreeSet<u32>,
     permits: BTreeMap<u32, u32>,
     /// Threads of which a read saw another value than in π, where that is allowed.
     strayed: BTreeSet<u32>,
-}
-
-impl State {
-    /// Whether a thread holds a lock in shared mode.
-    pub(super) fn reads(&self, lock: u32, thread: u32) -> bool {
-        self.readers.contains_key(&(lock, thread))
-    }
-
-    /// The threads that were woken after `before`.
-    pub(super) fn woken_since<'s>(&'s self, before: &'s State) -> impl Iterator<Item = u32> + 's {
-        self.woken.difference(&before.woken).copied()
-    }
 }
 
 /// The conflicting pairs of accesses that are next at once in some feasible prefix. `None` if more

@@ -120,16 +120,14 @@ impl Knowing {
                 self.hear(thread, lock.0);
                 self.tell_takers(thread, lock.0);
             }
-            Op::AcquireFailed { lock, .. } => {
-                if self.takers.contains(&lock.0) {
-                    self.threads.insert(thread);
-                }
+            Op::AcquireFailed { lock, .. } if self.takers.contains(&lock.0) => {
+                self.threads.insert(thread);
             }
             Op::Release { lock } => {
                 if foreign && self.takers.contains(&lock.0) {
                     self.threads.insert(thread);
                 }
-                let shared = before.reads(lock.0, thread);
+                let shared = before.readers.contains_key(&(lock.0, thread));
                 if shared && !foreign {
                     if self.threads.contains(&thread) {
                         self.readers.insert(lock.0);
@@ -140,7 +138,7 @@ impl Knowing {
             }
             Op::WaitBegin { lock, .. } => self.tell(thread, lock.0),
             Op::Notify { .. } | Op::NotifyAll { .. } if self.threads.contains(&thread) => {
-                self.threads.extend(after.woken_since(before));
+                self.threads.extend(after.woken.difference(&before.woken));
             }
             Op::BarrierEnter { barrier, .. } => {
                 self.hear(thread, barrier.0);
