@@ -48,6 +48,11 @@ pub fn take_once(stack: Option<(usize, usize)>) {
     }
 }
 
+/// Whether there was ever a second thread.
+pub fn are_taken() -> bool {
+    TAKEN.0.get()
+}
+
 /// A module that was loaded after that: what the loader put there.
 pub fn take_late(info: &libc::dl_phdr_info) {
     if TAKEN.0.get() {

@@ -18,6 +18,7 @@ compile_error!("the native recorder is for x86-64 Linux with glibc");
 mod arena;
 mod baton;
 mod blocking;
+mod channels;
 mod events;
 mod export;
 mod forward;

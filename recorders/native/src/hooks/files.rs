@@ -1,11 +1,13 @@
 //! Files, pipes and sockets: what arrives is a write of the thread that asked for it, what is sent a
 //! read of the thread that sends it.
 
+use crate::channels;
+
 use super::library::{arrives, reads, reads_text, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
-    c_char, c_int, c_uint, epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, sockaddr,
-    socklen_t, ssize_t, timespec, timeval,
+    c_char, c_int, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd, sigset_t,
+    sockaddr, socklen_t, ssize_t, timespec, timeval,
 };
 
 /// Records accesses of the first `len` bytes of a scattered buffer.
@@ -65,35 +67,75 @@ fn set(sets: [*const fd_set; 3], count: c_int, access: fn(*const fd_set, usize, 
     }
 }
 
+/// What a call has read or received.
+fn received(file: c_int, done: ssize_t, flags: c_int, pc: usize) {
+    if flags & libc::MSG_PEEK != 0 && done > 0 {
+        channels::is_ready(file, pc);
+    } else if done >= 0 {
+        channels::received(file, done as usize, pc);
+    }
+}
+
+/// Whether this command of `fcntl` copies a descriptor.
+fn is_copy(command: c_int) -> bool {
+    matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+}
+
+/// What `poll` says: descriptors of channels that can be read from, or whose other end is closed.
+///
+/// # Safety
+/// `files` are `count` valid entries.
+unsafe fn polled(files: *const pollfd, count: usize, pc: usize) {
+    for at in 0..count {
+        // SAFETY: promised by the caller.
+        let file = unsafe { &*files.add(at) };
+        if file.revents & !libc::POLLOUT != 0 {
+            channels::is_ready(file.fd, pc);
+        }
+    }
+}
+
+/// The same of `select`.
+///
+/// # Safety
+/// Null or a valid set.
+unsafe fn selected(set: *const fd_set, count: c_int, pc: usize) {
+    // SAFETY: promised by the caller.
+    let is_set = |file: &c_int| unsafe { libc::FD_ISSET(*file, set) };
+    if !set.is_null() {
+        (0..count).filter(is_set).for_each(|file| channels::is_ready(file, pc));
+    }
+}
+
 library! {
-    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) { arrived(to, done, pc); }
-    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) {
+    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) { received(file, done, 0, pc); arrived(to, done, pc); }
+    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) { received(file, done, 0, pc);
         arrived(to, done, pc);
     }
     pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
     pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
-    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) { reads(from, len, pc); } (done, pc) {}
+    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) { channels::sends(file, len, pc); reads(from, len, pc); } (done, pc) { channels::sent(file, done.max(0) as usize); }
     pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
     pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
         reads(parts, count as usize * size_of::<iovec>(), pc);
-    } (done, pc) { spread(parts, count as usize, done, |to, len| arrives(to, len, pc)); }
-    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) {
+    } (done, pc) { received(file, done, 0, pc); spread(parts, count as usize, done, |to, len| arrives(to, len, pc)); }
+    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize) as usize, pc);
         reads(parts, count as usize * size_of::<iovec>(), pc);
         spread(parts, count as usize, whole(parts, count as usize), |from, len| reads(from, len, pc));
-    } (done, pc) {}
-    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) {
+    } (done, pc) { channels::sent(file, done.max(0) as usize); }
+    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) { received(file, done, flags, pc);
         arrived(to, done, pc);
     }
-    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file) {} (done, pc) {
+    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file) {} (done, pc) { received(file, done, flags, pc);
         arrived(to, done, pc);
     }
-    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) {
+    send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc);
         reads(from, len, pc);
-    } (done, pc) {}
+    } (done, pc) { channels::sent(file, done.max(0) as usize); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
         reads(message, size_of::<msghdr>(), pc);
-    } (done, pc) {
+    } (done, pc) { received(file, done, flags, pc);
         if done >= 0 {
             let message = &*message;
             writes(message, size_of::<msghdr>(), pc);
@@ -102,14 +144,14 @@ library! {
             spread(message.msg_iov, message.msg_iovlen, done, |to, len| arrives(to, len, pc));
         }
     }
-    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) {
+    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) { channels::talks_to((*message).msg_name.cast()); channels::sends(file, whole((*message).msg_iov, (*message).msg_iovlen) as usize, pc);
         reads(message, size_of::<msghdr>(), pc);
         reads((*message).msg_name, (*message).msg_namelen as usize, pc);
         reads((*message).msg_control, (*message).msg_controllen, pc);
         let (parts, count) = ((*message).msg_iov, (*message).msg_iovlen);
         spread(parts, count, whole(parts, count), |from, len| reads(from, len, pc));
-    } (done, pc) {}
-    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) {
+    } (done, pc) { channels::sent(file, done.max(0) as usize); }
+    recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
             writes(message, size_of::<mmsghdr>(), pc);
@@ -119,12 +161,12 @@ library! {
     }
     accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file) {
         let most = room(len);
-    } (connection, pc) { if connection >= 0 { address(from, len, most, pc); } }
+    } (connection, pc) { if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); } if connection >= 0 { address(from, len, most, pc); } }
     accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file) {
         let most = room(len);
-    } (connection, pc) { if connection >= 0 { address(from, len, most, pc); } }
-    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": away { reads(to, len as usize, pc); } (result, pc) {}
-    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": quick { reads(to, len as usize, pc); } (result, pc) {}
+    } (connection, pc) { if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); } if connection >= 0 { address(from, len, most, pc); } }
+    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away) { channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc); } (result, pc) {}
+    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": system { channels::binds(); reads(to, len as usize, pc); } (result, pc) {}
     getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }
@@ -142,25 +184,25 @@ library! {
     } (result, pc) {}
     poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int, "rcx": (waiting limit) {
         reads(files, count as usize * size_of::<pollfd>(), pc);
-    } (ready, pc) { for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
-    ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": away {
+    } (ready, pc) { if ready > 0 { polled(files, count as usize, pc); } for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
+    ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (away) {
         reads(files, count as usize * size_of::<pollfd>(), pc);
-    } (ready, pc) { for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
-    select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": away {
+    } (ready, pc) { if ready > 0 { polled(files, count as usize, pc); } for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
+    select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (away) {
         set([read, write, other], count, reads, pc);
-    } (ready, pc) { if ready >= 0 { set([read, write, other], count, writes, pc); } }
-    epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {} (ready, pc) {
+    } (ready, pc) { if ready > 0 { selected(read, count, pc); } if ready >= 0 { set([read, write, other], count, writes, pc); } }
+    epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
-    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": away {} (ready, pc) {
+    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
-    epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": quick {
+    epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": system { channels::changes_poll(pc);
         reads(event, size_of::<epoll_event>(), pc);
     } (result, pc) {}
-    pipe(ends: *mut c_int) -> c_int, "rsi": quick {} (result, pc) { if result == 0 { writes(ends, 8, pc); } }
-    pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": quick {} (result, pc) { if result == 0 { writes(ends, 8, pc); } }
-    socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": quick {} (result, pc) {
+    pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) { if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); } if result == 0 { writes(ends, 8, pc); } }
+    pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) { if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); } if result == 0 { writes(ends, 8, pc); } }
+    socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) { if result == 0 { channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); }
         if result == 0 { writes(ends, 8, pc); }
     }
     readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { reads_text(path, pc); } (len, pc) {
@@ -173,6 +215,60 @@ library! {
     getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": slow {} (result, pc) { if result == 0 { arrives(to, len, pc); } }
     flock(file: c_int, operation: c_int) -> c_int, "rdx": away {} (result, pc) {}
     lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": away {} (result, pc) {}
+    eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { if file >= 0 { channels::is_counter(file, pc); } }
+    eventfd_read(file: c_int, to: *mut u64) -> c_int, "rdx": (input file) {} (result, pc) {
+        if result == 0 { channels::received(file, 8, pc); arrives(to, 8, pc); }
+    }
+    eventfd_write(file: c_int, value: u64) -> c_int, "rdx": (output file) { channels::sends(file, 8, pc); } (result, pc) {}
+    epoll_create(size: c_int) -> c_int, "rsi": system {} (file, pc) { channels::polls(file, pc); }
+    epoll_create1(flags: c_int) -> c_int, "rsi": system {} (file, pc) { channels::polls(file, pc); }
+    socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int, "rcx": system {} (file, pc) { channels::is_socket(file, pc); }
+    shutdown(file: c_int, how: c_int) -> c_int, "rdx": system { channels::sends(file, 0, pc); } (result, pc) {}
+    close(file: c_int) -> c_int, "rsi": system { channels::closes(file, pc); } (result, pc) {}
+    dup(from: c_int) -> c_int, "rsi": system {} (to, pc) { channels::copied(from, to, pc); }
+    dup2(from: c_int, to: c_int) -> c_int, "rdx": system {
+        if from != to { channels::closes(to, pc); }
+    } (result, pc) { channels::copied(from, result, pc); }
+    dup3(from: c_int, to: c_int, flags: c_int) -> c_int, "rcx": system {
+        if from != to { channels::closes(to, pc); }
+    } (result, pc) { channels::copied(from, result, pc); }
+    fcntl(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": system {} (result, pc) {
+        if is_copy(command) { channels::copied(file, result, pc); }
+    }
+    fcntl64(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": system {} (result, pc) {
+        if is_copy(command) { channels::copied(file, result, pc); }
+    }
+    sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file) {
+        for at in 0..count as usize {
+            let message = &(*messages.add(at)).msg_hdr;
+            channels::talks_to(message.msg_name.cast());
+            channels::sends(file, whole(message.msg_iov, message.msg_iovlen) as usize, pc);
+            spread(message.msg_iov, message.msg_iovlen, whole(message.msg_iov, message.msg_iovlen), |from, len| reads(from, len, pc));
+        }
+    } (done, pc) {}
+    sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc); } (done, pc) {
+        channels::sent(file, done.max(0) as usize);
+        writes(at, size_of::<off_t>(), pc);
+    }
+    sendfile64(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc); } (done, pc) {
+        channels::sent(file, done.max(0) as usize);
+        writes(at, size_of::<off_t>(), pc);
+    }
+    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
+        channels::is_other(file, pc);
+    }
+    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
+        channels::is_other(file, pc);
+    }
+    openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system { reads_text(path, pc); } (file, pc) {
+        channels::is_other(file, pc);
+    }
+    openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system { reads_text(path, pc); } (file, pc) {
+        channels::is_other(file, pc);
+    }
+    creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { reads_text(path, pc); } (file, pc) {
+        channels::is_other(file, pc);
+    }
 }
 
 /// Six arguments: the return address goes behind them on the stack.
@@ -208,7 +304,7 @@ unsafe extern "C-unwind" fn receive_from(
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = super::library::enter(pc) else {
+        let Some(inside) = super::library::enter_system(pc) else {
             return recvfrom(file, to, len, flags, from, from_len);
         };
         let most = room(from_len);
@@ -217,6 +313,7 @@ unsafe extern "C-unwind" fn receive_from(
         });
         let errno = crate::inside::save_errno();
         arrived(to, done, pc);
+        received(file, done, flags, pc);
         if done >= 0 {
             address(from, from_len, most, pc);
         }
@@ -236,14 +333,18 @@ unsafe extern "C-unwind" fn send_to(
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = super::library::enter(pc) else {
+        let Some(inside) = super::library::enter_system(pc) else {
             return sendto(file, from, len, flags, to, to_len);
         };
+        channels::talks_to(to);
+        channels::sends(file, len, pc);
         reads(from, len, pc);
         reads(to, to_len as usize, pc);
-        crate::blocking::when_ready(&inside, file, libc::POLLOUT, || {
+        let done = crate::blocking::when_ready(&inside, file, libc::POLLOUT, || {
             sendto(file, from, len, flags, to, to_len)
-        })
+        });
+        channels::sent(file, done.max(0) as usize);
+        done
     }
 }
 

@@ -16,9 +16,20 @@ pub fn enter(pc: usize) -> Option<Inside> {
     }
 }
 
+/// Enters for a call that may wait for the outside or order threads through the kernel, whoever makes it:
+/// libraries do so for the program. Their own accesses are not recorded.
+pub fn enter_system(pc: usize) -> Option<Inside> {
+    if modules::is_instrumented(pc) {
+        return Inside::enter();
+    }
+    let inside = Inside::enter_and_stay()?;
+    inside.await_turn();
+    Some(inside)
+}
+
 /// Records a read of `len` bytes.
 pub fn reads<T>(from: *const T, len: usize, pc: usize) {
-    if !from.is_null() {
+    if !from.is_null() && modules::is_instrumented(pc) {
         schedule::before_read(from as usize, len, pc);
         pending::read_range_now(from as usize, len, pc);
     }
@@ -26,7 +37,7 @@ pub fn reads<T>(from: *const T, len: usize, pc: usize) {
 
 /// Records a write of `len` bytes that is done.
 pub fn writes<T>(to: *const T, len: usize, pc: usize) {
-    if !to.is_null() {
+    if !to.is_null() && modules::is_instrumented(pc) {
         pending::write_range_now(to as usize, len, pc);
     }
 }
@@ -77,7 +88,8 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
-/// file is not ready, and `(waiting limit)` ones unless the limit is 0. `before` and `after` see the arguments, and `pc`, and record accesses.
+/// file is not ready, and `(waiting limit)` ones unless the limit is 0; these, and `system` ones, which are as
+/// `slow`, are watched whoever calls. `before` and `after` see the arguments, and `pc`, and record accesses.
 macro_rules! library {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
         $how:tt { $($before:tt)* } ($out:ident, $pc:ident) { $($after:tt)* })*) => {
@@ -92,7 +104,7 @@ macro_rules! library {
                 pub unsafe extern "C-unwind" fn body($($argument: $type,)* $pc: usize) -> $result {
                     // SAFETY: the program's own arguments, for the function that it called.
                     unsafe {
-                        let inside = $crate::hooks::library::enter($pc);
+                        let inside = library!(@enter $how $pc);
                         let Some(inside) = inside else {
                             return $name($($argument),*);
                         };
@@ -109,6 +121,10 @@ macro_rules! library {
         )*
         $crate::export::export! { $($name = $name::body, $register;)* }
     };
+    (@enter quick $pc:ident) => { $crate::hooks::library::enter($pc) };
+    (@enter slow $pc:ident) => { $crate::hooks::library::enter($pc) };
+    (@enter away $pc:ident) => { $crate::hooks::library::enter($pc) };
+    (@enter $how:tt $pc:ident) => { $crate::hooks::library::enter_system($pc) };
     (@quick $inside:ident, $call:expr) => {{
         let result = $call;
         let _ = &$inside;
@@ -117,7 +133,13 @@ macro_rules! library {
     (@slow $inside:ident, $call:expr) => {
         $inside.in_program(|| $call)
     };
+    (@system $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
     (@away $inside:ident, $call:expr) => {
+        $inside.outside(|| $call)
+    };
+    (@(away) $inside:ident, $call:expr) => {
         $inside.outside(|| $call)
     };
     (@(waiting $limit:ident) $inside:ident, $call:expr) => {

@@ -1,0 +1,294 @@
+//! Order that passes through the kernel: who reads from a pipe reads after somebody wrote to it.
+//!
+//! A pipe, a pair of sockets or an `eventfd` whose two ends this process has is a *channel*
+//! ([`queue`] says what is recorded of it).
+//!
+//! - Sockets other than pairs become one channel once the process connects or sends to an
+//!   address on its own machine while it has bound one: it may be talking to itself.
+//! - `epoll` instances share one channel: waiting may return what any thread added, or what became
+//!   ready by any write to a channel.
+//! - A descriptor's number is given out again after it was closed, and programs use numbers as
+//!   indices: closing and opening of one number count on a variable of that number.
+//!
+//! Regular files, message queues and shared memory are not followed.
+
+mod queue;
+
+use crate::futex::NOBODYS;
+use crate::{images, pending, start, sys};
+use core::cell::{Cell, UnsafeCell};
+use libc::{c_int, sockaddr};
+use queue::{Amount, Queue};
+use recorder_ring::Record;
+use std::vec::Vec;
+
+/// Descriptors from here on are not followed.
+const MOST_FILES: usize = 1 << 16;
+
+/// Queues that are always there.
+const EPOLL: u32 = 0;
+const SOCKETS: u32 = 1;
+
+/// What a descriptor is.
+#[derive(Clone, Copy)]
+enum File {
+    Other,
+    /// A socket that is no pair's.
+    Socket,
+    /// What is written there goes to the one queue, what is read comes from the other.
+    Ends {
+        to: u32,
+        from: u32,
+    },
+}
+
+static CHANNELS: Channels = Channels {
+    files: [const { Cell::new(File::Other) }; MOST_FILES],
+    numbers: [const { Cell::new(0) }; MOST_FILES],
+    queues: UnsafeCell::new(Vec::new()),
+    polls: Cell::new(false),
+    binds: Cell::new(false),
+    talks_to_itself: Cell::new(false),
+};
+
+struct Channels {
+    files: [Cell<File>; MOST_FILES],
+    /// How often each number was closed, or opened after that.
+    numbers: [Cell<u32>; MOST_FILES],
+    queues: UnsafeCell<Vec<Queue>>,
+    /// There is an `epoll` instance.
+    polls: Cell<bool>,
+    binds: Cell<bool>,
+    talks_to_itself: Cell<bool>,
+}
+
+// SAFETY: only the thread with the baton gets here.
+unsafe impl Sync for Channels {}
+
+/// Whether order matters: there was a second thread, and this is no child of `vfork`.
+fn is_needed() -> bool {
+    images::are_taken() && sys::process_id() == start::process()
+}
+
+/// Works on a queue, unless there is nothing to order yet.
+fn with(queue: Option<u32>, work: impl FnOnce(u32, &mut Queue)) {
+    if let Some(number) = queue
+        && is_needed()
+    {
+        // SAFETY: the caller has the baton, and nothing that `work` calls comes back here.
+        let queues = unsafe { &mut *CHANNELS.queues.get() };
+        while queues.len() <= (number as usize).max(SOCKETS as usize) {
+            queues.push(Queue::of_states());
+        }
+        work(number, &mut queues[number as usize]);
+    }
+}
+
+fn file(file: c_int) -> File {
+    CHANNELS.files.get(file as usize).map_or(File::Other, Cell::get)
+}
+
+fn set(file: c_int, is: File) {
+    if let Some(entry) = CHANNELS.files.get(file as usize) {
+        entry.set(is);
+    }
+}
+
+fn own_sockets() -> Option<u32> {
+    CHANNELS.talks_to_itself.get().then_some(SOCKETS)
+}
+
+/// The calling thread is about to write or send so many bytes.
+pub fn sends(to: c_int, bytes: usize, pc: usize) {
+    let queue = match file(to) {
+        File::Other => return,
+        File::Socket => own_sockets(),
+        File::Ends { to, .. } => Some(to),
+    };
+    with(queue, |number, queue| queue.put(number, bytes, pc));
+    if CHANNELS.polls.get() {
+        with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
+    }
+}
+
+/// Its call has written or sent so many of them, fewer than it could have.
+pub fn sent(to: c_int, bytes: usize) {
+    if let File::Ends { to, .. } = file(to) {
+        with(Some(to), |_, queue| queue.was_shorter(bytes));
+    }
+}
+
+fn takes(from: c_int, amount: Amount, pc: usize) {
+    let queue = match file(from) {
+        File::Other => return,
+        File::Socket => own_sockets(),
+        File::Ends { from, .. } => Some(from),
+    };
+    with(queue, |number, queue| queue.take(number, amount, pc));
+}
+
+/// It has read or received so many bytes; none at the end.
+pub fn received(from: c_int, bytes: usize, pc: usize) {
+    let amount = if bytes == 0 {
+        Amount::All
+    } else {
+        Amount::Bytes(bytes as u64)
+    };
+    takes(from, amount, pc);
+}
+
+/// It has seen that it could.
+pub fn is_ready(from: c_int, pc: usize) {
+    takes(from, Amount::Look, pc);
+}
+
+/// It is about to change what an `epoll` instance waits for.
+pub fn changes_poll(pc: usize) {
+    with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
+}
+
+/// It got something from an `epoll` instance.
+pub fn polled(pc: usize) {
+    with(Some(EPOLL), |number, queue| queue.take(number, Amount::All, pc));
+}
+
+/// A queue that did not exist.
+fn new_queue(queue: Queue) -> u32 {
+    // SAFETY: as in `with`.
+    let queues = unsafe { &mut *CHANNELS.queues.get() };
+    while queues.len() <= SOCKETS as usize {
+        queues.push(Queue::of_states());
+    }
+    queues.push(queue);
+    queues.len() as u32 - 1
+}
+
+/// What is written to the second is read from the first.
+pub fn is_pipe([from, to]: [c_int; 2], pc: usize) {
+    let queue = new_queue(Queue::of_bytes());
+    for end in [from, to] {
+        set(end, File::Ends { to: queue, from: queue });
+        opened(end, pc);
+    }
+}
+
+/// What is written to each is read from the other; messages may be read in part if they are no stream.
+pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
+    let queue = || new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
+    let (ab, ba) = (queue(), queue());
+    set(a, File::Ends { to: ab, from: ba });
+    set(b, File::Ends { to: ba, from: ab });
+    opened(a, pc);
+    opened(b, pc);
+}
+
+/// It has a new `eventfd`: what is read is the sum of what was written.
+pub fn is_counter(file: c_int, pc: usize) {
+    let queue = new_queue(Queue::of_states());
+    set(file, File::Ends { to: queue, from: queue });
+    opened(file, pc);
+}
+
+/// It has a new socket.
+pub fn is_socket(file: c_int, pc: usize) {
+    set(file, File::Socket);
+    opened(file, pc);
+}
+
+/// It has a new `epoll` instance.
+pub fn polls(file: c_int, pc: usize) {
+    CHANNELS.polls.set(true);
+    is_other(file, pc);
+}
+
+/// It has a new descriptor of something else.
+pub fn is_other(file: c_int, pc: usize) {
+    set(file, File::Other);
+    opened(file, pc);
+}
+
+/// A descriptor means from now on what another one means.
+pub fn copied(from: c_int, to: c_int, pc: usize) {
+    if to >= 0 && from != to {
+        set(to, file(from));
+        opened(to, pc);
+    }
+}
+
+/// A socket has got an address.
+pub fn binds() {
+    CHANNELS.binds.set(true);
+}
+
+/// A socket is about to be connected, or to send, to an address.
+///
+/// # Safety
+/// `to` is null or an address.
+pub unsafe fn talks_to(to: *const sockaddr) {
+    // SAFETY: promised by the caller.
+    if CHANNELS.binds.get() && unsafe { is_here(to) } {
+        CHANNELS.talks_to_itself.set(true);
+    }
+}
+
+/// Whether an address is one of this machine's loopback, or a file's.
+///
+/// # Safety
+/// As for `talks_to`.
+unsafe fn is_here(to: *const sockaddr) -> bool {
+    if to.is_null() {
+        return false;
+    }
+    // SAFETY: promised by the caller; each family has its own structure.
+    unsafe {
+        match c_int::from((*to).sa_family) {
+            libc::AF_UNIX => true,
+            libc::AF_INET => {
+                let [first, ..] = (*to.cast::<libc::sockaddr_in>()).sin_addr.s_addr.to_ne_bytes();
+                // 0.0.0.0 reaches this machine, too.
+                first == 127 || first == 0
+            }
+            libc::AF_INET6 => {
+                let bytes = (*to.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr;
+                // ::1, :: and addresses of the older protocol.
+                bytes[..10].iter().all(|&byte| byte == 0)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A number was given out.
+fn opened(file: c_int, pc: usize) {
+    if let Some(number) = CHANNELS.numbers.get(file as usize)
+        && number.get() > 0
+        && is_needed()
+    {
+        count_number(file, number, pc);
+    }
+}
+
+/// A descriptor is about to be closed.
+pub fn closes(file: c_int, pc: usize) {
+    if let Some(number) = CHANNELS.numbers.get(file as usize)
+        && is_needed()
+    {
+        // The other end may see that.
+        sends(file, 0, pc);
+        count_number(file, number, pc);
+        set(file, File::Other);
+    }
+}
+
+fn count_number(file: c_int, number: &Cell<u32>, pc: usize) {
+    let before = number.replace(number.get() + 1);
+    let addr = NOBODYS | 1 << 61 | 1 << 60 | (file as u64) << 3;
+    pending::push(Record::AtomicRmw {
+        pc: pc as u64,
+        addr,
+        size: 4,
+        order: queue::SEQUENTIALLY_CONSISTENT,
+        read: before.into(),
+        written: u64::from(before) + 1,
+    });
+}
