@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod candidates;
 pub mod check;
+pub mod confirm;
 pub mod encode;
 pub mod generate;
 pub mod import;
@@ -20,3 +21,4 @@ pub mod store;
 pub mod symbols;
 pub mod trace;
 pub mod verdict;
+pub mod warnings;

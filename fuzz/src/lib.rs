@@ -6,3 +6,4 @@
 pub mod analysis;
 pub mod foreign;
 pub mod native;
+pub mod warnings;

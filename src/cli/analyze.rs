@@ -120,7 +120,13 @@ impl AnalysisArgs {
             .map_or_else(|| store::folder_of(trace), PathBuf::from)
     }
 
-    fn options(&self) -> Options {
+    /// The folder that was asked for.
+    pub fn store(&self) -> Option<PathBuf> {
+        self.store.as_ref().map(PathBuf::from)
+    }
+
+    /// How hard to try.
+    pub fn options(&self) -> Options {
         Options {
             instances: self.instances.0,
             explanations: self.explanations.0,
@@ -151,27 +157,42 @@ impl AnalysisArgs {
         let analysis = analyze(trace, &options);
         let symbols = Symbols::new(trace.tables());
         let folder = self.folder(path);
-        let mut findings = Findings {
+        let findings = Findings {
             trace,
             path,
             analysis: &analysis,
             symbols: &symbols,
-            options: results::Options {
-                instances: options.instances,
-                explanations: options.explanations,
-                budget: options.budget,
-                solver: options.solver,
-                model: options.form,
-            },
-            folder: Some(&folder),
+            options: reported(&options),
+            folder: None,
         };
-        if let Err(error) = store::save(&findings, &folder) {
-            eprintln!("witness: the results are not stored: {error}");
-            findings.folder = None;
-        }
-        report(&findings)?;
+        report(&stored(findings, &folder))?;
         let code = exit_code(&analysis, &folder);
         Ok((analysis, code))
+    }
+}
+
+/// The options as reports have them.
+pub fn reported(options: &Options) -> results::Options {
+    results::Options {
+        instances: options.instances,
+        explanations: options.explanations,
+        budget: options.budget,
+        solver: options.solver,
+        model: options.form,
+    }
+}
+
+/// Stores findings; says on stderr if that fails.
+pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
+    match store::save(&findings, folder) {
+        Ok(()) => Findings {
+            folder: Some(folder),
+            ..findings
+        },
+        Err(error) => {
+            eprintln!("witness: the results are not stored: {error}");
+            findings
+        }
     }
 }
 
@@ -186,7 +207,8 @@ pub fn warn_if_cut(path: &Path, trace: &Trace) {
     }
 }
 
-fn exit_code(analysis: &Analysis, folder: &Path) -> ExitCode {
+/// The status of an analysis.
+pub fn exit_code(analysis: &Analysis, folder: &Path) -> ExitCode {
     if !analysis.rejected.is_empty() {
         eprintln!(
             "witness: internal error: the checker rejected {} schedules",

@@ -7,10 +7,12 @@ mod analyze;
 mod cargo;
 mod check;
 mod compile;
+mod confirm;
 mod convert;
 mod dump;
 mod event;
 mod exit_code;
+mod explain;
 mod generate;
 mod info;
 mod input;
@@ -50,6 +52,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Analyze(analyze::AnalyzeArgs),
+    Confirm(confirm::ConfirmArgs),
+    Explain(explain::ExplainArgs),
     Replay(replay::ReplayArgs),
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
@@ -103,6 +107,8 @@ fn message(error: &anyhow::Error) -> String {
 fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
     match &cli.command {
         Command::Analyze(args) => analyze::run(args, cli.color).map(Into::into),
+        Command::Confirm(args) => confirm::run(args, cli.color).map(Into::into),
+        Command::Explain(args) => explain::run(args, cli.color).map(Into::into),
         Command::Replay(args) => replay::run(args, cli.color).map(Into::into),
         Command::Check(args) => check::run(args).map(Into::into),
         Command::Dump(args) => dump::run(args).map(Into::into),

@@ -21,13 +21,15 @@ pub use paint::Paint;
 pub use results::Results;
 pub use source_text::SourceText;
 pub use text::Text;
+pub(crate) use text::{Race, TOLD_RACES};
 pub use words::{Words, value};
 
 use crate::symbols::Symbols;
 use crate::trace::Trace;
 use crate::verdict::{Analysis, Pair, Verdict};
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What there is to report.
 #[derive(Clone, Copy)]
@@ -65,6 +67,14 @@ impl<'a> Findings<'a> {
             symbols: self.symbols,
         }
     }
+}
+
+/// The folder in which a trace's results are stored, unless the user says where.
+#[must_use]
+pub fn folder_of(trace: &Path) -> PathBuf {
+    let mut name = OsString::from(trace);
+    name.push(".witnesses");
+    PathBuf::from(name)
 }
 
 /// Writes findings in one form.

@@ -6,9 +6,10 @@
 use super::Findings;
 use crate::analyze::Solver;
 use crate::encode::Form;
-use crate::trace::{AccessKind, EventId, IncarnationId};
+use crate::trace::{AccessKind, EventId, IncarnationId, Trace};
 use crate::verdict::{Pair, Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// The value of [`Results::schema`].
 pub const SCHEMA: &str = "witness-results/1";
@@ -179,28 +180,35 @@ impl Summary {
     }
 }
 
-impl Results {
-    /// The results object of an analysis.
+impl TraceSummary {
+    /// What there is to say of a trace.
     #[must_use]
-    pub fn of(findings: &Findings<'_>) -> Results {
-        let trace = findings.trace;
+    pub fn of(trace: &Trace, path: &Path) -> TraceSummary {
         let cut = trace.cut().map(|cut| CutSummary {
             events: cut.events,
             offset: cut.offset,
             cause: cut.cause.clone(),
         });
+        TraceSummary {
+            id: trace.id().to_string(),
+            path: path.display().to_string(),
+            events: trace.len(),
+            threads: trace.threads(),
+            ending: if cut.is_some() { "cut" } else { "complete" }.to_owned(),
+            cut,
+        }
+    }
+}
+
+impl Results {
+    /// The results object of an analysis.
+    #[must_use]
+    pub fn of(findings: &Findings<'_>) -> Results {
         Results {
             schema: SCHEMA.to_owned(),
             tool: tool(),
             options: findings.options,
-            trace: TraceSummary {
-                id: trace.id().to_string(),
-                path: findings.path.display().to_string(),
-                events: trace.len(),
-                threads: trace.threads(),
-                ending: if cut.is_some() { "cut" } else { "complete" }.to_owned(),
-                cut,
-            },
+            trace: TraceSummary::of(findings.trace, findings.path),
             pairs: findings
                 .numbered()
                 .map(|(number, pair)| pair_result(findings, number, pair))
@@ -246,7 +254,7 @@ fn pair_result(findings: &Findings<'_>, number: Option<usize>, pair: &Pair) -> P
 }
 
 /// The name of a reason, as the JSON has it.
-pub(super) fn refutation_name(refutation: &Refutation) -> &'static str {
+pub(crate) fn refutation_name(refutation: &Refutation) -> &'static str {
     match refutation {
         Refutation::MustHappenBefore(_) => "must-happen-before",
         Refutation::CommonLock { .. } => "lockset",
@@ -255,7 +263,7 @@ pub(super) fn refutation_name(refutation: &Refutation) -> &'static str {
     }
 }
 
-pub(super) fn unknown_name(unknown: &Unknown) -> &'static str {
+pub(crate) fn unknown_name(unknown: &Unknown) -> &'static str {
     match unknown {
         Unknown::Budget => "budget",
         Unknown::Instances => "instances",

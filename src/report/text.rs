@@ -5,7 +5,7 @@ use super::location::location;
 use super::paint::Paint;
 use super::results::{Summary, refutation_name, unknown_name};
 use super::source_text::SourceText;
-use super::{Exporter, Findings};
+use super::{Exporter, Findings, folder_of};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::{RaceKind, Schedule};
@@ -19,7 +19,7 @@ use std::io::{self, Write};
 const SCHEDULE_LINES: usize = 80;
 
 /// Races that are told from their first step to their last; of the others, one line each.
-const TOLD_RACES: usize = 20;
+pub(crate) const TOLD_RACES: usize = 20;
 
 /// Refuted, or unknown, pairs of lines that the report lists.
 const LISTED_PAIRS: usize = 50;
@@ -178,13 +178,13 @@ fn capitalized(word: &str) -> String {
 }
 
 /// One witnessed race.
-struct Race<'a> {
-    findings: &'a Findings<'a>,
-    paint: Paint,
-    sources: &'a SourceText,
-    number: usize,
+pub(crate) struct Race<'a> {
+    pub(crate) findings: &'a Findings<'a>,
+    pub(crate) paint: Paint,
+    pub(crate) sources: &'a SourceText,
+    pub(crate) number: usize,
     /// Pairs of instructions at the same two source lines.
-    count: usize,
+    pub(crate) count: usize,
 }
 
 impl Race<'_> {
@@ -195,18 +195,31 @@ impl Race<'_> {
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
         };
         writeln!(out, "==================")?;
-        let (kind, when) = match replay.accepted.kind {
-            RaceKind::CoEnabled => ("witnessed", ", at the same time"),
-            RaceKind::Unordered => (
-                "witnessed, unordered",
-                ", later, with nothing in between that synchronizes the two",
-            ),
+        let kind = match replay.accepted.kind {
+            RaceKind::CoEnabled => "witnessed",
+            RaceKind::Unordered => "witnessed, unordered",
         };
         writeln!(
             out,
             "{}",
             self.paint.warning(format!("WARNING: witness: data race ({kind})"))
         )?;
+        self.body(pair, schedule, &replay, out)?;
+        writeln!(out, "==================\n")
+    }
+
+    /// The two accesses, what they access, the schedule, and how to see it again.
+    pub(crate) fn body(
+        &self,
+        pair: &Pair,
+        schedule: &Schedule,
+        replay: &Replay,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let when = match replay.accepted.kind {
+            RaceKind::CoEnabled => ", at the same time",
+            RaceKind::Unordered => ", later, with nothing in between that synchronizes the two",
+        };
         self.access(&replay.race.0, "", out)?;
         self.access(&replay.race.1, when, out)?;
         self.location(pair.example.0, out)?;
@@ -230,10 +243,21 @@ impl Race<'_> {
             paint: self.paint,
             detail: Detail::Last(SCHEDULE_LINES),
         };
-        interleaving.write(&replay, "    ", out)?;
+        interleaving.write(replay, "    ", out)?;
+        writeln!(out, "\n{}", self.replay_line())
+    }
+
+    /// The command that shows it again.
+    pub(crate) fn replay_line(&self) -> String {
         let trace = quoted(&self.findings.path.display().to_string());
-        writeln!(out, "\n  replay: witness replay {trace} --witness {}", self.number)?;
-        writeln!(out, "==================\n")
+        let elsewhere = self
+            .findings
+            .folder
+            .filter(|folder| *folder != folder_of(self.findings.path));
+        let store = elsewhere.map_or_else(String::new, |folder| {
+            format!(" --store {}", quoted(&folder.display().to_string()))
+        });
+        format!("  replay: witness replay {trace}{store} --witness {}", self.number)
     }
 
     fn access(&self, pending: &PendingAccess, when: &str, out: &mut dyn Write) -> io::Result<()> {

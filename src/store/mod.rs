@@ -6,12 +6,12 @@
 //! the version that wrote it; results of another trace or version are not used. Nothing that is
 //! read here is trusted: a schedule is checked again before it is shown.
 
+pub use crate::report::folder_of;
 use crate::report::results::{SCHEMA, tool};
 use crate::report::{Exporter, Findings, Json, Results};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
 use crate::verdict::{Rejected, Verdict};
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,14 +46,6 @@ pub enum StoreError {
         /// What is wrong with it.
         source: ParseScheduleError,
     },
-}
-
-/// The folder of a trace's results.
-#[must_use]
-pub fn folder_of(trace: &Path) -> PathBuf {
-    let mut name = OsString::from(trace);
-    name.push(".witnesses");
-    PathBuf::from(name)
 }
 
 /// The file of a witness in a folder; witnesses are numbered from 1.

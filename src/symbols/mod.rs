@@ -9,6 +9,7 @@
 //! of the trace's own `variables` table (imported traces) is found before one of a module.
 
 mod module;
+mod names;
 
 use crate::trace::{CodePosition, StackId, Tables};
 use hashbrown::HashMap;
@@ -17,10 +18,10 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::rc::Rc;
 
 pub use module::Problem;
+pub use names::{bare, file_name, same_function};
 
 /// One function activation at a code position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,14 +83,6 @@ pub fn printable(name: &str) -> Cow<'_, str> {
         plain.into_iter().chain(escaped.into_iter().flatten())
     });
     Cow::Owned(shown.collect())
-}
-
-/// The last part of a path.
-fn file_name(path: &str) -> &str {
-    Path::new(path)
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or(path)
 }
 
 /// A variable that is not on a heap or stack.

@@ -1,0 +1,300 @@
+//! `witness confirm`: what a trace says of other tools' warnings.
+
+use super::ExitCode;
+use super::analyze::{AnalysisArgs, exit_code, reported, stored, verdict_code, warn_if_cut};
+use super::output::{Color, print};
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use witness::analyze::Options;
+use witness::confirm::{ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Text, confirm, races};
+use witness::import;
+use witness::record::{self, Policy};
+use witness::report::results::Summary;
+use witness::report::{Findings, Paint};
+use witness::symbols::Symbols;
+use witness::trace::Trace;
+use witness::warnings::{self, Format, Warning};
+
+/// Decide other tools' warnings: each is witnessed, refuted, or unknown, and why.
+///
+/// Reads reports of ThreadSanitizer (gcc, clang, Rust), Helgrind, DRD, Go's race detector, results of witness,
+/// and lists of file:line file:line. The places that they name are searched for in the trace, by module and offset,
+/// else by file, line and function; a line that has moved is offered as a guess. Each pair then gets a
+/// schedule that leads to it, which the checker has accepted, or the reason why no order of the trace's events
+/// does. What the trace does not show stays unknown. What is no data race is counted.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "witness confirm [OPTIONS] TRACE REPORT...\n       witness confirm [OPTIONS] --run REPORT... -- PROGRAM...",
+    after_long_help = "Examples:
+  witness confirm trace.bin tsan.log
+  ./app 2>&1 | witness confirm trace.bin -
+  valgrind --tool=drd --xml=yes --xml-file=drd.xml ./app; witness confirm trace.bin drd.xml
+  echo 'a.c:14 b.c:7' | witness confirm trace.bin - --format pairs
+  witness confirm --run tsan.log -- ./app --threads 4
+
+Exit status: 66 a warning is witnessed; else 3 some are unknown; else 0; 2 a trace or a report that
+cannot be read."
+)]
+pub struct ConfirmArgs {
+    /// The trace, and reports of other tools; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The reports' kind: tsan, helgrind, drd, valgrind-xml, go, witness or pairs [default: what their content shows].
+    #[arg(long, env = "WITNESS_REPORT_FORMAT", value_name = "KIND")]
+    format: Option<Format>,
+    /// The answers as JSON (schema witness-confirm/1) instead of the report.
+    #[arg(long, env = "WITNESS_JSON")]
+    json: bool,
+    /// Record the program first: one run after another, under other policies and seeds, until the places of every
+    /// warning meet in a trace.
+    #[arg(long, env = "WITNESS_RUN", requires = "command")]
+    run: bool,
+    /// With --run: runs at most.
+    #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// With --run: the trace file; later runs that show something put their number into its name.
+    #[arg(
+        short,
+        long,
+        env = "WITNESS_OUTPUT",
+        value_name = "PATH",
+        default_value = "trace.bin"
+    )]
+    output: PathBuf,
+    /// With --run: end each run after S seconds.
+    #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+    /// The program to record, and its arguments.
+    #[arg(last = true, value_name = "PROGRAM", requires = "run")]
+    command: Vec<OsString>,
+}
+
+/// A trace, and what it says.
+struct Asked {
+    path: PathBuf,
+    trace: Trace,
+    confirmation: Confirmation,
+}
+
+pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let (trace, reports) = match (args.run, &args.files[..]) {
+        (true, reports) => (None, reports),
+        (false, [trace, reports @ ..]) if !reports.is_empty() => (Some(trace), reports),
+        _ => bail!("no report is given: witness confirm TRACE REPORT..."),
+    };
+    let mut warnings = Vec::new();
+    for report in reports {
+        warnings.extend(read(report, args.format)?);
+    }
+    let questions: Vec<Question> = races(&warnings).map(Question::of).collect();
+    let options = args.analysis.options();
+    let asked = match trace {
+        Some(path) => {
+            let opened = import::open(path, None, false)?;
+            vec![ask(path, Trace::from_file(&opened.file)?, &questions, &options)]
+        }
+        None => record_until_matched(args, &questions, &options)?,
+    };
+    report(args, &warnings, asked, color)
+}
+
+fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
+    let (name, bytes) = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .context("cannot read standard input")?;
+        ("standard input".to_owned(), bytes)
+    } else {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+        (name, bytes)
+    };
+    Ok(warnings::read(&name, &bytes, format)?)
+}
+
+fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> Asked {
+    warn_if_cut(path, &trace);
+    let confirmation = confirm(&trace, &Symbols::new(trace.tables()), questions, options);
+    Asked {
+        path: path.to_owned(),
+        trace,
+        confirmation,
+    }
+}
+
+/// The runs, one after the other, until the two places of each question have met in one of them.
+fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Options) -> anyhow::Result<Vec<Asked>> {
+    let (program, arguments) = args.command.split_first().context("no program given")?;
+    let mut asked: Vec<Asked> = Vec::new();
+    let mut open: Vec<usize> = (0..questions.len()).collect();
+    for number in 1..=args.runs {
+        let (policy, seed) = policy(number);
+        let path = numbered(&args.output, number);
+        let recorded = record::record(&record::Options {
+            program: program.clone(),
+            arguments: arguments.to_vec(),
+            output: path.clone(),
+            policy,
+            seed,
+            depth: 3,
+            steps: 10_000,
+            max_events: None,
+            timeout: args.timeout.map(Duration::from_secs),
+            degraded: None,
+        })?;
+        let run = ask(&path, Trace::open(&path)?, questions, options);
+        open.retain(|&question| {
+            let finding = &run.confirmation.answers[question].finding;
+            !matches!(finding, Finding::Decided(_) | Finding::BothAtomic(..))
+        });
+        eprintln!(
+            "witness: run {number} ({}): {} events, {} of {} warnings matched so far: {}",
+            name(policy, seed),
+            recorded.summary.events,
+            questions.len() - open.len(),
+            questions.len(),
+            path.display()
+        );
+        asked.push(run);
+        if open.is_empty() {
+            break;
+        }
+    }
+    Ok(asked)
+}
+
+/// First as it comes, then by turns at random and by priorities, each time with another seed.
+fn policy(number: u32) -> (Policy, u64) {
+    match number {
+        1 => (Policy::Fifo, 0),
+        n if n % 2 == 0 => (Policy::Random, u64::from(n / 2)),
+        n => (Policy::Pct, u64::from(n / 2)),
+    }
+}
+
+fn name(policy: Policy, seed: u64) -> String {
+    match policy {
+        Policy::Random => format!("random, seed {seed}"),
+        Policy::Pct => format!("pct, seed {seed}"),
+        Policy::Fifo | Policy::Schedule => "fifo".to_owned(),
+    }
+}
+
+/// `trace.bin`, `trace-2.bin`, `trace-3.bin`, …
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Color) -> anyhow::Result<ExitCode> {
+    let asked = drop_unused(warnings, asked, &args.analysis.options());
+    let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
+    let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();
+    let options = reported(&args.analysis.options());
+    let runs: Vec<Run<'_>> = asked
+        .iter()
+        .zip(&symbols)
+        .zip(&folders)
+        .map(|((asked, symbols), folder)| {
+            let findings = findings(asked, symbols, options);
+            Run {
+                findings: stored(findings, folder),
+                answers: &asked.confirmation.answers,
+            }
+        })
+        .collect();
+    let outcome = Outcome { warnings, runs: &runs };
+    print(|out| {
+        if args.json {
+            serde_json::to_writer_pretty(&mut *out, &ConfirmResults::of(&outcome))?;
+            return Ok(writeln!(out)?);
+        }
+        let paint = Paint { on: color.for_stdout() };
+        Ok(Text { paint }.export(&outcome, out)?)
+    })?;
+    for (asked, folder) in asked.iter().zip(&folders) {
+        if !asked.confirmation.analysis.rejected.is_empty() {
+            return Ok(exit_code(&asked.confirmation.analysis, folder));
+        }
+    }
+    use witness::confirm::Class;
+    Ok(verdict_code(Summary {
+        witnessed: outcome.count(Class::Witnessed),
+        refuted: outcome.count(Class::Refuted),
+        unknown: outcome.count(Class::Unknown),
+    }))
+}
+
+fn findings<'a>(
+    asked: &'a Asked,
+    symbols: &'a Symbols<'a>,
+    options: witness::report::results::Options,
+) -> Findings<'a> {
+    Findings {
+        trace: &asked.trace,
+        path: &asked.path,
+        analysis: &asked.confirmation.analysis,
+        symbols,
+        options,
+        folder: None,
+    }
+}
+
+/// Removes the traces that answer nothing better than the others.
+fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Vec<Asked> {
+    if asked.len() == 1 {
+        return asked;
+    }
+    let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
+    let runs: Vec<Run<'_>> = asked
+        .iter()
+        .zip(&symbols)
+        .map(|(asked, symbols)| Run {
+            findings: findings(asked, symbols, reported(options)),
+            answers: &asked.confirmation.answers,
+        })
+        .collect();
+    let outcome = Outcome { warnings, runs: &runs };
+    let mut used = vec![false; asked.len()];
+    // One trace stays in any case.
+    used[0] = outcome.confirmed().next().is_none();
+    outcome.confirmed().for_each(|confirmed| used[confirmed.run] = true);
+    drop(runs);
+    drop(symbols);
+    let kept = asked.into_iter().zip(used).filter(|(asked, used)| {
+        if !used && let Err(error) = std::fs::remove_file(&asked.path) {
+            eprintln!("witness: {} is not removed: {error}", asked.path.display());
+        }
+        *used
+    });
+    kept.map(|(asked, _)| asked).collect()
+}
+
+/// Where the schedules of the warnings go, so that they do not take the place of a whole analysis' results.
+fn folder(args: &ConfirmArgs, trace: &Path) -> PathBuf {
+    match args.analysis.store() {
+        // Several traces would share it.
+        Some(folder) if args.run => folder.join(trace.file_name().unwrap_or_default()),
+        Some(folder) => folder,
+        None => {
+            let mut name = OsString::from(trace);
+            name.push(".confirmed");
+            PathBuf::from(name)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `witness explain`: the verdict on one pair.
+
+use super::ExitCode;
+use super::analyze::{AnalysisArgs, exit_code, reported, stored, verdict_code, warn_if_cut};
+use super::input::InputArgs;
+use super::output::{Color, print};
+use anyhow::bail;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use witness::analyze::Options;
+use witness::confirm::{Class, Finding, Outcome, Question, Run, Sought, confirm};
+use witness::report::results::Summary;
+use witness::report::{Exporter, Findings, Json, Paint, Text, Words};
+use witness::symbols::Symbols;
+use witness::trace::{EventId, Trace};
+use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_position};
+
+/// Decide one pair of accesses, and show the proof: the schedule, or the facts that exclude it.
+///
+/// Each of the two is file:line, the name of a function (all that it accesses), or the number of an event (see
+/// `witness dump`). Where several instructions are meant, each pair of them is decided.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness explain trace.bin queue.c:17 queue.c:29
+  witness explain trace.bin producer consumer
+  witness explain trace.bin 8 21
+
+Exit status: 66 a race witnessed; else 3 something is unknown; else 0; 2 a trace that cannot be read,
+or an event that is no access.")]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// The one access: file:line, a function, or the number of an event.
+    a: String,
+    /// The other access.
+    b: String,
+    /// The results object (schema witness-results/1) instead of the report.
+    #[arg(long, env = "WITNESS_JSON")]
+    json: bool,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+}
+
+pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let trace = args.input.load()?;
+    warn_if_cut(&args.input.trace, &trace);
+    let symbols = Symbols::new(trace.tables());
+    let texts = [&args.a, &args.b];
+    let sides = texts.map(|text| side(text));
+    let mut sought = Vec::new();
+    for (text, side) in texts.into_iter().zip(&sides) {
+        sought.push(match event(text) {
+            Some(number) => Sought::Event(access(&trace, &symbols, number)?),
+            None => Sought::Described(side.clone()),
+        });
+    }
+    let Ok(sought) = <[Sought; 2]>::try_from(sought) else {
+        unreachable!("two texts give two accesses");
+    };
+    let options = Options {
+        // One pair is worth all its facts.
+        explanations: None,
+        ..args.analysis.options()
+    };
+    let question = Question {
+        sides: sought,
+        variable: None,
+    };
+    let confirmation = confirm(&trace, &symbols, &[question], &options);
+    let folder = args.analysis.store().unwrap_or_else(|| {
+        let mut name = OsString::from(&args.input.trace);
+        name.push(".explained");
+        PathBuf::from(name)
+    });
+    let findings = Findings {
+        trace: &trace,
+        path: &args.input.trace,
+        analysis: &confirmation.analysis,
+        symbols: &symbols,
+        options: reported(&options),
+        folder: None,
+    };
+    let runs = [Run {
+        findings: stored(findings, &folder),
+        answers: &confirmation.answers,
+    }];
+    let warnings = [warning(sides)];
+    let outcome = Outcome {
+        warnings: &warnings,
+        runs: &runs,
+    };
+    print(|out| {
+        if args.json {
+            return Ok(Json.export(&runs[0].findings, out)?);
+        }
+        let paint = Paint { on: color.for_stdout() };
+        for confirmed in outcome.confirmed() {
+            for note in confirmed.notes() {
+                writeln!(out, "witness: {note}")?;
+            }
+            let shown =
+                matches!(confirmed.answer.finding, Finding::Decided(_)) || !runs[0].findings.analysis.pairs.is_empty();
+            if shown {
+                Text { paint }.export(&runs[0].findings, out)?;
+            }
+            if !matches!(confirmed.answer.finding, Finding::Decided(_)) {
+                let class = confirmed.class().name().to_uppercase();
+                for sentence in confirmed.explanation() {
+                    writeln!(out, "{}: {sentence}", paint.access(&class))?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if !confirmation.analysis.rejected.is_empty() {
+        return Ok(exit_code(&confirmation.analysis, &folder));
+    }
+    Ok(verdict_code(Summary {
+        witnessed: outcome.count(Class::Witnessed),
+        refuted: outcome.count(Class::Refuted),
+        unknown: outcome.count(Class::Unknown),
+    }))
+}
+
+fn event(text: &str) -> Option<u32> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+/// The event of a number, if it is an access.
+fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Result<EventId> {
+    let event = EventId(number);
+    if event.index() >= trace.len() {
+        bail!(
+            "there is no event {number}: they are numbered from 0 to {}",
+            trace.len().saturating_sub(1)
+        );
+    }
+    if trace.access(event).is_none() {
+        let words = Words { trace, symbols };
+        bail!("event {number} is no access to memory: {}", words.sentence(event));
+    }
+    Ok(event)
+}
+
+/// The access that a text describes.
+fn side(text: &str) -> Side {
+    if event(text).is_some() {
+        return Side::default();
+    }
+    let frame = parse_position(text).unwrap_or_else(|| Frame {
+        function: Some(text.to_owned()),
+        ..Frame::default()
+    });
+    Side {
+        stack: Stack::Frames(vec![frame]),
+        ..Side::default()
+    }
+}
+
+/// The question as a warning, whose words it shares.
+fn warning(sides: [Side; 2]) -> Warning {
+    Warning {
+        report: "the command line".to_owned(),
+        line: 1,
+        format: Format::Pairs,
+        title: "suspected race".to_owned(),
+        kind: Kind::Race,
+        sides,
+        location: None,
+    }
+}

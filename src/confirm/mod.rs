@@ -1,0 +1,86 @@
+//! Which pairs of a trace somebody means, and what is to be said of them.
+//!
+//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace. Its
+//! descriptions are matched with the places of the trace (`matching`), the pairs that they come to are decided by
+//! the analysis, alone and with call stacks and variables told apart (`scope`), and the verdicts of all pairs that
+//! a question may mean make its answer. A match that is not certain is called a guess, and where several matches
+//! would give different verdicts the answer is that it is ambiguous.
+
+mod answer;
+mod frames;
+mod matching;
+mod outcome;
+mod results;
+mod scope;
+mod text;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Finding, Unmatched};
+pub use matching::{How, Place};
+pub use outcome::{Class, Confirmed, Outcome, Run, races};
+pub use results::{ConfirmResults, ConfirmSummary, OtherResult, SCHEMA, SideResult, WarningResult};
+pub use text::Text;
+pub use words::described;
+
+use crate::analyze::{Options, analyze_within};
+use crate::symbols::Symbols;
+use crate::trace::{EventId, Trace};
+use crate::verdict::Analysis;
+use crate::warnings::{Location, Side, Warning};
+use matching::Spots;
+use scope::Asked;
+
+/// Two accesses that somebody asks about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The accesses.
+    pub sides: [Sought; 2],
+    /// The global variable that they are said to share.
+    pub variable: Option<String>,
+}
+
+/// One access that somebody asks about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// As a report describes it. Without a stack, any access that conflicts with the other side is meant.
+    Described(Side),
+    /// This event.
+    Event(EventId),
+}
+
+impl Question {
+    /// What a warning asks.
+    #[must_use]
+    pub fn of(warning: &Warning) -> Question {
+        Question {
+            sides: warning.sides.clone().map(Sought::Described),
+            variable: match &warning.location {
+                Some(Location::Global { name }) => Some(name.clone()),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The answers, and the analysis that they refer to.
+#[derive(Clone, Debug)]
+pub struct Confirmation {
+    /// The verdicts on all pairs that were meant.
+    pub analysis: Analysis,
+    /// One answer for each question.
+    pub answers: Vec<Answer>,
+}
+
+/// Answers questions about a trace.
+#[must_use]
+pub fn confirm(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> Confirmation {
+    let spots = Spots::of(trace, symbols);
+    let asked = Asked::of(trace, symbols, &spots, questions);
+    let analysis = analyze_within(trace, options, &asked.scope);
+    let answers = (0..questions.len()).map(|question| answer::answer(trace, &asked, &analysis, question));
+    let answers = answers.collect();
+    Confirmation { analysis, answers }
+}

@@ -1,0 +1,129 @@
+//! What becomes of each warning, over one or several traces.
+
+use super::{Answer, Finding};
+use crate::report::Findings;
+use crate::verdict::{Pair, Verdict};
+use crate::warnings::{Kind, Warning};
+
+/// One trace, and its answers to all races that were warned of.
+pub struct Run<'a> {
+    /// The trace, the verdicts of the pairs that were meant, and where they are stored.
+    pub findings: Findings<'a>,
+    /// One answer for each race.
+    pub answers: &'a [Answer],
+}
+
+/// What other tools warned of, and what the traces say of it.
+pub struct Outcome<'a> {
+    /// All warnings, also those of other things than races.
+    pub warnings: &'a [Warning],
+    /// The traces, at least one.
+    pub runs: &'a [Run<'a>],
+}
+
+/// The three ways in which a warning ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// A schedule shows it.
+    Witnessed,
+    /// No schedule of the trace shows it.
+    Refuted,
+    /// The trace cannot tell.
+    Unknown,
+}
+
+impl Class {
+    /// As the JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Witnessed => "witnessed",
+            Class::Refuted => "refuted",
+            Class::Unknown => "unknown",
+        }
+    }
+}
+
+/// A race that was warned of, with the best answer that there is.
+#[derive(Clone, Copy)]
+pub struct Confirmed<'a> {
+    /// The warning.
+    pub warning: &'a Warning,
+    /// The number of the trace that answers it best.
+    pub run: usize,
+    /// That trace's findings.
+    pub findings: &'a Findings<'a>,
+    /// The answer.
+    pub answer: &'a Answer,
+}
+
+impl<'a> Confirmed<'a> {
+    /// How it ends.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        class(self.answer, self.findings)
+    }
+
+    /// The pair that speaks for it.
+    #[must_use]
+    pub fn pair(&self) -> Option<&'a Pair> {
+        match &self.answer.finding {
+            Finding::Decided(pairs) => Some(&self.findings.analysis.pairs[pairs[0]]),
+            _ => None,
+        }
+    }
+
+    /// The number of its witness.
+    #[must_use]
+    pub fn witness(&self) -> Option<usize> {
+        let Finding::Decided(pairs) = &self.answer.finding else {
+            return None;
+        };
+        self.findings.numbered().nth(pairs[0]).and_then(|(number, _)| number)
+    }
+}
+
+fn class(answer: &Answer, findings: &Findings<'_>) -> Class {
+    match &answer.finding {
+        Finding::Decided(pairs) => match findings.analysis.pairs[pairs[0]].verdict {
+            Verdict::Witnessed(_) => Class::Witnessed,
+            Verdict::Refuted(_) => Class::Refuted,
+            Verdict::Unknown(_) => Class::Unknown,
+        },
+        Finding::BothAtomic(..) => Class::Refuted,
+        Finding::Unknown(_) => Class::Unknown,
+    }
+}
+
+/// The races among some warnings: those that a trace is asked about.
+pub fn races(warnings: &[Warning]) -> impl Iterator<Item = &Warning> {
+    warnings.iter().filter(|warning| warning.kind == Kind::Race)
+}
+
+impl<'a> Outcome<'a> {
+    /// The races, in the order of the reports. A witness in any trace counts, else a refutation that is no
+    /// guess, else whatever comes closest.
+    pub fn confirmed(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
+        let runs = self.runs;
+        races(self.warnings).enumerate().map(move |(row, warning)| {
+            let rank = |run: &Run<'_>| {
+                let answer = &run.answers[row];
+                let matched = matches!(answer.finding, Finding::Decided(_) | Finding::BothAtomic(..));
+                (class(answer, &run.findings), answer.is_guess(), !matched)
+            };
+            let best = (0..runs.len()).min_by_key(|&run| rank(&runs[run])).unwrap_or(0);
+            Confirmed {
+                warning,
+                run: best,
+                findings: &runs[best].findings,
+                answer: &runs[best].answers[row],
+            }
+        })
+    }
+
+    /// The number of races that end in each way.
+    #[must_use]
+    pub fn count(&self, class: Class) -> usize {
+        self.confirmed().filter(|confirmed| confirmed.class() == class).count()
+    }
+}

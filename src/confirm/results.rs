@@ -1,0 +1,202 @@
+//! What becomes of each warning, as one documented object, `witness-confirm/1`.
+//!
+//! Fields are only ever added within one schema version.
+
+use super::How;
+use super::frames::is_intercepted;
+use super::outcome::{Class, Confirmed, Outcome};
+use crate::report::results::{TraceSummary, tool};
+use crate::warnings::{Kind, Side};
+use serde::{Deserialize, Serialize};
+
+/// The value of [`ConfirmResults::schema`].
+pub const SCHEMA: &str = "witness-confirm/1";
+
+/// All warnings, and what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmResults {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name and version of what wrote this.
+    pub tool: String,
+    /// The traces that were asked.
+    pub traces: Vec<TraceSummary>,
+    /// The data races that were warned of, in the order of the reports.
+    pub warnings: Vec<WarningResult>,
+    /// What else was warned of.
+    pub others: Vec<OtherResult>,
+    /// The warnings of data races, counted.
+    pub summary: ConfirmSummary,
+}
+
+/// A warning of a data race.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarningResult {
+    /// The report that it is in.
+    pub report: String,
+    /// The line there.
+    pub line: usize,
+    /// The tool that wrote it.
+    pub tool: String,
+    /// What the tool calls it.
+    pub title: String,
+    /// `witnessed`, `refuted` or `unknown`.
+    pub verdict: String,
+    /// Refuted: `must-happen-before`, `lockset`, `lock history`, `core`, `both atomic`. Unknown: `not in this trace`, `allocation`,
+    /// `no places given`, `no shared memory`, `one thread`, `only reads`, `ambiguous`, or as in `witness-results/1`.
+    /// Witnessed: null.
+    pub reason: Option<String>,
+    /// The reason in words, one fact a sentence.
+    pub explanation: Vec<String>,
+    /// Whether the verdict holds only if the places were guessed right.
+    pub guess: bool,
+    /// How the places were found, as far as it has to be known.
+    pub notes: Vec<String>,
+    /// The two accesses, in the order of the report.
+    pub sides: [SideResult; 2],
+    /// Pairs of instructions that the verdict speaks of.
+    pub pairs: usize,
+    /// The trace that it comes from: a row of `traces`.
+    pub trace: usize,
+    /// The number of the witness in the stored results; null if there is none.
+    pub witness: Option<usize>,
+    /// The file of its schedule.
+    pub schedule: Option<String>,
+}
+
+/// One access that was warned of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideResult {
+    /// `read` or `write`; null if the report does not say.
+    pub op: Option<String>,
+    /// Function, in the report.
+    pub function: Option<String>,
+    /// Source file, in the report.
+    pub file: Option<String>,
+    /// Line, in the report.
+    pub line: Option<u32>,
+    /// What it was taken for in the trace; null if that is not known.
+    pub place: Option<String>,
+    /// How that was found: `event`, `instruction`, `line`, `line alone`, `function`, `drift`, `partner`.
+    pub how: Option<String>,
+}
+
+/// A warning that is of no data race.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherResult {
+    /// The report that it is in.
+    pub report: String,
+    /// The line there.
+    pub line: usize,
+    /// What it is of: `descriptor`, `lock-order`, `lock-misuse`, `thread-leak`, `signal`, `other`.
+    pub kind: String,
+    /// What the tool calls it.
+    pub title: String,
+}
+
+/// The warnings, counted by what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmSummary {
+    /// Witnessed ones.
+    pub witnessed: usize,
+    /// Refuted ones.
+    pub refuted: usize,
+    /// Those that no trace answers.
+    pub unknown: usize,
+}
+
+impl ConfirmResults {
+    /// The object for an outcome.
+    #[must_use]
+    pub fn of(outcome: &Outcome<'_>) -> ConfirmResults {
+        let others = outcome.warnings.iter().filter(|warning| warning.kind != Kind::Race);
+        let name = |kind: Kind| {
+            serde_json::to_value(kind)
+                .ok()
+                .and_then(|name| name.as_str().map(str::to_owned))
+        };
+        ConfirmResults {
+            schema: SCHEMA.to_owned(),
+            tool: tool(),
+            traces: outcome
+                .runs
+                .iter()
+                .map(|run| TraceSummary::of(run.findings.trace, run.findings.path))
+                .collect(),
+            warnings: outcome.confirmed().map(|confirmed| warning(&confirmed)).collect(),
+            others: others
+                .map(|warning| OtherResult {
+                    report: warning.report.clone(),
+                    line: warning.line,
+                    kind: name(warning.kind).unwrap_or_default(),
+                    title: warning.title.clone(),
+                })
+                .collect(),
+            summary: ConfirmSummary {
+                witnessed: outcome.count(Class::Witnessed),
+                refuted: outcome.count(Class::Refuted),
+                unknown: outcome.count(Class::Unknown),
+            },
+        }
+    }
+}
+
+fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
+    let warning = confirmed.warning;
+    let witness = confirmed.witness();
+    let schedule = witness
+        .zip(confirmed.findings.folder)
+        .map(|(number, folder)| folder.join(format!("{number}.sched")).display().to_string());
+    WarningResult {
+        report: warning.report.clone(),
+        line: warning.line,
+        tool: warning.format.to_string(),
+        title: warning.title.clone(),
+        verdict: confirmed.class().name().to_owned(),
+        reason: confirmed.reason().map(str::to_owned),
+        explanation: confirmed.explanation(),
+        guess: confirmed.answer.is_guess(),
+        notes: confirmed.notes(),
+        sides: [0, 1].map(|side| {
+            let place = confirmed.answer.places[side].as_ref();
+            SideResult {
+                place: place.map(|place| place.at.clone()).filter(|at| !at.is_empty()),
+                how: place.map(|place| how(place.how).to_owned()),
+                ..described(&warning.sides[side])
+            }
+        }),
+        pairs: match &confirmed.answer.finding {
+            super::Finding::Decided(pairs) => pairs.len(),
+            super::Finding::BothAtomic(..) | super::Finding::Unknown(_) => 0,
+        },
+        trace: confirmed.run,
+        witness,
+        schedule,
+    }
+}
+
+fn described(side: &Side) -> SideResult {
+    let frame = side.frames().iter().find(|frame| !is_intercepted(frame));
+    SideResult {
+        op: side
+            .writes
+            .map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        function: frame.and_then(|frame| frame.function.clone()),
+        file: frame.and_then(|frame| frame.file.clone()),
+        line: frame.and_then(|frame| frame.line),
+        place: None,
+        how: None,
+    }
+}
+
+fn how(how: How) -> &'static str {
+    match how {
+        How::Event => "event",
+        How::Instruction => "instruction",
+        How::Line => "line",
+        How::LineAlone => "line alone",
+        How::Function => "function",
+        How::Drift { .. } => "drift",
+        How::Partner => "partner",
+    }
+}

@@ -1,0 +1,211 @@
+//! The part of the trace that the questions are about, as the analysis wants it.
+//!
+//! Each place that a side of a question may mean is a *choice*, numbered over all questions. An access gets a label
+//! for its instruction and the choices it belongs to, so that the analysis decides pairs of labels.
+
+use super::frames::is_allocation;
+use super::matching::{Choice, How, Place, Spot, Spots};
+use super::{Question, Sought};
+use crate::candidates::Scope;
+use crate::symbols::{Symbols, same_function};
+use crate::trace::{CellId, CodePosition, EventId, Trace};
+use hashbrown::{HashMap, HashSet};
+
+/// The number of a choice.
+pub(super) type ChoiceId = u32;
+
+/// A label, as the analysis' positions.
+pub(super) type Label = CodePosition;
+
+/// What the questions have come to.
+pub(super) struct Asked {
+    /// For each question and side, the choices.
+    pub(super) choices: Vec<[Vec<ChoiceId>; 2]>,
+    /// For each choice, the place.
+    pub(super) places: Vec<Place>,
+    /// For each choice, its accesses.
+    pub(super) events: Vec<Vec<EventId>>,
+    /// For each choice, the labels of its accesses.
+    pub(super) labels: Vec<HashSet<Label>>,
+    /// For each question, whether a side is an allocation.
+    pub(super) allocates: Vec<bool>,
+    pub(super) scope: Scope,
+}
+
+impl Asked {
+    pub(super) fn of(trace: &Trace, symbols: &Symbols<'_>, spots: &Spots<'_>, questions: &[Question]) -> Asked {
+        let mut found: Vec<Choice> = Vec::new();
+        let mut by_event: HashMap<EventId, Vec<ChoiceId>> = HashMap::new();
+        let mut choices: Vec<[Vec<ChoiceId>; 2]> = Vec::with_capacity(questions.len());
+        for question in questions {
+            choices.push(question.sides.each_ref().map(|sought| {
+                let first = found.len() as ChoiceId;
+                match sought {
+                    Sought::Described(side) => found.extend(spots.find(side)),
+                    Sought::Event(event) => {
+                        by_event.entry(*event).or_default().push(first);
+                        found.push(of_event(symbols, spots.trace(), *event));
+                    }
+                }
+                (first..found.len() as ChoiceId).collect()
+            }));
+        }
+        let mut asked = Asked {
+            events: events(trace, &found, &by_event),
+            labels: vec![HashSet::new(); found.len()],
+            places: found.into_iter().map(|choice| choice.place).collect(),
+            choices,
+            allocates: questions
+                .iter()
+                .map(|question| question.sides.iter().any(allocates))
+                .collect(),
+            scope: Scope::default(),
+        };
+        for (number, question) in questions.iter().enumerate() {
+            if let Some(variable) = &question.variable {
+                asked.keep_variable(trace, symbols, number, variable);
+            }
+        }
+        asked.find_partners(trace);
+        asked.label(trace);
+        asked
+    }
+
+    /// Keeps the accesses to a variable, if that leaves some of each side.
+    fn keep_variable(&mut self, trace: &Trace, symbols: &Symbols<'_>, question: usize, name: &str) {
+        let is_it = |event: &EventId| {
+            let access = trace.access(*event)?;
+            let variable = symbols.variable(access.addr)?;
+            Some(variable.name == name || same_function(&variable.name, name))
+        };
+        let sides = self.choices[question].clone();
+        let kept = sides.each_ref().map(|side| {
+            let kept = side.iter().map(|&choice| {
+                let events = self.events[choice as usize].iter().copied();
+                events.filter(|event| is_it(event) == Some(true)).collect::<Vec<_>>()
+            });
+            kept.collect::<Vec<_>>()
+        });
+        let some_left = |side: usize| {
+            let partner = sides[side]
+                .iter()
+                .all(|&choice| self.places[choice as usize].how == How::Partner);
+            partner || kept[side].iter().any(|events| !events.is_empty())
+        };
+        if some_left(0) && some_left(1) {
+            for (choice, events) in sides.into_iter().flatten().zip(kept.into_iter().flatten()) {
+                self.events[choice as usize] = events;
+            }
+        }
+    }
+
+    /// Where only one side is known, the other is whatever shares memory with it.
+    fn find_partners(&mut self, trace: &Trace) {
+        let mut cells: HashMap<CellId, Vec<ChoiceId>> = HashMap::new();
+        for sides in &self.choices {
+            for (side, other) in [(0, 1), (1, 0)] {
+                for &partner in &sides[side] {
+                    if self.places[partner as usize].how != How::Partner {
+                        continue;
+                    }
+                    let known = sides[other].iter().flat_map(|&choice| &self.events[choice as usize]);
+                    for used in known.flat_map(|&event| trace.cell_uses(event)) {
+                        let partners = cells.entry(used.cell).or_default();
+                        if partners.last() != Some(&partner) {
+                            partners.push(partner);
+                        }
+                    }
+                }
+            }
+        }
+        if cells.is_empty() {
+            return;
+        }
+        for access in trace.accesses() {
+            for used in trace.uses(access) {
+                for &partner in cells.get(&used.cell).into_iter().flatten() {
+                    let events = &mut self.events[partner as usize];
+                    if events.last() != Some(&access.event) {
+                        events.push(access.event);
+                    }
+                }
+            }
+        }
+    }
+
+    fn label(&mut self, trace: &Trace) {
+        let mut choices_of: HashMap<EventId, Vec<ChoiceId>> = HashMap::new();
+        for (choice, events) in (0..).zip(&self.events) {
+            for &event in events {
+                choices_of.entry(event).or_default().push(choice);
+            }
+        }
+        let mut numbers: HashMap<(CodePosition, Vec<ChoiceId>), Label> = HashMap::new();
+        let mut in_order: Vec<(EventId, Vec<ChoiceId>)> = choices_of.into_iter().collect();
+        in_order.sort_unstable_by_key(|(event, _)| *event);
+        for (event, choices) in in_order {
+            let next = numbers.len() as Label;
+            for &choice in &choices {
+                let labels = &mut self.labels[choice as usize];
+                labels.insert(*numbers.entry((trace.pc(event), choices.clone())).or_insert(next));
+            }
+            let label = numbers[&(trace.pc(event), choices)];
+            self.scope.positions.insert(event, label);
+        }
+        for sides in &self.choices {
+            for (a, b) in pairs(sides) {
+                for &x in &self.labels[a as usize] {
+                    let others = self.labels[b as usize].iter();
+                    self.scope.pairs.extend(others.map(|&y| (x.min(y), x.max(y))));
+                }
+            }
+        }
+    }
+}
+
+/// Each choice of the one side with each of the other.
+pub(super) fn pairs(sides: &[Vec<ChoiceId>; 2]) -> impl Iterator<Item = (ChoiceId, ChoiceId)> + '_ {
+    sides[0].iter().flat_map(|&a| sides[1].iter().map(move |&b| (a, b)))
+}
+
+fn allocates(sought: &Sought) -> bool {
+    match sought {
+        Sought::Described(side) => is_allocation(side.frames()),
+        Sought::Event(_) => false,
+    }
+}
+
+fn of_event(symbols: &Symbols<'_>, trace: &Trace, event: EventId) -> Choice {
+    Choice {
+        place: Place {
+            at: symbols.place(trace.pc(event)),
+            how: How::Event,
+            moved: false,
+            other_kind: false,
+        },
+        spots: Vec::new(),
+    }
+}
+
+/// The accesses of each choice, in the order of the trace.
+fn events(trace: &Trace, found: &[Choice], by_event: &HashMap<EventId, Vec<ChoiceId>>) -> Vec<Vec<EventId>> {
+    let mut by_spot: HashMap<Spot, Vec<ChoiceId>> = HashMap::new();
+    for (number, choice) in (0..).zip(found) {
+        for &spot in &choice.spots {
+            by_spot.entry(spot).or_default().push(number);
+        }
+    }
+    let mut events = vec![Vec::new(); found.len()];
+    for access in trace.accesses() {
+        let spot = Spot {
+            pc: trace.pc(access.event),
+            stack: trace.stack(access.event),
+            kind: access.kind,
+        };
+        let (here, itself) = (by_spot.get(&spot), by_event.get(&access.event));
+        for &choice in here.into_iter().chain(itself).flatten() {
+            events[choice as usize].push(access.event);
+        }
+    }
+    events
+}

@@ -1,0 +1,240 @@
+//! Small traces on which it is plain what a warning means.
+
+use super::*;
+use crate::trace::{StackId, Tables, ThreadId};
+use crate::verdict::{Refutation, Verdict};
+use crate::warnings::{Frame, Stack};
+use trace_format::{Event, MemRange, MemoryOrder, Op, SourceInfo, StackNode};
+
+/// Each position: number, function, file, line.
+const PLACES: [(u64, &str, &str, u32); 8] = [
+    (1, "put", "/src/one/util.c", 10),
+    (2, "put", "/src/two/util.c", 10),
+    (3, "get", "/src/main.c", 20),
+    (4, "first", "/src/main.c", 30),
+    (5, "second", "/src/main.c", 40),
+    (6, "moved", "/src/main.c", 50),
+    (7, "moved", "/src/main.c", 54),
+    (8, "flag", "/src/main.c", 60),
+];
+
+fn tables() -> Tables {
+    let call = |call_site| StackNode {
+        parent: StackId::EMPTY,
+        call_site,
+    };
+    Tables {
+        sources: PLACES
+            .iter()
+            .map(|&(pc, function, file, line)| SourceInfo {
+                pc,
+                function: Some(function.to_owned()),
+                file: file.to_owned(),
+                line,
+            })
+            .collect(),
+        stacks: vec![call(4), call(5)],
+        ..Tables::default()
+    }
+}
+
+fn event(thread: u32, pc: u64, stack: u32, op: Op) -> Event {
+    Event {
+        thread: ThreadId(thread),
+        pc,
+        stack: StackId(stack),
+        op,
+    }
+}
+
+fn write(thread: u32, pc: u64, addr: u64) -> Event {
+    let mem = MemRange { addr, size: 4 };
+    event(thread, pc, 0, Op::Write { mem, value: 0 })
+}
+
+fn read(thread: u32, pc: u64, stack: u32, addr: u64) -> Event {
+    let mem = MemRange { addr, size: 4 };
+    event(thread, pc, stack, Op::Read { mem, value: 0 })
+}
+
+/// Threads 0 and 1, which nothing orders but a fork of 1 after the first events.
+fn trace(before: &[Event], after: &[Event]) -> Trace {
+    let fork = event(0, 3, 0, Op::Fork { child: ThreadId(1) });
+    let begin = event(1, 3, 0, Op::Begin);
+    let events: Vec<Event> = before
+        .iter()
+        .cloned()
+        .chain([fork, begin])
+        .chain(after.iter().cloned())
+        .collect();
+    Trace::from_events(tables(), &events)
+}
+
+fn side(frames: &[(&str, &str, u32)], writes: bool) -> Side {
+    let frames = frames.iter().map(|&(function, file, line)| Frame {
+        function: (!function.is_empty()).then(|| function.to_owned()),
+        file: Some(file.to_owned()),
+        line: Some(line),
+        ..Frame::default()
+    });
+    Side {
+        writes: Some(writes),
+        stack: Stack::Frames(frames.collect()),
+        ..Side::default()
+    }
+}
+
+fn ask(trace: &Trace, a: Side, b: Side) -> (Answer, Analysis) {
+    let question = Question {
+        sides: [a, b].map(Sought::Described),
+        variable: None,
+    };
+    let symbols = Symbols::new(trace.tables());
+    let Confirmation { analysis, mut answers } = confirm(trace, &symbols, &[question], &Options::default());
+    (answers.remove(0), analysis)
+}
+
+fn verdict(answer: &Answer, analysis: &Analysis) -> &'static str {
+    match &answer.finding {
+        Finding::Decided(pairs) => match &analysis.pairs[pairs[0]].verdict {
+            Verdict::Witnessed(_) => "witnessed",
+            Verdict::Refuted(Refutation::MustHappenBefore(_)) => "ordered",
+            Verdict::Refuted(_) => "refuted",
+            Verdict::Unknown(_) => "undecided",
+        },
+        Finding::BothAtomic(..) => "both atomic",
+        Finding::Unknown(_) => "unknown",
+    }
+}
+
+#[test]
+fn files_of_one_name_are_ambiguous_if_their_verdicts_differ() {
+    // one/util.c races with get, two/util.c is ordered before it.
+    let differ = trace(
+        &[write(0, 2, 16)],
+        &[write(0, 1, 32), read(1, 3, 0, 32), read(1, 3, 0, 16)],
+    );
+    let util = || side(&[("put", "util.c", 10)], true);
+    let get = || side(&[("get", "main.c", 20)], false);
+    let (answer, _) = ask(&differ, util(), get());
+    let Finding::Unknown(Unmatched::Ambiguous(choices)) = &answer.finding else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(choices.len(), 2);
+    // A longer path says which.
+    let (answer, analysis) = ask(&differ, side(&[("put", "/elsewhere/one/util.c", 10)], true), get());
+    assert_eq!(verdict(&answer, &analysis), "witnessed");
+    assert!(!answer.is_guess());
+    let (answer, analysis) = ask(&differ, side(&[("put", "two/util.c", 10)], true), get());
+    assert_eq!(verdict(&answer, &analysis), "ordered");
+    // Both race: it does not matter which is meant.
+    let same = trace(
+        &[],
+        &[write(0, 2, 16), write(0, 1, 32), read(1, 3, 0, 16), read(1, 3, 0, 32)],
+    );
+    let (answer, analysis) = ask(&same, util(), get());
+    assert_eq!(verdict(&answer, &analysis), "witnessed");
+    // Only one shares memory with the other side: that is the one meant.
+    let apart = trace(&[write(0, 2, 16)], &[write(0, 1, 32), read(1, 3, 0, 32)]);
+    let (answer, analysis) = ask(&apart, util(), get());
+    assert_eq!(verdict(&answer, &analysis), "witnessed");
+    assert_eq!(
+        answer.places[0].as_ref().map(|place| place.at.as_str()),
+        Some("/src/one/util.c:10")
+    );
+}
+
+#[test]
+fn the_calls_tell_accesses_at_one_line_apart() {
+    // The read through `first` is ordered after the write, the one through `second` races with another.
+    let trace = trace(
+        &[write(0, 8, 16)],
+        &[read(1, 3, 1, 16), write(0, 8, 32), read(1, 3, 2, 32)],
+    );
+    let flag = || side(&[("flag", "main.c", 60)], true);
+    let through = |call, line| side(&[("get", "main.c", 20), (call, "main.c", line)], false);
+    let (answer, analysis) = ask(&trace, flag(), through("first", 30));
+    assert_eq!(verdict(&answer, &analysis), "ordered");
+    let (answer, analysis) = ask(&trace, flag(), through("second", 40));
+    assert_eq!(verdict(&answer, &analysis), "witnessed");
+    let (answer, analysis) = ask(&trace, flag(), through("", 0));
+    assert_eq!(verdict(&answer, &analysis), "witnessed", "any of them may be meant");
+}
+
+#[test]
+fn drift_is_a_guess_within_the_function() {
+    let trace = trace(
+        &[],
+        &[write(0, 6, 16), read(0, 7, 0, 16), read(1, 3, 0, 16), write(1, 3, 16)],
+    );
+    let get = || side(&[("get", "main.c", 20)], false);
+    let (answer, analysis) = ask(&trace, side(&[("moved", "main.c", 51)], true), get());
+    assert_eq!(verdict(&answer, &analysis), "witnessed");
+    assert!(answer.is_guess());
+    assert_eq!(
+        answer.places[0].as_ref().map(|place| place.how),
+        Some(How::Drift { by: -1 })
+    );
+    // The kind chooses between two lines.
+    let (answer, _) = ask(&trace, side(&[("moved", "main.c", 51)], false), get());
+    assert_eq!(
+        answer.places[0].as_ref().map(|place| place.how),
+        Some(How::Drift { by: 3 })
+    );
+    for (function, line) in [("moved", 120), ("other", 51), ("", 56)] {
+        let (answer, _) = ask(&trace, side(&[(function, "main.c", line)], true), get());
+        let expected = Finding::Unknown(Unmatched::NotInTrace([true, false]));
+        assert_eq!(answer.finding, expected, "{function}:{line}");
+    }
+}
+
+#[test]
+fn why_two_places_are_no_pair() {
+    let trace = trace(
+        &[],
+        &[write(0, 6, 16), read(0, 7, 0, 16), read(1, 3, 0, 16), write(1, 8, 32)],
+    );
+    let at = |function, line, writes| side(&[(function, "main.c", line)], writes);
+    let why = |a, b| ask(&trace, a, b).0.finding;
+    let unknown = Finding::Unknown;
+    assert_eq!(
+        why(at("moved", 50, true), at("moved", 54, false)),
+        unknown(Unmatched::OneThread(ThreadId(0)))
+    );
+    assert_eq!(
+        why(at("moved", 54, false), at("get", 20, false)),
+        unknown(Unmatched::OnlyReads)
+    );
+    assert_eq!(
+        why(at("moved", 50, true), at("flag", 60, true)),
+        unknown(Unmatched::NoSharedMemory)
+    );
+    assert_eq!(why(Side::default(), Side::default()), unknown(Unmatched::NotGiven));
+    assert_eq!(
+        why(at("gone", 9, true), Side::default()),
+        unknown(Unmatched::NotInTrace([true, false]))
+    );
+}
+
+#[test]
+fn two_atomic_accesses_are_refuted_also_if_the_tool_does_not_know() {
+    let mem = MemRange { addr: 16, size: 4 };
+    let order = MemoryOrder::SeqCst;
+    let store = event(0, 8, 0, Op::AtomicStore { mem, order, value: 1 });
+    let load = event(1, 3, 0, Op::AtomicLoad { mem, order, value: 1 });
+    let trace = trace(&[], &[store, load]);
+    let (answer, analysis) = ask(
+        &trace,
+        side(&[("flag", "main.c", 60)], true),
+        side(&[("get", "main.c", 20)], false),
+    );
+    assert_eq!(verdict(&answer, &analysis), "both atomic");
+}
+
+#[test]
+fn without_the_other_side_any_partner_will_do() {
+    let trace = trace(&[write(0, 8, 16)], &[read(1, 3, 0, 16), write(0, 6, 16)]);
+    let (answer, analysis) = ask(&trace, side(&[("get", "main.c", 20)], false), Side::default());
+    assert_eq!(verdict(&answer, &analysis), "witnessed");
+    assert_eq!(analysis.pairs.len(), 2, "both writes are partners");
+}

@@ -1,0 +1,218 @@
+//! The report for people.
+
+use super::outcome::{Class, Confirmed, Outcome};
+use super::words::described;
+use crate::check::Checker;
+use crate::replay::Replay;
+use crate::report::{Paint, Race, SourceText, TOLD_RACES};
+use crate::symbols::printable;
+use crate::verdict::Verdict;
+use crate::warnings::Kind;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Writes what becomes of each warning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Text {
+    /// Colours.
+    pub paint: Paint,
+}
+
+/// Warnings that are answered by the same pair, or that say the same and have no answer.
+struct Group<'a> {
+    first: Confirmed<'a>,
+    others: Vec<String>,
+}
+
+impl Text {
+    /// Writes what becomes of each warning.
+    ///
+    /// # Errors
+    /// Only if `out` fails.
+    pub fn export(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
+        for run in outcome.runs {
+            if let Some(cut) = run.findings.trace.cut() {
+                let (path, cause) = (run.findings.path.display(), &cut.cause);
+                writeln!(out, "witness: {path} is cut ({cause}): nothing is refuted")?;
+            }
+        }
+        let sources = SourceText::default();
+        let checkers: Vec<Checker<'_>> = outcome
+            .runs
+            .iter()
+            .map(|run| Checker::new(run.findings.trace))
+            .collect();
+        let mut told = 0;
+        for group in groups(outcome) {
+            self.group(&group, &checkers[group.first.run], &sources, &mut told, out)?;
+        }
+        for run in outcome.runs {
+            for problem in run.findings.symbols.problems() {
+                writeln!(out, "witness: {problem}")?;
+            }
+        }
+        self.others(outcome, out)?;
+        self.summary(outcome, out)
+    }
+
+    fn group(
+        &self,
+        group: &Group<'_>,
+        checker: &Checker<'_>,
+        sources: &SourceText,
+        told: &mut usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Confirmed { warning, findings, .. } = group.first;
+        let class = group.first.class();
+        let guess = if group.first.answer.is_guess() {
+            " (a guess)"
+        } else {
+            ""
+        };
+        let verdict = format!("{}{guess}", class.name().to_uppercase());
+        let verdict = match class {
+            Class::Witnessed => self.paint.warning(verdict),
+            Class::Refuted => self.paint.good(verdict),
+            Class::Unknown => self.paint.access(verdict),
+        };
+        writeln!(out, "==================")?;
+        writeln!(
+            out,
+            "{verdict}: {}:{}: {}",
+            warning.report,
+            warning.line,
+            printable(&warning.title)
+        )?;
+        for side in &warning.sides {
+            writeln!(out, "  {}", described(side))?;
+        }
+        if !group.others.is_empty() {
+            writeln!(out, "  the same: {}", group.others.join(", "))?;
+        }
+        for note in group.first.notes() {
+            writeln!(out, "  {note}")?;
+        }
+        writeln!(out)?;
+        let reason = group
+            .first
+            .reason()
+            .map_or_else(String::new, |reason| format!("{reason}: "));
+        for (number, sentence) in group.first.explanation().into_iter().enumerate() {
+            // Reasons that begin with their own name say it once.
+            let reason = if number > 0 || sentence.starts_with(reason.trim_end()) {
+                ""
+            } else {
+                &reason
+            };
+            writeln!(out, "  {reason}{sentence}")?;
+        }
+        if let (Some(number), Some(pair)) = (group.first.witness(), group.first.pair())
+            && let Verdict::Witnessed(schedule) = &pair.verdict
+        {
+            let race = Race {
+                findings,
+                paint: self.paint,
+                sources,
+                number,
+                count: 1,
+            };
+            *told += 1;
+            if *told > TOLD_RACES {
+                let words = findings.words();
+                let (a, b) = (words.place(pair.example.0), words.place(pair.example.1));
+                writeln!(out, "  {a} and {b}\n{}", race.replay_line())?;
+            } else {
+                match Replay::of(checker, schedule) {
+                    Ok(replay) => race.body(pair, schedule, &replay, out)?,
+                    Err(rejection) => writeln!(out, "witness: internal error: {rejection}")?,
+                }
+            }
+        }
+        writeln!(out)
+    }
+
+    /// What was warned of besides races.
+    fn others(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+        for warning in outcome.warnings.iter().filter(|warning| warning.kind != Kind::Race) {
+            *counts.entry(warning.kind).or_default() += 1;
+        }
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let counts: Vec<String> = counts.into_iter().map(|(kind, count)| kind.counted(count)).collect();
+        writeln!(
+            out,
+            "Not looked into, since they are no data races: {}",
+            counts.join(", ")
+        )?;
+        for warning in outcome.warnings.iter().filter(|warning| warning.kind != Kind::Race) {
+            writeln!(
+                out,
+                "  {}:{}: {}",
+                warning.report,
+                warning.line,
+                printable(&warning.title)
+            )?;
+        }
+        writeln!(out)
+    }
+
+    fn summary(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let all = outcome.confirmed().count();
+        let [witnessed, refuted, unknown] =
+            [Class::Witnessed, Class::Refuted, Class::Unknown].map(|class| outcome.count(class));
+        let plural = if all == 1 { "warning" } else { "warnings" };
+        let text =
+            format!("SUMMARY: witness: {all} {plural}: {witnessed} witnessed, {refuted} refuted, {unknown} unknown");
+        if witnessed > 0 {
+            writeln!(out, "{}", self.paint.warning(text))
+        } else if unknown > 0 {
+            writeln!(out, "{}", self.paint.access(text))
+        } else {
+            writeln!(out, "{}", self.paint.good(text))
+        }
+    }
+}
+
+/// The warnings, those that are answered alike together.
+fn groups<'a>(outcome: &Outcome<'a>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut known: BTreeMap<(usize, Vec<String>), usize> = BTreeMap::new();
+    for confirmed in outcome.confirmed() {
+        let key = match confirmed.pair() {
+            Some(pair) => {
+                let symbols = confirmed.findings.symbols;
+                let mut places = vec![symbols.place(pair.positions.0), symbols.place(pair.positions.1)];
+                places.sort();
+                places.push(confirmed.class().name().to_owned());
+                if confirmed.answer.is_guess() {
+                    places.extend(confirmed.notes());
+                }
+                places
+            }
+            None => {
+                let mut sides: Vec<String> = confirmed.warning.sides.iter().map(described).collect();
+                sides.sort();
+                sides
+            }
+        };
+        match known.get(&(confirmed.run, key.clone())) {
+            Some(&group) => {
+                let Confirmed { warning, .. } = confirmed;
+                groups[group]
+                    .others
+                    .push(format!("{}:{}", warning.report, warning.line));
+            }
+            None => {
+                known.insert((confirmed.run, key), groups.len());
+                groups.push(Group {
+                    first: confirmed,
+                    others: Vec::new(),
+                });
+            }
+        }
+    }
+    groups
+}

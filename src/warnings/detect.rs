@@ -1,0 +1,25 @@
+//! Which dialect a report is in: by what only it writes.
+
+use super::{Format, lines, pairs, valgrind};
+
+/// The dialect; `None` if there is nothing in it that is known.
+pub(super) fn detect(text: &str) -> Option<Format> {
+    let head = text.trim_start_matches('\u{feff}').trim_start();
+    if head.starts_with('<') {
+        return (head.starts_with("<?xml") || head.starts_with("<valgrindoutput")).then_some(Format::ValgrindXml);
+    }
+    if head.starts_with('{') && head.contains("\"witness-results/") {
+        return Some(Format::Witness);
+    }
+    let marked = text.lines().find_map(|line| {
+        let line = lines::plain(line);
+        if line.contains("ThreadSanitizer: ") {
+            return Some(Format::Tsan);
+        }
+        if line.contains("WARNING: DATA RACE") {
+            return Some(Format::Go);
+        }
+        valgrind::text::tool(&line)
+    });
+    marked.or_else(|| pairs::is_list(text).then_some(Format::Pairs))
+}

@@ -1,0 +1,327 @@
+//! Every report ends with the right verdict, and the tools agree once each warning is decided.
+
+use crate::command::witness;
+use crate::recorded::{folder, programs, record, reports};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use witness::confirm::{ConfirmResults, WarningResult};
+
+/// All reports, by the program that they are of.
+fn all() -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in fs::read_dir(reports()).expect("tests/confirm/reports") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        let program = name.split('.').next().expect("a name").to_owned();
+        found.entry(program).or_default().push(name);
+    }
+    found.values_mut().for_each(|names| names.sort());
+    found
+}
+
+/// What becomes of the warnings of some reports.
+fn confirm(folder: &Path, trace: &str, names: &[String]) -> ConfirmResults {
+    let paths: Vec<String> = names
+        .iter()
+        .map(|name| reports().join(name).display().to_string())
+        .collect();
+    let mut arguments = vec!["confirm", "--json", trace];
+    arguments.extend(paths.iter().map(String::as_str));
+    let said = witness(folder, &arguments);
+    let results: ConfirmResults =
+        serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {}", said.stderr));
+    let expected = match (results.summary.witnessed, results.summary.unknown) {
+        (1.., _) => 66,
+        (0, 1..) => 3,
+        (0, 0) => 0,
+    };
+    assert_eq!(said.status, expected);
+    results
+}
+
+/// `write holds_b:28 | write holds_a:19`.
+fn sides(warning: &WarningResult) -> String {
+    let side = |side: &witness::confirm::SideResult| {
+        let function = side.function.as_deref().unwrap_or("?");
+        let function = function.split('(').next().unwrap_or(function);
+        let line = side.line.map_or("?".to_owned(), |line| line.to_string());
+        format!(
+            "{} {function}:{line} {}",
+            side.op.as_deref().unwrap_or("access"),
+            side.how.as_deref().unwrap_or("-")
+        )
+    };
+    format!("{} | {}", side(&warning.sides[0]), side(&warning.sides[1]))
+}
+
+/// The verdict that a program's expectation gives to a pair of lines in a recording under `fifo`, if it gives one.
+fn expected(program: &str) -> BTreeMap<(u32, u32), &'static str> {
+    let expectation = fs::read_to_string(programs().join(format!("{program}.expect"))).expect("an expectation");
+    let source = expectation.lines().find_map(|line| line.strip_prefix("source "));
+    let source = source.map_or_else(|| format!("{program}.c"), str::to_owned);
+    let source = fs::read_to_string(programs().join(&source))
+        .or_else(|_| fs::read_to_string(programs().join(format!("{program}.cc"))))
+        .expect("a source");
+    let line = |mark: &str| {
+        let marked = |line: &str| {
+            line.split(|c: char| !(c.is_alphanumeric() || "@_".contains(c)))
+                .any(|word| word == mark)
+        };
+        (1..)
+            .zip(source.lines())
+            .find(|(_, line)| marked(line))
+            .map(|(number, _)| number)
+    };
+    let mut verdicts = BTreeMap::new();
+    for statement in expectation.lines() {
+        let words: Vec<&str> = statement
+            .split_whitespace()
+            .filter(|word| !["in", "fifo"].contains(word))
+            .collect();
+        let (["witnessed", a, b, ..] | ["refuted", a, b, ..]) = words[..] else {
+            continue;
+        };
+        let verdict = if words[0] == "witnessed" {
+            "witnessed"
+        } else {
+            "refuted"
+        };
+        let (Some(a), Some(b)) = (line(a), line(b)) else {
+            panic!("{program}: {statement}");
+        };
+        verdicts.insert((a.min(b), a.max(b)), verdict);
+    }
+    verdicts
+}
+
+#[test]
+fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
+    let mut told = String::new();
+    let (mut checked, mut compared) = (0, 0);
+    for (program, names) in all() {
+        let folder = folder(&format!("real-{program}"));
+        let trace = record(&folder, &program);
+        let results = confirm(&folder, &trace, &names);
+        let expected = expected(&program);
+        // By lines and kinds of access, what became of each report's warnings.
+        type Verdicts<'r> = BTreeMap<&'r str, BTreeSet<&'r str>>;
+        let mut verdicts: BTreeMap<((u32, u32), String), Verdicts<'_>> = BTreeMap::new();
+        for warning in &results.warnings {
+            let name = Path::new(&warning.report)
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            let reason = warning
+                .reason
+                .as_ref()
+                .map_or_else(String::new, |reason| format!(" ({reason})"));
+            told += &format!(
+                "{name}:{}: {}{reason}: {}\n",
+                warning.line,
+                warning.verdict,
+                sides(warning)
+            );
+            let [Some(a), Some(b)] = [0, 1].map(|side| warning.sides[side].line) else {
+                continue;
+            };
+            let mut both = warning.sides.clone().map(|side| (side.line, side.op));
+            both.sort();
+            let by_report = verdicts.entry(((a.min(b), a.max(b)), format!("{both:?}"))).or_default();
+            by_report.entry(&warning.report).or_default().insert(&warning.verdict);
+        }
+        for ((lines, _), by_report) in &verdicts {
+            // Where the same lines are reached through different calls, the verdicts may differ, but not by tool.
+            let said: BTreeSet<&BTreeSet<&str>> = by_report.values().collect();
+            assert_eq!(
+                said.len(),
+                1,
+                "{program}: the tools disagree about {lines:?}: {by_report:?}"
+            );
+            compared += usize::from(by_report.len() > 1);
+        }
+        for warning in results
+            .warnings
+            .iter()
+            .filter(|warning| warning.tool == "DRD" && warning.verdict != "unknown")
+        {
+            // DRD names one side: others' warnings of that access must have the same verdict, or one of theirs if they differ.
+            let (line, op) = (warning.sides[0].line, warning.sides[0].op.clone());
+            let same = |other: &&WarningResult| {
+                other.tool != "DRD"
+                    && other.verdict != "unknown"
+                    && other.sides.iter().any(|side| side.line == line && side.op == op)
+            };
+            let said: BTreeSet<&str> = results
+                .warnings
+                .iter()
+                .filter(same)
+                .map(|other| other.verdict.as_str())
+                .collect();
+            if !said.is_empty() {
+                let agrees = said.contains(warning.verdict.as_str());
+                assert!(agrees, "{program}: DRD and others disagree about line {line:?}");
+                compared += 1;
+            }
+        }
+        for (lines, verdict) in expected {
+            let here = verdicts.iter().filter(|((at, _), _)| *at == lines);
+            let said: BTreeSet<&str> = here
+                .flat_map(|(_, by_report)| by_report.values().flatten().copied())
+                .collect();
+            // Of several instructions at two lines, one is witnessed, or all are refuted.
+            let right = said.is_empty() || said.contains(verdict) && (verdict == "witnessed" || said.len() == 1);
+            assert!(right, "{program}: {lines:?} are {said:?}, and not {verdict}");
+            checked += usize::from(!said.is_empty());
+        }
+        for other in &results.others {
+            let name = Path::new(&other.report).file_name().expect("a name").to_string_lossy();
+            told += &format!("{name}:{}: {}\n", other.line, other.kind);
+        }
+    }
+    assert!(
+        checked > 20,
+        "only {checked} pairs of lines that an expectation names were warned of"
+    );
+    assert!(
+        compared > 40,
+        "only {compared} pairs of lines are in several tools' reports"
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_witness_is_replayed_by_its_number_and_its_schedule_is_accepted() {
+    let folder = folder("replayed");
+    let trace = record(&folder, "wrong_lock");
+    let report = reports().join("wrong_lock.helgrind").display().to_string();
+    let text = witness(&folder, &["confirm", &trace, &report]).expect(66);
+    assert!(
+        text.contains("SUMMARY: witness: 1 warning: 1 witnessed, 0 refuted, 0 unknown"),
+        "{text}"
+    );
+    let replay = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("replay: witness "))
+        .expect("a command");
+    let words: Vec<&str> = replay.split(' ').collect();
+    let replayed = witness(&folder, &words).expect(66);
+    assert!(
+        replayed.contains("wrong_lock.c:28") && replayed.contains("checked:"),
+        "{replayed}"
+    );
+    let schedule = format!("{trace}.confirmed/1.sched");
+    witness(&folder, &["check", &trace, &schedule]).expect(0);
+    // The results of a whole analysis are elsewhere, and are not touched.
+    assert!(!folder.join(format!("{trace}.witnesses")).exists());
+}
+
+#[test]
+fn a_refutation_is_told_with_source_lines() {
+    let folder = folder("refuted");
+    let trace = record(&folder, "bank_account");
+    let report = reports().join("bank_account.clang.tsan").display().to_string();
+    let text = witness(&folder, &["confirm", &trace, &report]).expect(0);
+    assert!(text.contains("REFUTED: "), "{text}");
+    let reason = "bank_account.c:26, which only the write of thread 1 at ";
+    assert!(
+        text.contains("core: thread 2 can only reach ") && text.contains(reason),
+        "{text}"
+    );
+}
+
+#[test]
+fn our_own_results_are_read_as_warnings() {
+    let folder = folder("own");
+    let trace = record(&folder, "figure2");
+    let results = witness(&folder, &["analyze", &trace, "--json"]).expect(66);
+    fs::write(folder.join("results.json"), &results).expect("the results are written");
+    let results: Value = serde_json::from_str(&results).expect("results");
+    let confirmed = witness(&folder, &["confirm", &trace, "results.json", "--json"]).expect(66);
+    let confirmed: ConfirmResults = serde_json::from_str(&confirmed).expect("results");
+    assert_eq!(
+        Value::from(confirmed.summary.witnessed),
+        results["summary"]["witnessed"]
+    );
+    assert!(
+        confirmed
+            .warnings
+            .iter()
+            .all(|warning| warning.sides[0].how.as_deref() == Some("instruction"))
+    );
+}
+
+#[test]
+fn lists_are_read_from_standard_input_and_lines_that_moved_are_guesses() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let folder = folder("lists");
+    let trace = record(&folder, "wrong_lock");
+    let ask = |list: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_witness"))
+            .current_dir(&folder)
+            .args(["confirm", &trace, "-", "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("witness starts");
+        child
+            .stdin
+            .take()
+            .expect("a pipe")
+            .write_all(list.as_bytes())
+            .expect("the list is taken");
+        let output = child.wait_with_output().expect("witness ends");
+        serde_json::from_slice::<ConfirmResults>(&output.stdout).expect("results")
+    };
+    let results = ask(
+        "wrong_lock.c:19 wrong_lock.c:28\nwrong_lock.c:18 wrong_lock.c:28\nwrong_lock.c:400 wrong_lock.c:28\nother.c:19 wrong_lock.c:28\n",
+    );
+    let told: Vec<(&str, bool)> = results.warnings.iter().map(|w| (w.verdict.as_str(), w.guess)).collect();
+    assert_eq!(
+        told,
+        [
+            ("witnessed", false),
+            ("witnessed", true),
+            ("unknown", false),
+            ("unknown", false)
+        ]
+    );
+    assert!(
+        results.warnings[1].notes[0].starts_with("a guess: "),
+        "{:?}",
+        results.warnings[1].notes
+    );
+    assert!(
+        results.warnings[2].explanation[0].contains("wrong_lock.c:400"),
+        "{:?}",
+        results.warnings[2]
+    );
+    assert_eq!(results.warnings[2].reason.as_deref(), Some("not in this trace"));
+}
+
+#[test]
+fn what_cannot_be_read_ends_in_status_2_with_file_line_and_remedy() {
+    let folder = folder("errors");
+    let trace = record(&folder, "single_thread");
+    fs::write(folder.join("noise.txt"), "no report\n").expect("a file");
+    fs::write(folder.join("cut.xml"), "<?xml version=\"1.0\"?>\n<valgrindoutput>\n").expect("a file");
+    let refused = |arguments: &[&str], words: &str| {
+        let said = witness(&folder, arguments);
+        assert_eq!(said.status, 2, "{}", said.stdout);
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    };
+    refused(
+        &["confirm", &trace, "noise.txt"],
+        "noise.txt has no report that is known",
+    );
+    refused(&["confirm", &trace, "cut.xml"], "cut.xml:2: no well-formed XML");
+    refused(
+        &["confirm", &trace, "noise.txt", "--format", "pairs"],
+        "noise.txt:1: 'no' is not file:line",
+    );
+    refused(&["confirm", &trace, "none.txt"], "cannot read none.txt");
+    refused(&["confirm", &trace], "no report is given");
+    refused(&["confirm", "--run", "noise.txt"], "PROGRAM");
+}
