@@ -161,10 +161,14 @@ library! {
     }
     accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file) {
         let most = room(len);
-    } (connection, pc) { if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); } if connection >= 0 { address(from, len, most, pc); } }
+    } (connection, pc) {
+        if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
+    }
     accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file) {
         let most = room(len);
-    } (connection, pc) { if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); } if connection >= 0 { address(from, len, most, pc); } }
+    } (connection, pc) {
+        if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
+    }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away) { channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc); } (result, pc) {}
     bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": system { channels::binds(); reads(to, len as usize, pc); } (result, pc) {}
     getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
@@ -190,7 +194,10 @@ library! {
     } (ready, pc) { if ready > 0 { polled(files, count as usize, pc); } for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (away) {
         set([read, write, other], count, reads, pc);
-    } (ready, pc) { if ready > 0 { selected(read, count, pc); } if ready >= 0 { set([read, write, other], count, writes, pc); } }
+    } (ready, pc) {
+        if ready > 0 { selected(read, count, pc); }
+        if ready >= 0 { set([read, write, other], count, writes, pc); }
+    }
     epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
@@ -200,8 +207,12 @@ library! {
     epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": system { channels::changes_poll(pc);
         reads(event, size_of::<epoll_event>(), pc);
     } (result, pc) {}
-    pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) { if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); } if result == 0 { writes(ends, 8, pc); } }
-    pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) { if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); } if result == 0 { writes(ends, 8, pc); } }
+    pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {
+        if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
+    }
+    pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
+    }
     socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) { if result == 0 { channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); }
         if result == 0 { writes(ends, 8, pc); }
     }
