@@ -130,7 +130,8 @@ impl Start {
                 outcome,
             } => {
                 self.taken.insert(lock);
-                if !self.waiting.remove(&(condition, thread)) {
+                // Only what a thread did before all else can have begun before the trace.
+                if !self.waiting.remove(&(condition, thread)) && trace.place(event) == 0 {
                     facts.waiting.push(WaitingFromStart {
                         condition,
                         thread,

@@ -303,7 +303,7 @@ impl<'a> State<'a> {
         condition: ObjectId,
         lock: ObjectId,
     ) -> Result<(), Disabled> {
-        let end = self.end_of_wait(event, thread, condition);
+        let end = self.end_of_wait(event, condition, lock)?;
         let depth = self.lock(lock).release_all(lock, thread)?;
         let timed_out = end.is_some_and(|(_, outcome)| outcome == WaitOutcome::TimedOut);
         let end = end.map(|(end, _)| end);
@@ -311,17 +311,25 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// The end of the wait that `begin` starts, and why it ended.
-    fn end_of_wait(&self, begin: EventId, thread: ThreadId, condition: ObjectId) -> Option<(EventId, WaitOutcome)> {
-        let later = &self.trace.program_order(thread)[self.trace.place(begin) as usize + 1..];
-        later.iter().find_map(|&event| match self.trace.op(event) {
+    /// The end of the wait that `begin` starts, and why it ended; `None` if the trace ends before. A thread that waits does
+    /// nothing else.
+    fn end_of_wait(
+        &self,
+        begin: EventId,
+        condition: ObjectId,
+        lock: ObjectId,
+    ) -> Result<Option<(EventId, WaitOutcome)>, Disabled> {
+        let Some(next) = self.trace.successor(begin) else {
+            return Ok(None);
+        };
+        match self.trace.op(next) {
             Op::WaitEnd {
                 condition: ended,
+                lock: taken,
                 outcome,
-                ..
-            } if ended == condition => Some((event, outcome)),
-            _ => None,
-        })
+            } if (ended, taken) == (condition, lock) => Ok(Some((next, outcome))),
+            _ => Err(Disabled::WaitTornApart),
+        }
     }
 
     fn lock(&mut self, lock: ObjectId) -> &mut Lock {
