@@ -137,6 +137,15 @@ fn analyze_here(trace: &Trace, options: &Options, scope: Option<&Scope>) -> Anal
 /// A candidate, and its verdict once it has one.
 type Decided<'c> = (&'c Candidate, Option<Pair>);
 
+/// What the solvers say of an instance.
+#[derive(Debug)]
+enum Asked {
+    /// A feasible prefix brings both next: so many events as recorded, then these.
+    Feasible(u32, Vec<EventId>),
+    Infeasible,
+    Budget,
+}
+
 struct Decider<'t> {
     trace: &'t Trace,
     order: &'t MustHappenBefore,
@@ -271,11 +280,12 @@ impl<'t> Decider<'t> {
             let answer = self.ask(a, b);
             tracing::debug!(?a, ?b, ?answer, "asked");
             match answer {
-                Answer::Feasible(prefix) => {
-                    return self.witnessed((a, b), self.schedule_of(&prefix, (a, b)), instances);
+                Asked::Feasible(as_recorded, then) => {
+                    let schedule = self.schedule_of(as_recorded, &then, (a, b));
+                    return self.witnessed((a, b), schedule, instances);
                 }
-                Answer::Infeasible => {}
-                Answer::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
+                Asked::Infeasible => {}
+                Asked::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
             }
         }
         let core = example.or(excluded).or(visited.first_needed);
@@ -300,30 +310,33 @@ impl<'t> Decider<'t> {
     }
 
     /// Our own solver first, and Z3 for what that leaves.
-    fn ask(&mut self, a: EventId, b: EventId) -> Answer {
+    fn ask(&mut self, a: EventId, b: EventId) -> Asked {
         if !self.solver_only() && self.options.solver != Solver::Z3 {
             match self.native.ask(a, b) {
-                NativeAnswer::Feasible(as_recorded, then) => {
-                    let recorded = self.trace.events().take(as_recorded as usize);
-                    return Answer::Feasible(recorded.chain(then).collect());
-                }
-                NativeAnswer::Infeasible => return Answer::Infeasible,
-                NativeAnswer::Unknown if self.options.solver == Solver::Native => return Answer::Budget,
+                NativeAnswer::Feasible(as_recorded, then) => return Asked::Feasible(as_recorded, then),
+                NativeAnswer::Infeasible => return Asked::Infeasible,
+                NativeAnswer::Unknown if self.options.solver == Solver::Native => return Asked::Budget,
                 NativeAnswer::Unknown => {}
             }
         }
         if self.trace.len() > MAX_EVENTS_Z3 {
-            return Answer::Budget;
+            return Asked::Budget;
         }
-        self.session.ask(a, b)
+        match self.session.ask(a, b) {
+            Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
+            Answer::Infeasible => Asked::Infeasible,
+            Answer::Budget => Asked::Budget,
+        }
     }
 
-    /// The schedule of a feasible prefix, in an order that works.
-    fn schedule_of(&self, prefix: &[EventId], race: (EventId, EventId)) -> Schedule {
-        if prefix.len() > READABLE {
-            return Schedule::of_order(self.trace, prefix, &self.wakes, race);
+    /// The schedule of a feasible prefix, in an order that works: so many events as recorded, then these.
+    fn schedule_of(&self, as_recorded: u32, then: &[EventId], race: (EventId, EventId)) -> Schedule {
+        if as_recorded as usize + then.len() > READABLE {
+            return Schedule::of_order(self.trace, as_recorded, then, &self.wakes, race);
         }
-        Schedule::of_prefix(self.trace, self.order, self.sections, prefix, race)
+        let recorded = self.trace.events().take(as_recorded as usize);
+        let prefix: Vec<EventId> = recorded.chain(then.iter().copied()).collect();
+        Schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)
     }
 
     /// The schedule of a cut: shortened, unless it is so long that nobody will read it from its start.
@@ -380,8 +393,7 @@ impl<'t> Decider<'t> {
         for &(a, b) in &instances {
             if let Some(cut) = self.predictor.perform(a, b) {
                 let prefix = cut.events_from(self.trace, EventId(0));
-                let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
-                if self.checker.check(&schedule).is_ok() {
+                if let Ok(schedule) = self.schedule_of_unordered(&prefix, (a, b)) {
                     return Some(((a, b), schedule));
                 }
             }
@@ -391,14 +403,35 @@ impl<'t> Decider<'t> {
         }
         for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
             if let Some(prefix) = self.session.ask_unordered(a, b) {
-                let schedule = Schedule::of_unordered(self.trace, self.order, &prefix, (a, b));
-                match self.checker.check(&schedule) {
-                    Ok(_) => return Some(((a, b), schedule)),
-                    Err(rejection) => self.reject(schedule, &rejection),
+                match self.schedule_of_unordered(&prefix, (a, b)) {
+                    Ok(schedule) => return Some(((a, b), schedule)),
+                    Err((schedule, rejection)) => self.reject(schedule, &rejection),
                 }
             }
         }
         None
+    }
+
+    /// A schedule that the checker accepts: with few context switches, or else, since other events between them may
+    /// order the two, in the order given. With the reason why it does not accept that either.
+    fn schedule_of_unordered(
+        &self,
+        prefix: &[EventId],
+        race: (EventId, EventId),
+    ) -> Result<Schedule, (Schedule, Rejection)> {
+        let short = Schedule::of_unordered(self.trace, self.order, prefix, race);
+        if self.checker.check(&short).is_ok() {
+            return Ok(short);
+        }
+        let schedule = Schedule {
+            slices: Schedule::slices_of(self.trace, prefix),
+            wakes: Wakes::of(self.trace, prefix).woken,
+            ..short
+        };
+        match self.checker.check(&schedule) {
+            Ok(_) => Ok(schedule),
+            Err(rejection) => Err((schedule, rejection)),
+        }
     }
 
     /// The verdict when no instance is feasible: refuted, or, in a cut trace, not known.

@@ -74,7 +74,7 @@ impl<'t> Needs<'t> {
                 *count = (*count).max(self.must.count(event, ThreadId(thread as u32)));
             }
         }
-        let held: Vec<SectionId> = [a, b].iter().flat_map(|&event| self.open_at(event)).collect();
+        let held = [self.open_at(a), self.open_at(b)].concat();
         let mut joined = vec![0; cut.len()];
         loop {
             while let Some(thread) = (0..cut.len()).find(|&thread| joined[thread] < cut[thread]) {
@@ -97,30 +97,22 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// The outermost sections that the thread of `event` is in when `event` is next.
-    fn open_at(&self, event: EventId) -> Vec<SectionId> {
-        let held = super::held_at(self.trace, self.sections, event);
-        held.into_iter()
-            .filter_map(|(.., acquire)| self.sections.opened_by(acquire))
-            .collect()
+    /// The sections that the thread of `event` is in when `event` is next.
+    fn open_at(&self, event: EventId) -> &[SectionId] {
+        self.sections
+            .open_after(self.trace.thread(event), self.trace.place(event))
     }
 
-    /// Closes the sections in the cut that exclude one that is open at the race. Returns whether the
+    /// Closes the sections open after the cut that exclude one that is open at the race. Returns whether the
     /// cut has grown; `None` if one of them is never closed.
     fn close_others(&self, held: &[SectionId], cut: &mut [u32]) -> Option<bool> {
         let mut grown = false;
-        for &id in held {
-            let section = self.sections.get(id);
-            for &other in self.sections.on(section.lock) {
-                let other = self.sections.get(other);
-                let entered = |acquire: EventId| cut[self.trace.thread(acquire).index()] > self.trace.place(acquire);
-                if !section.excludes(other) || !other.acquire.is_none_or(entered) {
-                    continue;
-                }
-                let release = other.release?;
-                let own = &mut cut[self.trace.thread(release).index()];
-                if *own <= self.trace.place(release) {
-                    *own = self.trace.place(release) + 1;
+        for thread in 0..cut.len() {
+            let open = self.sections.open_after(ThreadId(thread as u32), cut[thread]);
+            for other in open.iter().map(|&id| self.sections.get(id)) {
+                if held.iter().any(|&id| self.sections.get(id).excludes(other)) {
+                    let release = other.release?;
+                    cut[thread] = cut[thread].max(self.trace.place(release) + 1);
                     grown = true;
                 }
             }

@@ -52,14 +52,27 @@ impl Schedule {
         Schedule::long(trace, as_recorded, &then, wakes, in_trace, race)
     }
 
-    /// The schedule of a feasible prefix in the order given: as recorded for as long as that is so, and in
-    /// slices from there.
+    /// The schedule of a feasible prefix in the order given: so many events as recorded, then these.
     #[must_use]
-    pub fn of_order(trace: &Trace, order: &[EventId], in_trace: &Wakes, race: (EventId, EventId)) -> Schedule {
-        let recorded = order.iter().zip(0..).take_while(|&(event, place)| event.0 == place);
-        let as_recorded = recorded.count();
-        let wakes = Wakes::of(trace, order).woken;
-        Schedule::long(trace, as_recorded as u32, &order[as_recorded..], wakes, in_trace, race)
+    pub fn of_order(
+        trace: &Trace,
+        as_recorded: u32,
+        then: &[EventId],
+        in_trace: &Wakes,
+        race: (EventId, EventId),
+    ) -> Schedule {
+        let wakes = if in_trace.woken.is_empty() {
+            Vec::new()
+        } else {
+            let recorded = trace.events().take(as_recorded as usize);
+            Wakes::of(trace, &recorded.chain(then.iter().copied()).collect::<Vec<_>>()).woken
+        };
+        let more = then
+            .iter()
+            .zip(as_recorded..)
+            .take_while(|&(event, place)| event.0 == place);
+        let more = more.count();
+        Schedule::long(trace, as_recorded + more as u32, &then[more..], wakes, in_trace, race)
     }
 
     fn long(

@@ -49,6 +49,8 @@ pub struct Native<'t> {
     sections: &'t Sections,
     /// Per cell, its writes in the order of π, with the value left (`None`: a free).
     writers: Vec<Vec<(EventId, Option<u64>)>>,
+    /// The same by value, and then in the order of π.
+    by_value: Vec<Vec<(u64, EventId)>>,
 }
 
 impl<'t> Native<'t> {
@@ -62,10 +64,17 @@ impl<'t> Native<'t> {
                 writers[used.cell.index()].push((access.event, value));
             }
         }
+        let valued = |writers: &Vec<(EventId, Option<u64>)>| {
+            let valued = writers.iter().filter_map(|&(write, value)| Some((value?, write)));
+            let mut valued: Vec<(u64, EventId)> = valued.collect();
+            valued.sort_unstable();
+            valued
+        };
         Native {
             trace,
             needs,
             sections,
+            by_value: writers.iter().map(valued).collect(),
             writers,
         }
     }
@@ -113,6 +122,14 @@ impl<'t> Native<'t> {
             Some(&(_, value)) => value,
             None => self.trace.cell(cell).initial,
         }
+    }
+
+    /// The writes of a value to a cell, in the order of π.
+    fn writes_of(&self, cell: CellId, value: u64) -> &[(u64, EventId)] {
+        let writes = &self.by_value[cell.index()];
+        let from = writes.partition_point(|&(other, _)| other < value);
+        let until = writes.partition_point(|&(other, _)| other <= value);
+        &writes[from..until]
     }
 
     /// Whether the solver knows what an event needs.

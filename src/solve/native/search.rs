@@ -240,8 +240,8 @@ impl<'s, 't> Search<'s, 't> {
     fn sources(&self, clocks: &Clocks, read: EventId, cell: CellId, value: u64) -> Sources {
         let native = self.native;
         let info = native.trace.cell(cell);
-        let writers = &native.writers[cell.index()];
-        let split = writers.partition_point(|&(write, _)| write < self.from);
+        let fitting = native.writes_of(cell, value);
+        let split = fitting.partition_point(|&(_, write)| write < self.from);
         if let Some(&chosen) = self.chosen.get(&(read, cell)) {
             let writers = vec![chosen];
             return Sources {
@@ -249,15 +249,13 @@ impl<'s, 't> Search<'s, 't> {
                 outside: false,
             };
         }
-        let outside = !self.based
-            && (info.initial == Some(value) || writers[..split].iter().any(|&(_, left)| left == Some(value)));
+        let outside = !self.based && (info.initial == Some(value) || split > 0);
         let mut found: Vec<Option<EventId>> = Vec::new();
         if self.based && native.base_value(cell, self.from) == Some(value) {
             found.push(None);
         }
         let needed = native.needs.relation();
-        let fitting = writers[split..].iter().filter(|&&(_, left)| left == Some(value));
-        for &(write, _) in fitting {
+        for &(_, write) in &fitting[split..] {
             if write != read
                 && self.possible(write)
                 && !needed.before(read, write)
@@ -300,7 +298,7 @@ impl<'s, 't> Search<'s, 't> {
                         return Err(Contradiction);
                     }
                 }
-                for other in self.writes_inside(state, used.cell) {
+                for other in self.writes_inside(state, clocks, used.cell) {
                     if other == read || Some(other) == writer || !clocks.has(native, other) {
                         continue;
                     }
@@ -335,10 +333,11 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     /// The writes of a cell in the window that are in the cut.
-    fn writes_inside(&self, state: &State, cell: CellId) -> Vec<EventId> {
+    fn writes_inside(&self, state: &State, clocks: &Clocks, cell: CellId) -> Vec<EventId> {
         let writers = &self.native.writers[cell.index()];
         let split = writers.partition_point(|&(write, _)| write < self.from);
         let inside = writers[split..].iter().map(|&(write, _)| write);
+        let inside = inside.take_while(|&write| write <= clocks.last);
         inside.filter(|&write| self.inside(state, write)).collect()
     }
 

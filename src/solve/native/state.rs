@@ -52,6 +52,8 @@ pub(super) struct Clocks {
     rows: Vec<u32>,
     /// The events in an order that respects all edges, as near to π as they allow.
     pub(super) order: Vec<EventId>,
+    /// The last of them in π.
+    pub(super) last: EventId,
 }
 
 impl Clocks {
@@ -73,6 +75,7 @@ impl Clocks {
             start,
             rows: vec![0; total as usize * threads],
             order: Vec::with_capacity(total as usize),
+            last: from,
             until: state.cut.clone(),
             first,
         };
@@ -106,6 +109,7 @@ impl Clocks {
             let thread = trace.thread(event);
             clocks.fill(native, state, event, &inside);
             clocks.order.push(event);
+            clocks.last = clocks.last.max(event);
             done[thread.index()] += 1;
             offer(thread, &done, &mut ready, &mut waiting);
             for waiter in std::mem::take(&mut waiting[thread.index()]) {
