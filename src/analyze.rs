@@ -405,7 +405,7 @@ impl<'t> Decider<'t> {
             if let Some(prefix) = self.session.ask_unordered(a, b) {
                 match self.schedule_of_unordered(&prefix, (a, b)) {
                     Ok(schedule) => return Some(((a, b), schedule)),
-                    Err((schedule, rejection)) => self.reject(schedule, &rejection),
+                    Err(rejected) => self.reject(rejected.0, &rejected.1),
                 }
             }
         }
@@ -418,7 +418,7 @@ impl<'t> Decider<'t> {
         &self,
         prefix: &[EventId],
         race: (EventId, EventId),
-    ) -> Result<Schedule, (Schedule, Rejection)> {
+    ) -> Result<Schedule, Box<(Schedule, Rejection)>> {
         let short = Schedule::of_unordered(self.trace, self.order, prefix, race);
         if self.checker.check(&short).is_ok() {
             return Ok(short);
@@ -430,7 +430,7 @@ impl<'t> Decider<'t> {
         };
         match self.checker.check(&schedule) {
             Ok(_) => Ok(schedule),
-            Err(rejection) => Err((schedule, rejection)),
+            Err(rejection) => Err(Box::new((schedule, rejection))),
         }
     }
 

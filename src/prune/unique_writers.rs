@@ -107,12 +107,12 @@ impl<'t> Needs<'t> {
     /// cut has grown; `None` if one of them is never closed.
     fn close_others(&self, held: &[SectionId], cut: &mut [u32]) -> Option<bool> {
         let mut grown = false;
-        for thread in 0..cut.len() {
-            let open = self.sections.open_after(ThreadId(thread as u32), cut[thread]);
+        for (thread, end) in cut.iter_mut().enumerate() {
+            let open = self.sections.open_after(ThreadId(thread as u32), *end);
             for other in open.iter().map(|&id| self.sections.get(id)) {
                 if held.iter().any(|&id| self.sections.get(id).excludes(other)) {
                     let release = other.release?;
-                    cut[thread] = cut[thread].max(self.trace.place(release) + 1);
+                    *end = (*end).max(self.trace.place(release) + 1);
                     grown = true;
                 }
             }
