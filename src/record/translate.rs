@@ -201,5 +201,6 @@ fn kind(class: ObjectClass) -> ObjectKind {
         ObjectClass::Barrier => ObjectKind::Barrier,
         ObjectClass::Semaphore => ObjectKind::Semaphore,
         ObjectClass::Once => ObjectKind::Once,
+        ObjectClass::Source => ObjectKind::Source,
     }
 }

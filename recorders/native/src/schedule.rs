@@ -284,6 +284,17 @@ pub fn feed(to: usize, len: usize, pc: usize) {
     });
 }
 
+/// The value that a call of the calling thread returned in the recorded run, if the plan has it.
+pub fn returned(pc: usize) -> Option<u64> {
+    let thread = slot();
+    if !is_followed() || thread.is_null() {
+        return None;
+    }
+    // SAFETY: as in `feed`.
+    let (_, step) = PLAN.steps_of(unsafe { (*thread).index.get() }).next()?;
+    step.matches(kind::INPUT, pc as u64).then_some(step.value)
+}
+
 /// A function of libc is about to read this for its caller.
 pub fn before_read(addr: usize, len: usize, pc: usize) {
     let thread = slot();

@@ -23,6 +23,8 @@ pub enum ObjectClass {
     Semaphore = 6,
     /// A once cell.
     Once = 7,
+    /// Where values come from that no write of the program explains.
+    Source = 8,
 }
 
 impl ObjectClass {
@@ -37,6 +39,7 @@ impl ObjectClass {
             Barrier,
             Semaphore,
             Once,
+            Source,
         ]
         .get(usize::from(code))
         .copied()
@@ -178,6 +181,12 @@ pub enum Record {
         pc: u64,
         once: u64,
         step: OnceStep,
+    },
+    /// The program got a value from outside, and not by memory.
+    Input {
+        pc: u64,
+        source: u64,
+        value: u64,
     },
     /// An object starts to exist at an address; `count` is a semaphore's.
     Init {

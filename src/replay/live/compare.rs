@@ -233,6 +233,7 @@ fn without_objects(op: Op) -> Op {
         Op::OnceBegin { .. } => Op::OnceBegin { once: none },
         Op::OnceEnd { .. } => Op::OnceEnd { once: none },
         Op::OnceWait { .. } => Op::OnceWait { once: none },
+        Op::Input { value, .. } => Op::Input { source: none, value },
         Op::Output { .. } => Op::Output { source: none },
         op => op,
     }

@@ -72,8 +72,11 @@ impl Plan {
     }
 }
 
-/// The value that an event leaves in memory; 0 if it writes none.
+/// The value that an event leaves in memory, or gets from outside; 0 if it has none.
 fn written(trace: &Trace, event: EventId) -> u64 {
+    if let Op::Input { value, .. } = trace.op(event) {
+        return value;
+    }
     let Some(access) = trace.access(event).filter(|access| access.kind == AccessKind::Write) else {
         return 0;
     };

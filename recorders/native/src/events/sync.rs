@@ -108,6 +108,15 @@ pub fn record(record: Record, tables: &mut Tables) {
             };
             at(pc, kind, objects.at(ObjectClass::Once, once, 0).number.into());
         }
+        Record::Input { pc, source, value } => {
+            let source = objects.at(ObjectClass::Source, source, 0).number;
+            let operands = Operands {
+                place: source.into(),
+                value,
+                written: 0,
+            };
+            event_of(pc, Shape::plain(kind::INPUT), operands);
+        }
         // The others are accesses, threads and memory, which `rare` handles.
         _ => {}
     }

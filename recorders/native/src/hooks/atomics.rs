@@ -230,16 +230,20 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> bool {
-                let inside = Inside::enter_for(|| {
-                    let read = Access::one(pc, kind::READ, expected as usize, $size);
-                    Intent::both(read, Access::one(pc, intent::COMPARISON, addr, $size))
-                });
-                if inside.is_some() {
-                    pending::read_now(expected as usize, $size, pc);
-                }
+                // Along a plan, each of the three accesses waits for its turn: a schedule may go on elsewhere between them.
+                let plain = |kind| Intent::of(Access::one(pc, kind, expected as usize, $size));
+                let inside = Inside::enter_for(|| plain(kind::READ));
                 // SAFETY: the caller's own variable.
-                let result = compare(&inside, addr, unsafe { *expected }, new, (success, failure), pc);
+                let wanted = unsafe { *expected };
+                if let Some(inside) = &inside {
+                    pending::read_now(expected as usize, $size, pc);
+                    inside.await_turn_before(|| atomic(intent::COMPARISON, addr, pc));
+                }
+                let result = compare(&inside, addr, wanted, new, (success, failure), pc);
                 if let Err(old) = result {
+                    if let Some(inside) = &inside {
+                        inside.await_turn_before(|| plain(kind::WRITE));
+                    }
                     // SAFETY: as above.
                     unsafe { *expected = old };
                     if inside.is_some() {

@@ -3,7 +3,7 @@
 
 use crate::channels;
 
-use super::library::{arrives, reads, reads_text, writes, writes_text};
+use super::library::{arrives, comes, reads, reads_text, returns, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
     c_char, c_int, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd, sigset_t,
@@ -67,13 +67,15 @@ fn set(sets: [*const fd_set; 3], count: c_int, access: fn(*const fd_set, usize, 
     }
 }
 
-/// What a call has read or received.
-fn received(file: c_int, done: ssize_t, flags: c_int, pc: usize) {
+/// A call has read or received, into so much room; how much the program gets to see.
+fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) -> ssize_t {
     if flags & libc::MSG_PEEK != 0 && done > 0 {
         channels::is_ready(file, pc);
     } else if done >= 0 {
         channels::received(file, done as usize, pc);
     }
+    // Never more than there is room for, whatever the program gives at the same place now.
+    (returns(done as i64, pc) as ssize_t).min(room as ssize_t)
 }
 
 /// Whether this command of `fcntl` copies a descriptor.
@@ -108,26 +110,38 @@ unsafe fn selected(set: *const fd_set, count: c_int, pc: usize) {
 }
 
 library! {
-    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) { received(file, done, 0, pc); arrived(to, done, pc); }
-    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) { received(file, done, 0, pc);
+    read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) {
+        done = received(file, done, len, 0, pc); arrived(to, done, pc);
+    }
+    __read_chk(file: c_int, to: *mut c_void, len: usize, room: usize) -> ssize_t, "r8": (input file) {} (done, pc) {
+        done = received(file, done, len, 0, pc);
         arrived(to, done, pc);
     }
     pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
     pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
-    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) { channels::sends(file, len, pc); reads(from, len, pc); } (done, pc) { channels::sent(file, done.max(0) as usize); }
+    write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
+        channels::sends(file, len, pc); reads(from, len, pc);
+    } (done, pc) { channels::sent(file, done.max(0) as usize); }
     pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
-    pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
+    pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {
+        reads(from, len, pc);
+    } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
         reads(parts, count as usize * size_of::<iovec>(), pc);
-    } (done, pc) { received(file, done, 0, pc); spread(parts, count as usize, done, |to, len| arrives(to, len, pc)); }
+    } (done, pc) {
+        done = received(file, done, whole(parts, count as usize) as usize, 0, pc);
+        spread(parts, count as usize, done, |to, len| arrives(to, len, pc));
+    }
     writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize) as usize, pc);
         reads(parts, count as usize * size_of::<iovec>(), pc);
         spread(parts, count as usize, whole(parts, count as usize), |from, len| reads(from, len, pc));
     } (done, pc) { channels::sent(file, done.max(0) as usize); }
-    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) { received(file, done, flags, pc);
+    recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) {
+        done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
     }
-    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file) {} (done, pc) { received(file, done, flags, pc);
+    __recv_chk(file: c_int, to: *mut c_void, len: usize, room: usize, flags: c_int) -> ssize_t, "r9": (input file) {} (done, pc) {
+        done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
     }
     send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc);
@@ -135,7 +149,8 @@ library! {
     } (done, pc) { channels::sent(file, done.max(0) as usize); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
         reads(message, size_of::<msghdr>(), pc);
-    } (done, pc) { received(file, done, flags, pc);
+    } (done, pc) {
+        done = received(file, done, done.max(0) as usize, flags, pc);
         if done >= 0 {
             let message = &*message;
             writes(message, size_of::<msghdr>(), pc);
@@ -169,8 +184,12 @@ library! {
     } (connection, pc) {
         if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
-    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away) { channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc); } (result, pc) {}
-    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": system { channels::binds(); reads(to, len as usize, pc); } (result, pc) {}
+    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away) {
+        channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc);
+    } (result, pc) {}
+    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": system {
+        channels::binds(); reads(to, len as usize, pc);
+    } (result, pc) {}
     getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }
@@ -188,15 +207,24 @@ library! {
     } (result, pc) {}
     poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int, "rcx": (waiting limit) {
         reads(files, count as usize * size_of::<pollfd>(), pc);
-    } (ready, pc) { if ready > 0 { polled(files, count as usize, pc); } for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
+    } (ready, pc) {
+        ready = returns(ready.into(), pc) as c_int;
+        for at in 0..count as usize { arrives(&raw const (*files.add(at)).revents, 2, pc); }
+        if ready > 0 { polled(files, count as usize, pc); }
+    }
     ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (away) {
         reads(files, count as usize * size_of::<pollfd>(), pc);
-    } (ready, pc) { if ready > 0 { polled(files, count as usize, pc); } for at in 0..count as usize { writes(&raw const (*files.add(at)).revents, 2, pc); } }
+    } (ready, pc) {
+        ready = returns(ready.into(), pc) as c_int;
+        for at in 0..count as usize { arrives(&raw const (*files.add(at)).revents, 2, pc); }
+        if ready > 0 { polled(files, count as usize, pc); }
+    }
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (away) {
         set([read, write, other], count, reads, pc);
     } (ready, pc) {
+        ready = returns(ready.into(), pc) as c_int;
+        if ready >= 0 { set([read, write, other], count, arrives, pc); }
         if ready > 0 { selected(read, count, pc); }
-        if ready >= 0 { set([read, write, other], count, writes, pc); }
     }
     epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
@@ -213,8 +241,8 @@ library! {
     pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
     }
-    socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) { if result == 0 { channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); }
-        if result == 0 { writes(ends, 8, pc); }
+    socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) {
+        if result == 0 { channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
     readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { reads_text(path, pc); } (len, pc) {
         arrived(to.cast(), len, pc);
@@ -222,8 +250,8 @@ library! {
     getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
         writes_text(path, pc);
     }
-    getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": slow {} (done, pc) { arrived(to, done, pc); }
-    getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": slow {} (result, pc) { if result == 0 { arrives(to, len, pc); } }
+    getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, done.max(0) as usize, pc); }
+    getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": system {} (result, pc) { if result == 0 { comes(to, len, pc); } }
     flock(file: c_int, operation: c_int) -> c_int, "rdx": away {} (result, pc) {}
     lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": away {} (result, pc) {}
     eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { if file >= 0 { channels::is_counter(file, pc); } }
@@ -257,11 +285,15 @@ library! {
             spread(message.msg_iov, message.msg_iovlen, whole(message.msg_iov, message.msg_iovlen), |from, len| reads(from, len, pc));
         }
     } (done, pc) {}
-    sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc); } (done, pc) {
+    sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
+        channels::sends(file, len, pc);
+    } (done, pc) {
         channels::sent(file, done.max(0) as usize);
         writes(at, size_of::<off_t>(), pc);
     }
-    sendfile64(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc); } (done, pc) {
+    sendfile64(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
+        channels::sends(file, len, pc);
+    } (done, pc) {
         channels::sent(file, done.max(0) as usize);
         writes(at, size_of::<off_t>(), pc);
     }
@@ -271,10 +303,14 @@ library! {
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
         channels::is_other(file, pc);
     }
-    openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system { reads_text(path, pc); } (file, pc) {
+    openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
+        reads_text(path, pc);
+    } (file, pc) {
         channels::is_other(file, pc);
     }
-    openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system { reads_text(path, pc); } (file, pc) {
+    openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
+        reads_text(path, pc);
+    } (file, pc) {
         channels::is_other(file, pc);
     }
     creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { reads_text(path, pc); } (file, pc) {
@@ -323,8 +359,8 @@ unsafe extern "C-unwind" fn receive_from(
             recvfrom(file, to, len, flags, from, from_len)
         });
         let errno = crate::inside::save_errno();
+        let done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
-        received(file, done, flags, pc);
         if done >= 0 {
             address(from, from_len, most, pc);
         }

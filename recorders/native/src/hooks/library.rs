@@ -3,9 +3,12 @@
 //!
 //! Calls from code that is not instrumented go straight to libc.
 
+use crate::futex::NOBODYS;
 use crate::inside::Inside;
+use crate::thread::slot;
 use crate::{modules, pending, real, schedule};
 use libc::c_char;
+use recorder_ring::Record;
 
 /// Enters for a call from instrumented code.
 pub fn enter(pc: usize) -> Option<Inside> {
@@ -48,6 +51,36 @@ pub fn arrives<T>(to: *const T, len: usize, pc: usize) {
         schedule::feed(to as usize, len, pc);
     }
     writes(to, len, pc);
+}
+
+/// As [`arrives`], also of what libraries ask for on their callers' behalf, say for the time, as far as it is
+/// on their stack: what else they write to may be guarded by what nobody sees.
+pub fn comes<T>(to: *const T, len: usize, pc: usize) {
+    let here = &raw const len as usize;
+    if modules::is_instrumented(pc) {
+        arrives(to, len, pc);
+    } else if (to as usize).wrapping_sub(here) < 1 << 16 {
+        schedule::feed(to as usize, len, pc);
+        pending::write_range_now(to as usize, len, pc);
+    }
+}
+
+/// What a call returned that came from outside of the program: recorded, and along a plan what it returned then.
+pub fn returns(value: i64, pc: usize) -> i64 {
+    let thread = slot();
+    if !modules::is_instrumented(pc) || thread.is_null() {
+        return value;
+    }
+    // SAFETY: a slot holds a thread, which lives for ever.
+    let index = unsafe { (*thread).index.get() };
+    let value = schedule::returned(pc).unwrap_or(value as u64);
+    pending::push(Record::Input {
+        pc: pc as u64,
+        // Each thread has a source of its own, so that nothing is ordered by them.
+        source: NOBODYS | 1 << 62 | 1 << 61 | u64::from(index) << 3,
+        value,
+    });
+    value as i64
 }
 
 /// Records a read of a string with its end.
@@ -110,7 +143,8 @@ macro_rules! library {
                         };
                         let _ = $pc;
                         $($before)*
-                        let $out = library!(@$how inside, $name($($argument),*));
+                        #[allow(unused_mut, reason = "few functions return something else than libc did")]
+                        let mut $out = library!(@$how inside, $name($($argument),*));
                         let errno = $crate::inside::save_errno();
                         $($after)*
                         $crate::inside::restore_errno(errno);

@@ -1,26 +1,35 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
-use super::library::{arrives, reads, reads_text, writes, writes_text};
+use super::library::{comes, reads, reads_text, returns, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
-    c_char, c_int, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t, stat as FileState, time_t,
-    timespec, timeval, tm, utsname,
+    c_char, c_int, c_long, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
+    stat as FileState, time_t, timespec, timeval, tm, utsname,
 };
 
 library! {
-    clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { arrives(to, size_of::<timespec>(), pc); }
+    clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<timespec>(), pc); }
     }
-    clock_getres(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { arrives(to, size_of::<timespec>(), pc); }
+    clock_getres(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<timespec>(), pc); }
     }
-    timespec_get(to: *mut timespec, base: c_int) -> c_int, "rdx": quick {} (result, pc) {
-        if result != 0 { arrives(to, size_of::<timespec>(), pc); }
+    timespec_get(to: *mut timespec, base: c_int) -> c_int, "rdx": system {} (result, pc) {
+        if result != 0 { comes(to, size_of::<timespec>(), pc); }
     }
-    gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { arrives(to, size_of::<timeval>(), pc); }
+    gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<timeval>(), pc); }
     }
-    time(to: *mut time_t) -> time_t, "rsi": quick {} (now, pc) { arrives(to, size_of::<time_t>(), pc); }
+    time(to: *mut time_t) -> time_t, "rsi": system {} (now, pc) {
+        comes(to, size_of::<time_t>(), pc);
+        now = returns(now, pc);
+    }
+    clock() -> clock_t, "rdi": quick {} (now, pc) { now = returns(now, pc); }
+    rand() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
+    random() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    lrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    mrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    sched_getcpu() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
     localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
         writes(result, size_of::<tm>(), pc);
     }
@@ -63,8 +72,8 @@ library! {
     gethostname(to: *mut c_char, room: usize) -> c_int, "rdx": quick {} (result, pc) {
         if result == 0 { writes_text(to, pc); }
     }
-    getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": quick {} (result, pc) {
-        if result == 0 { arrives(to, size_of::<rusage>(), pc); }
+    getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<rusage>(), pc); }
     }
     inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: socklen_t) -> *const c_char, "r8": quick {
         reads(from, if family == libc::AF_INET6 { 16 } else { 4 }, pc);
