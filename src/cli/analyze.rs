@@ -2,13 +2,14 @@
 
 use super::ExitCode;
 use super::input::InputArgs;
-use super::output::{Color, print};
+use super::output::Color;
+use super::reports::{ReportArgs, name_unused};
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
 use witness::analyze::{Options, Solver, analyze};
 use witness::encode::Form;
 use witness::report::results::{self, Summary};
-use witness::report::{Exporter, Findings, Json, Paint, Text};
+use witness::report::{Exporter, Filters, Findings, Json, Noise, Text, Words};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
@@ -24,6 +25,8 @@ use witness::verdict::Analysis;
   witness analyze trace.bin
   witness analyze trace.bin --instances all --budget 100000000
   witness analyze trace.std --store results
+  witness analyze trace.bin --report sarif=races.sarif --report junit=races.xml
+  witness analyze trace.bin --suppressions tsan.supp --baseline known.json
   witness analyze trace.bin --json | jq '.pairs[] | select(.verdict == \"witnessed\")'
 
 Exit status: 66 a race witnessed, 3 only unknowns, 0 neither, 2 a trace that cannot be read.")]
@@ -33,6 +36,8 @@ pub struct AnalyzeArgs {
     /// The results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
+    #[command(flatten)]
+    reports: ReportArgs,
     #[command(flatten)]
     analysis: AnalysisArgs,
 }
@@ -150,12 +155,19 @@ impl AnalysisArgs {
         &self,
         path: &Path,
         trace: &Trace,
+        filters: &Filters,
+        root: &Path,
         report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<(Analysis, ExitCode)> {
         warn_if_cut(path, trace);
         let options = self.options();
         let analysis = analyze(trace, &options);
         let symbols = Symbols::new(trace.tables());
+        let words = Words {
+            trace,
+            symbols: &symbols,
+        };
+        let noise = Noise::of(&words, &analysis, filters);
         let folder = self.folder(path);
         let findings = Findings {
             trace,
@@ -164,9 +176,14 @@ impl AnalysisArgs {
             symbols: &symbols,
             options: reported(&options),
             folder: None,
+            noise: &noise,
+            root,
+            heard: &[],
         };
-        report(&stored(findings, &folder))?;
-        let code = exit_code(&analysis, &folder);
+        let findings = stored(findings, &folder);
+        report(&findings)?;
+        name_unused(&[&noise]);
+        let code = exit_code(&findings, &folder);
         Ok((analysis, code))
     }
 }
@@ -208,7 +225,12 @@ pub fn warn_if_cut(path: &Path, trace: &Trace) {
 }
 
 /// The status of an analysis.
-pub fn exit_code(analysis: &Analysis, folder: &Path) -> ExitCode {
+pub fn exit_code(findings: &Findings<'_>, folder: &Path) -> ExitCode {
+    rejected_code(findings.analysis, folder).unwrap_or_else(|| verdict_code(Summary::of(findings)))
+}
+
+/// The status if the checker rejected schedules, which is said on stderr; `None` if it did not.
+pub fn rejected_code(analysis: &Analysis, folder: &Path) -> Option<ExitCode> {
     if !analysis.rejected.is_empty() {
         eprintln!(
             "witness: internal error: the checker rejected {} schedules",
@@ -220,9 +242,9 @@ pub fn exit_code(analysis: &Analysis, folder: &Path) -> ExitCode {
                 .for_each(|path| eprintln!("witness: please report {}", path.display())),
             Err(error) => eprintln!("witness: {error}"),
         }
-        return ExitCode::Internal;
+        return Some(ExitCode::Internal);
     }
-    verdict_code(Summary::of(&analysis.pairs))
+    None
 }
 
 /// The status that some verdicts give.
@@ -236,23 +258,35 @@ pub fn verdict_code(summary: Summary) -> ExitCode {
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
-    report(&args.input.trace, &trace, &args.analysis, args.json, color)
+    report(
+        &args.input.trace,
+        &trace,
+        &args.analysis,
+        &args.reports,
+        args.json,
+        color,
+    )
 }
 
-/// Analyses a trace and prints the report.
+/// Analyses a trace and writes the reports.
 pub fn report(
     path: &Path,
     trace: &Trace,
     analysis: &AnalysisArgs,
+    reports: &ReportArgs,
     json: bool,
     color: Color,
 ) -> anyhow::Result<ExitCode> {
-    let (_, code) = analysis.run(path, trace, |findings| {
-        let text = Text {
-            paint: Paint { on: color.for_stdout() },
-        };
-        let exporter: &dyn Exporter = if json { &Json } else { &text };
-        print(|out| Ok(exporter.export(findings, out)?))
+    let (filters, root) = (reports.filters()?, reports.root());
+    let (_, code) = analysis.run(path, trace, &filters, &root, |findings| {
+        let all = std::slice::from_ref(findings);
+        reports.write(
+            all,
+            color,
+            json,
+            &|paint, out| Ok(Text { paint }.export(all, out)?),
+            &|_, out| Ok(Json.export(all, out)?),
+        )
     })?;
     Ok(code)
 }

@@ -1,19 +1,20 @@
 //! `witness confirm`: what a trace says of other tools' warnings.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, exit_code, reported, stored, verdict_code, warn_if_cut};
-use super::output::{Color, print};
+use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
+use super::output::Color;
+use super::reports::{ReportArgs, name_unused};
 use anyhow::{Context, bail};
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use witness::analyze::Options;
-use witness::confirm::{ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Text, confirm, races};
+use witness::confirm::{Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Text, confirm, races};
 use witness::import;
 use witness::record::{self, Policy};
 use witness::report::results::Summary;
-use witness::report::{Findings, Paint};
+use witness::report::{Findings, Noise, Words};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::warnings::{self, Format, Warning};
@@ -33,6 +34,7 @@ use witness::warnings::{self, Format, Warning};
   ./app 2>&1 | witness confirm trace.bin -
   valgrind --tool=drd --xml=yes --xml-file=drd.xml ./app; witness confirm trace.bin drd.xml
   echo 'a.c:14 b.c:7' | witness confirm trace.bin - --format pairs
+  witness confirm trace.bin tsan.log --report sarif=races.sarif
   witness confirm --run tsan.log -- ./app --threads 4
 
 Exit status: 66 a warning is witnessed; else 3 some are unknown; else 0; 2 a trace or a report that
@@ -67,6 +69,8 @@ pub struct ConfirmArgs {
     /// With --run: end each run after S seconds.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
+    #[command(flatten)]
+    reports: ReportArgs,
     #[command(flatten)]
     analysis: AnalysisArgs,
     /// The program to record, and its arguments.
@@ -202,16 +206,31 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 }
 
 fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Color) -> anyhow::Result<ExitCode> {
+    let (filters, root) = (args.reports.filters()?, args.reports.root());
     let asked = drop_unused(warnings, asked, &args.analysis.options());
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();
     let options = reported(&args.analysis.options());
+    let noise: Vec<Noise> = asked
+        .iter()
+        .zip(&symbols)
+        .map(|(asked, symbols)| {
+            let words = Words {
+                trace: &asked.trace,
+                symbols,
+            };
+            Noise::of(&words, &asked.confirmation.analysis, &filters)
+        })
+        .collect();
     let runs: Vec<Run<'_>> = asked
         .iter()
         .zip(&symbols)
-        .zip(&folders)
-        .map(|((asked, symbols), folder)| {
-            let findings = findings(asked, symbols, options);
+        .zip(folders.iter().zip(&noise))
+        .map(|((asked, symbols), (folder, noise))| {
+            let findings = Findings {
+                root: &root,
+                ..findings(asked, symbols, options, noise)
+            };
             Run {
                 findings: stored(findings, folder),
                 answers: &asked.confirmation.answers,
@@ -219,24 +238,32 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         })
         .collect();
     let outcome = Outcome { warnings, runs: &runs };
-    print(|out| {
-        if args.json {
+    let heard: Vec<_> = (0..runs.len()).map(|run| outcome.heard(run)).collect();
+    let all = runs
+        .iter()
+        .zip(&heard)
+        .map(|(run, heard)| Findings { heard, ..run.findings });
+    args.reports.write(
+        &all.collect::<Vec<_>>(),
+        color,
+        args.json,
+        &|paint, out| Ok(Text { paint }.export(&outcome, out)?),
+        &|_, out| {
             serde_json::to_writer_pretty(&mut *out, &ConfirmResults::of(&outcome))?;
-            return Ok(writeln!(out)?);
-        }
-        let paint = Paint { on: color.for_stdout() };
-        Ok(Text { paint }.export(&outcome, out)?)
-    })?;
+            Ok(writeln!(out)?)
+        },
+    )?;
+    name_unused(&noise.iter().collect::<Vec<_>>());
     for (asked, folder) in asked.iter().zip(&folders) {
-        if !asked.confirmation.analysis.rejected.is_empty() {
-            return Ok(exit_code(&asked.confirmation.analysis, folder));
+        if let Some(code) = rejected_code(&asked.confirmation.analysis, folder) {
+            return Ok(code);
         }
     }
-    use witness::confirm::Class;
     Ok(verdict_code(Summary {
         witnessed: outcome.count(Class::Witnessed),
         refuted: outcome.count(Class::Refuted),
         unknown: outcome.count(Class::Unknown),
+        ..Summary::default()
     }))
 }
 
@@ -244,6 +271,7 @@ fn findings<'a>(
     asked: &'a Asked,
     symbols: &'a Symbols<'a>,
     options: witness::report::results::Options,
+    noise: &'a Noise,
 ) -> Findings<'a> {
     Findings {
         trace: &asked.trace,
@@ -252,6 +280,9 @@ fn findings<'a>(
         symbols,
         options,
         folder: None,
+        noise,
+        root: Path::new(""),
+        heard: &[],
     }
 }
 
@@ -261,11 +292,12 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
         return asked;
     }
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
+    let noise = Noise::default();
     let runs: Vec<Run<'_>> = asked
         .iter()
         .zip(&symbols)
         .map(|(asked, symbols)| Run {
-            findings: findings(asked, symbols, reported(options)),
+            findings: findings(asked, symbols, reported(options), &noise),
             answers: &asked.confirmation.answers,
         })
         .collect();

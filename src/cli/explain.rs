@@ -1,17 +1,17 @@
 //! `witness explain`: the verdict on one pair.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, exit_code, reported, stored, verdict_code, warn_if_cut};
+use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
 use super::input::InputArgs;
 use super::output::{Color, print};
 use anyhow::bail;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use witness::analyze::Options;
 use witness::confirm::{Class, Finding, Outcome, Question, Run, Sought, confirm};
 use witness::report::results::Summary;
-use witness::report::{Exporter, Findings, Json, Paint, Text, Words};
+use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Text, Words};
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
 use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_position};
@@ -73,6 +73,14 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         name.push(".explained");
         PathBuf::from(name)
     });
+    let noise = Noise::of(
+        &Words {
+            trace: &trace,
+            symbols: &symbols,
+        },
+        &confirmation.analysis,
+        &Filters::default(),
+    );
     let findings = Findings {
         trace: &trace,
         path: &args.input.trace,
@@ -80,6 +88,9 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         symbols: &symbols,
         options: reported(&options),
         folder: None,
+        noise: &noise,
+        root: Path::new(""),
+        heard: &[],
     };
     let runs = [Run {
         findings: stored(findings, &folder),
@@ -92,7 +103,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     };
     print(|out| {
         if args.json {
-            return Ok(Json.export(&runs[0].findings, out)?);
+            return Ok(Json.export(&[runs[0].findings], out)?);
         }
         let paint = Paint { on: color.for_stdout() };
         for confirmed in outcome.confirmed() {
@@ -102,7 +113,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
             let shown =
                 matches!(confirmed.answer.finding, Finding::Decided(_)) || !runs[0].findings.analysis.pairs.is_empty();
             if shown {
-                Text { paint }.export(&runs[0].findings, out)?;
+                Text { paint }.export(&[runs[0].findings], out)?;
             }
             if !matches!(confirmed.answer.finding, Finding::Decided(_)) {
                 let class = confirmed.class().name().to_uppercase();
@@ -113,13 +124,14 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     })?;
-    if !confirmation.analysis.rejected.is_empty() {
-        return Ok(exit_code(&confirmation.analysis, &folder));
+    if let Some(code) = rejected_code(&confirmation.analysis, &folder) {
+        return Ok(code);
     }
     Ok(verdict_code(Summary {
         witnessed: outcome.count(Class::Witnessed),
         refuted: outcome.count(Class::Refuted),
         unknown: outcome.count(Class::Unknown),
+        ..Summary::default()
     }))
 }
 

@@ -20,6 +20,7 @@ mod live;
 mod output;
 mod record;
 mod replay;
+mod reports;
 mod run;
 
 use clap::{Parser, Subcommand};

@@ -7,9 +7,10 @@ use super::live::{self, LiveArgs};
 use super::output::{Color, print};
 use anyhow::{Context, bail};
 use std::io::Write;
+use std::path::Path;
 use witness::check::Checker;
 use witness::replay::Replay;
-use witness::report::{Detail, Interleaving, Paint, SourceText, Words};
+use witness::report::{Detail, Filters, Interleaving, Paint, SourceText, Words};
 use witness::schedule::{RaceKind, Schedule};
 use witness::store;
 use witness::symbols::Symbols;
@@ -60,10 +61,21 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
     let (schedules, code) = match store::load(&folder, trace.id())? {
         Some(stored) => {
             warn_if_cut(&args.input.trace, &trace);
-            (stored.schedules, verdict_code(stored.results.summary))
+            // Also what an analysis did not show is shown here.
+            let code = match &stored.schedules[..] {
+                [] => verdict_code(stored.results.summary),
+                _ => ExitCode::Witnessed,
+            };
+            (stored.schedules, code)
         }
         None => {
-            let (analysis, code) = args.analysis.run(&args.input.trace, &trace, |_| Ok(()))?;
+            let (analysis, code) = args.analysis.run(
+                &args.input.trace,
+                &trace,
+                &Filters::default(),
+                Path::new(""),
+                |_| Ok(()),
+            )?;
             (schedules_of(analysis), code)
         }
     };

@@ -5,6 +5,7 @@ use super::analyze::{AnalysisArgs, report};
 use super::live::scratch;
 use super::output::{Color, print};
 use super::record::{self, RecordArgs};
+use super::reports::ReportArgs;
 use std::io::Write;
 use witness::check::Checker;
 use witness::replay::live::{self, Outcome};
@@ -23,6 +24,7 @@ use witness::trace::Trace;
   witness run -- ./app --threads 4
   witness run --policy random --seed 7 -o run7.bin -- ./app
   witness run --no-live -- ./server --once
+  witness run --report sarif=races.sarif --baseline known.json -- ./app
 
 Exit status: 66 a race witnessed, confirmed live or not; 3 only unknowns, 0 neither, 2 a program
 that cannot be recorded.")]
@@ -34,6 +36,8 @@ pub struct RunArgs {
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
     #[command(flatten)]
+    reports: ReportArgs,
+    #[command(flatten)]
     analysis: AnalysisArgs,
     #[command(flatten)]
     record: RecordArgs,
@@ -43,7 +47,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     record::run(&args.record)?;
     let path = args.record.output();
     let trace = Trace::open(&path)?;
-    let code = report(&path, &trace, &args.analysis, false, color)?;
+    let code = report(&path, &trace, &args.analysis, &args.reports, false, color)?;
     if code == ExitCode::Witnessed && !args.no_live {
         confirm(args, &trace, color)?;
     }
@@ -65,14 +69,20 @@ fn confirm(args: &RunArgs, trace: &Trace, color: Color) -> anyhow::Result<()> {
     let paint = Paint { on: color.for_stdout() };
     print(|out| Ok(writeln!(out, "Live:")?))?;
     let mut confirmed = 0;
-    for (number, schedule) in (1..).zip(&stored.schedules) {
+    let pairs = stored.results.pairs.iter().filter(|pair| pair.verdict == "witnessed");
+    let shown: Vec<bool> = pairs.map(|pair| pair.suppressed.is_none() && !pair.known).collect();
+    let numbered = (1..).zip(&stored.schedules).zip(&shown);
+    for ((number, schedule), _) in numbered.filter(|(_, shown)| **shown) {
         let (run, ..) = live::attempt(&checker, schedule, &launch, &scratch(), args.attempts)?;
         confirmed += usize::from(matches!(run.outcome, Outcome::Confirmed(_)));
         let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
         let line = format!("  witness {number}: {a} and {b}: {}", in_short(&run.outcome));
         print(|out| Ok(writeln!(out, "{line}")?))?;
     }
-    let (witnessed, unknown) = (stored.schedules.len() - confirmed, stored.results.summary.unknown);
+    let (witnessed, unknown) = (
+        shown.iter().filter(|shown| **shown).count() - confirmed,
+        stored.results.summary.unknown,
+    );
     let summary =
         format!("SUMMARY: witness: {confirmed} confirmed live, {witnessed} witnessed only, {unknown} unknown");
     print(|out| Ok(writeln!(out, "\n{}", paint.warning(summary))?))

@@ -8,6 +8,7 @@
 
 mod answer;
 mod frames;
+mod heard;
 mod matching;
 mod outcome;
 mod results;

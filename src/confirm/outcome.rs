@@ -2,6 +2,7 @@
 
 use super::{Answer, Finding};
 use crate::report::Findings;
+use crate::report::noise::Hidden;
 use crate::verdict::{Pair, Verdict};
 use crate::warnings::{Kind, Warning};
 
@@ -73,13 +74,22 @@ impl<'a> Confirmed<'a> {
         }
     }
 
+    /// Why it is not shown; `None` if it is.
+    #[must_use]
+    pub fn hidden(&self) -> Option<&'a Hidden> {
+        match &self.answer.finding {
+            Finding::Decided(pairs) => self.findings.noise.hidden(pairs[0]),
+            Finding::BothAtomic(..) | Finding::Unknown(_) => None,
+        }
+    }
+
     /// The number of its witness.
     #[must_use]
     pub fn witness(&self) -> Option<usize> {
         let Finding::Decided(pairs) = &self.answer.finding else {
             return None;
         };
-        self.findings.numbered().nth(pairs[0]).and_then(|(number, _)| number)
+        self.findings.rows().nth(pairs[0]).and_then(|row| row.number)
     }
 }
 
@@ -121,9 +131,22 @@ impl<'a> Outcome<'a> {
         })
     }
 
-    /// The number of races that end in each way.
+    /// The races that are shown.
+    pub fn shown(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
+        self.confirmed().filter(|confirmed| confirmed.hidden().is_none())
+    }
+
+    /// The number of races that are shown and end in this way.
     #[must_use]
     pub fn count(&self, class: Class) -> usize {
-        self.confirmed().filter(|confirmed| confirmed.class() == class).count()
+        self.shown().filter(|confirmed| confirmed.class() == class).count()
+    }
+
+    /// The number of races that are not shown: suppressed ones, and those that the baseline has.
+    #[must_use]
+    pub fn hidden(&self) -> (usize, usize) {
+        let hidden: Vec<&Hidden> = self.confirmed().filter_map(|confirmed| confirmed.hidden()).collect();
+        let known = hidden.iter().filter(|hidden| ***hidden == Hidden::Known).count();
+        (hidden.len() - known, known)
     }
 }

@@ -5,6 +5,7 @@
 use super::How;
 use super::frames::is_intercepted;
 use super::outcome::{Class, Confirmed, Outcome};
+use crate::report::noise::Hidden;
 use crate::report::results::{TraceSummary, tool};
 use crate::warnings::{Kind, Side};
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,12 @@ pub struct WarningResult {
     pub witness: Option<usize>,
     /// The file of its schedule.
     pub schedule: Option<String>,
+    /// The line of a suppression file that hides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
+    /// Whether the baseline has it; absent without a baseline, or if it has not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
 }
 
 /// One access that was warned of.
@@ -94,7 +101,7 @@ pub struct OtherResult {
     pub title: String,
 }
 
-/// The warnings, counted by what became of them.
+/// The warnings that are shown, counted by what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmSummary {
     /// Witnessed ones.
@@ -172,6 +179,11 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         trace: confirmed.run,
         witness,
         schedule,
+        suppressed: match confirmed.hidden() {
+            Some(Hidden::Suppressed(line)) => Some(line.clone()),
+            Some(Hidden::Known) | None => None,
+        },
+        known: confirmed.hidden() == Some(&Hidden::Known),
     }
 }
 

@@ -4,7 +4,7 @@ use super::outcome::{Class, Confirmed, Outcome};
 use super::words::described;
 use crate::check::Checker;
 use crate::replay::Replay;
-use crate::report::{Paint, Race, SourceText, TOLD_RACES};
+use crate::report::{Paint, SourceText, TOLD_RACES, Told};
 use crate::symbols::printable;
 use crate::verdict::Verdict;
 use crate::warnings::Kind;
@@ -110,12 +110,12 @@ impl Text {
         if let (Some(number), Some(pair)) = (group.first.witness(), group.first.pair())
             && let Verdict::Witnessed(schedule) = &pair.verdict
         {
-            let race = Race {
+            let race = Told {
                 findings,
                 paint: self.paint,
                 sources,
                 number,
-                count: 1,
+                rows: &[],
             };
             *told += 1;
             if *told > TOLD_RACES {
@@ -160,12 +160,20 @@ impl Text {
     }
 
     fn summary(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let all = outcome.confirmed().count();
+        let all = outcome.shown().count();
         let [witnessed, refuted, unknown] =
             [Class::Witnessed, Class::Refuted, Class::Unknown].map(|class| outcome.count(class));
         let plural = if all == 1 { "warning" } else { "warnings" };
-        let text =
+        let mut text =
             format!("SUMMARY: witness: {all} {plural}: {witnessed} witnessed, {refuted} refuted, {unknown} unknown");
+        for (count, what) in [
+            (outcome.hidden().0, "suppressed"),
+            (outcome.hidden().1, "in the baseline"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
         if witnessed > 0 {
             writeln!(out, "{}", self.paint.warning(text))
         } else if unknown > 0 {
@@ -180,7 +188,7 @@ impl Text {
 fn groups<'a>(outcome: &Outcome<'a>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, Vec<String>), usize> = BTreeMap::new();
-    for confirmed in outcome.confirmed() {
+    for confirmed in outcome.shown() {
         let key = match confirmed.pair() {
             Some(pair) => {
                 let symbols = confirmed.findings.symbols;

@@ -1,15 +1,15 @@
 //! A schedule as people read it: who does what, where the context switches, and the race at the end.
 //!
-//! Synchronization, accesses to the racing cells and the last events before the race are always
-//! shown; long stretches of other events of one thread are condensed to a count.
+//! What is shown one by one, and what is condensed to a count, is decided in `condense`.
 
+use super::condense::{Line, lines};
 use super::paint::Paint;
 use super::source_text::SourceText;
 use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::RaceKind;
 use crate::symbols::printable;
-use crate::trace::{EventId, Op};
+use crate::trace::EventId;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -24,9 +24,6 @@ pub enum Detail {
     Full,
 }
 
-/// Events of each racing thread that are shown just before the race, whatever they are.
-const LAST: usize = 3;
-
 /// Writes interleavings of one trace.
 pub struct Interleaving<'a> {
     /// How things are called.
@@ -39,24 +36,6 @@ pub struct Interleaving<'a> {
     pub detail: Detail,
 }
 
-/// A line of the interleaving.
-enum Line {
-    Switch { slice: usize, first: EventId },
-    Event { index: usize },
-    Condensed { events: usize, of: EventId },
-}
-
-impl Line {
-    /// The first event that the line is about.
-    fn event(&self, replay: &Replay) -> EventId {
-        match *self {
-            Line::Switch { first, .. } => first,
-            Line::Event { index } => replay.executed[index].event,
-            Line::Condensed { of, .. } => of,
-        }
-    }
-}
-
 impl Interleaving<'_> {
     /// Writes all steps of a replay and the race at its end, each line after `indent`.
     ///
@@ -67,7 +46,7 @@ impl Interleaving<'_> {
             let first = format!("── the first {} events, as recorded", replay.as_recorded);
             writeln!(out, "{indent}{}", self.paint.switch(first))?;
         }
-        let lines = self.lines(replay);
+        let lines = lines(self.words.trace, replay, self.detail == Detail::Full);
         let kept = match self.detail {
             Detail::Last(most) if lines.len() > most => &lines[lines.len() - most..],
             _ => &lines[..],
@@ -102,7 +81,7 @@ impl Interleaving<'_> {
                     let deed = self.words.deed(step.event, &step.step.woken);
                     self.line(step.event, &deed, indent, out)?;
                 }
-                Line::Condensed { events, of } => {
+                Line::Condensed { events, of, .. } => {
                     let thread = self.words.trace.thread(of).0;
                     let more = format!("          … {events} more events of thread {thread}");
                     writeln!(out, "{indent}{}", self.paint.faint(more))?;
@@ -160,72 +139,6 @@ impl Interleaving<'_> {
             Some(text) => writeln!(out, "{indent}{line} {}", self.paint.faint(format!("│ {text}"))),
             None => writeln!(out, "{indent}{}", line.trim_end()),
         }
-    }
-
-    fn lines(&self, replay: &Replay) -> Vec<Line> {
-        let shown = self.shown(replay);
-        let mut lines = Vec::new();
-        let mut slice = 0;
-        let mut index = 0;
-        while index < replay.executed.len() {
-            let step = &replay.executed[index];
-            if step.slice != slice {
-                slice = step.slice;
-                lines.push(Line::Switch {
-                    slice,
-                    first: step.event,
-                });
-            }
-            if shown[index] {
-                lines.push(Line::Event { index });
-                index += 1;
-                continue;
-            }
-            let rest = &replay.executed[index..];
-            let hidden = rest
-                .iter()
-                .zip(&shown[index..])
-                .take_while(|(step, shown)| step.slice == slice && !**shown);
-            let events = hidden.count();
-            // A line that says "1 more event" is no shorter than the event.
-            lines.push(match events {
-                1 => Line::Event { index },
-                events => Line::Condensed { events, of: step.event },
-            });
-            index += events;
-        }
-        lines
-    }
-
-    /// Which of the executed events are shown one by one.
-    fn shown(&self, replay: &Replay) -> Vec<bool> {
-        let trace = self.words.trace;
-        let racing = [&replay.race.0, &replay.race.1];
-        let cells: Vec<_> = racing
-            .iter()
-            .flat_map(|pending| trace.cell_uses(pending.event))
-            .map(|used| used.cell)
-            .collect();
-        let mut shown: Vec<bool> = Vec::with_capacity(replay.executed.len());
-        for step in &replay.executed {
-            shown.push(match trace.op(step.event) {
-                _ if self.detail == Detail::Full => true,
-                Op::Access(_) => trace
-                    .cell_uses(step.event)
-                    .iter()
-                    .any(|used| cells.contains(&used.cell)),
-                Op::Alloc { .. } | Op::Branch | Op::Fence { .. } | Op::Input { .. } | Op::Output { .. } => false,
-                _ => true,
-            });
-        }
-        for pending in racing {
-            let steps = replay.executed.iter().enumerate().rev();
-            let own = steps.filter(|(_, step)| trace.thread(step.event) == pending.thread);
-            for (index, _) in own.take(LAST) {
-                shown[index] = true;
-            }
-        }
-        shown
     }
 }
 

@@ -3,30 +3,45 @@
 //! Every report reads the same [`Findings`]. A report may leave things out, and then says how to
 //! see them; it never says more than the verdict does: a refutation speaks of this trace only.
 
+mod chrome_trace;
+mod condense;
 mod explain;
+mod github;
 mod interleaving;
 mod json;
+mod junit;
+mod links;
 mod live;
 mod location;
+pub mod noise;
 mod paint;
+mod paths;
+mod races;
 pub mod results;
+mod sarif;
 mod source_text;
 mod text;
 mod words;
 
+pub use chrome_trace::ChromeTrace;
+pub use github::GitHub;
 pub use interleaving::{Detail, Interleaving};
 pub use json::Json;
+pub use junit::JUnit;
 pub use live::{Live, in_short};
+pub use noise::{Filters, Noise};
 pub use paint::Paint;
+pub use races::{Heard, Race, Row};
 pub use results::Results;
+pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;
-pub(crate) use text::{Race, TOLD_RACES};
+pub(crate) use text::{TOLD_RACES, Told};
 pub use words::{Words, value};
 
 use crate::symbols::Symbols;
 use crate::trace::Trace;
-use crate::verdict::{Analysis, Pair, Verdict};
+use crate::verdict::Analysis;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -46,19 +61,15 @@ pub struct Findings<'a> {
     pub options: results::Options,
     /// The folder in which the schedules are stored; `None` if they are not.
     pub folder: Option<&'a Path>,
+    /// What the pairs are called, and which are not shown.
+    pub noise: &'a Noise,
+    /// The folder of the sources: paths below it are given relative to it where that is the custom.
+    pub root: &'a Path,
+    /// Other tools' warnings that were asked about; empty after an analysis of everything.
+    pub heard: &'a [Heard],
 }
 
 impl<'a> Findings<'a> {
-    /// The pairs, the witnessed ones with the number of their witness, from 1.
-    pub fn numbered(&self) -> impl Iterator<Item = (Option<usize>, &'a Pair)> + use<'a> {
-        let mut witnesses = 0;
-        self.analysis.pairs.iter().map(move |pair| {
-            let witnessed = matches!(pair.verdict, Verdict::Witnessed(_));
-            witnesses += usize::from(witnessed);
-            (witnessed.then_some(witnesses), pair)
-        })
-    }
-
     /// Words for this trace.
     #[must_use]
     pub fn words(&self) -> Words<'a> {
@@ -79,9 +90,9 @@ pub fn folder_of(trace: &Path) -> PathBuf {
 
 /// Writes findings in one form.
 pub trait Exporter {
-    /// Writes all findings.
+    /// Writes the findings on each of some traces; most often there is one.
     ///
     /// # Errors
     /// Only if `out` fails.
-    fn export(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()>;
+    fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()>;
 }

@@ -3,11 +3,12 @@
 //! It is what `witness analyze --json` prints and what is stored beside the trace. Addresses are
 //! strings of hexadecimal digits. Fields are only ever added within one schema version.
 
-use super::Findings;
+use super::noise::Hidden;
+use super::{Findings, Race, Row};
 use crate::analyze::Solver;
 use crate::encode::Form;
-use crate::trace::{AccessKind, EventId, IncarnationId, Trace};
-use crate::verdict::{Pair, Refutation, Unknown, Verdict};
+use crate::trace::{AccessKind, EventId, Trace};
+use crate::verdict::{Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -27,8 +28,24 @@ pub struct Results {
     pub trace: TraceSummary,
     /// One entry per pair of code positions, ordered by their first conflict in the trace.
     pub pairs: Vec<PairResult>,
-    /// The pairs, counted.
+    /// The witnessed pairs, the same race once.
+    #[serde(default)]
+    pub races: Vec<RaceResult>,
+    /// The pairs that are shown, counted.
     pub summary: Summary,
+}
+
+/// A race: the witnessed pairs of one kind in the same functions of the same files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RaceResult {
+    /// What it is called from run to run: 16 hexadecimal digits.
+    pub id: String,
+    /// How many pairs of instructions there are.
+    pub count: usize,
+    /// The numbers of their witnesses.
+    pub witnesses: Vec<usize>,
+    /// The line of a suppression file that hides it.
+    pub suppression: Option<String>,
 }
 
 /// The options that verdicts depend on.
@@ -77,6 +94,9 @@ pub struct CutSummary {
 /// The verdict on one pair of code positions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairResult {
+    /// What it is called from run to run: 16 hexadecimal digits over the kind of race and the two functions and files.
+    #[serde(default)]
+    pub id: String,
     /// `witnessed`, `refuted` or `unknown`.
     pub verdict: String,
     /// What the schedule of a witnessed pair shows: `co-enabled` or `unordered`; else null.
@@ -94,6 +114,12 @@ pub struct PairResult {
     pub instances: InstancesResult,
     /// The file of the schedule; null if the pair is not witnessed, or nothing was stored.
     pub schedule: Option<String>,
+    /// The line of a suppression file that hides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
+    /// Whether the baseline has it; absent without a baseline, or if it has not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
 }
 
 /// Dynamic instances of a pair, by what became of them. A pair is not looked at further once it is witnessed, so only
@@ -162,15 +188,31 @@ pub struct Summary {
     pub refuted: usize,
     /// Undecided pairs.
     pub unknown: usize,
+    /// Pairs that are not shown, since a suppression hides them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suppressed: usize,
+    /// Pairs that are not shown, since the baseline has them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub known: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Summary {
-    /// Counts the verdicts of some pairs.
+    /// Counts the pairs of an analysis.
     #[must_use]
-    pub fn of(pairs: &[Pair]) -> Summary {
-        let mut summary = Summary::default();
-        for pair in pairs {
-            match pair.verdict {
+    pub fn of(findings: &Findings<'_>) -> Summary {
+        let (suppressed, known) = findings.noise.counts();
+        let mut summary = Summary {
+            suppressed,
+            known,
+            ..Summary::default()
+        };
+        for row in findings.shown() {
+            match row.pair.verdict {
                 Verdict::Witnessed(_) => summary.witnessed += 1,
                 Verdict::Refuted(_) => summary.refuted += 1,
                 Verdict::Unknown(_) => summary.unknown += 1,
@@ -209,11 +251,13 @@ impl Results {
             tool: tool(),
             options: findings.options,
             trace: TraceSummary::of(findings.trace, findings.path),
-            pairs: findings
-                .numbered()
-                .map(|(number, pair)| pair_result(findings, number, pair))
+            pairs: findings.rows().map(|row| pair_result(findings, &row)).collect(),
+            races: findings
+                .races(|_| true)
+                .iter()
+                .map(|race| race_result(findings, race))
                 .collect(),
-            summary: Summary::of(&findings.analysis.pairs),
+            summary: Summary::of(findings),
         }
     }
 }
@@ -224,16 +268,28 @@ pub fn tool() -> String {
     format!("witness {}", env!("CARGO_PKG_VERSION"))
 }
 
-fn pair_result(findings: &Findings<'_>, number: Option<usize>, pair: &Pair) -> PairResult {
+fn race_result(findings: &Findings<'_>, race: &Race<'_>) -> RaceResult {
+    RaceResult {
+        id: race.first().id.to_owned(),
+        count: race.rows.len(),
+        witnesses: race.rows.iter().filter_map(|row| row.number).collect(),
+        suppression: findings.suppression(race.first().pair),
+    }
+}
+
+fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
+    let pair = row.pair;
     let (verdict, reason) = match &pair.verdict {
         Verdict::Witnessed(_) => ("witnessed", None),
         Verdict::Refuted(refutation) => ("refuted", Some(refutation_name(refutation))),
         Verdict::Unknown(unknown) => ("unknown", Some(unknown_name(unknown))),
     };
-    let schedule = number
+    let schedule = row
+        .number
         .zip(findings.folder)
         .map(|(number, folder)| folder.join(format!("{number}.sched")));
     PairResult {
+        id: row.id.to_owned(),
         verdict: verdict.to_owned(),
         kind: match &pair.verdict {
             Verdict::Witnessed(schedule) => Some(schedule.kind.to_string()),
@@ -250,6 +306,11 @@ fn pair_result(findings: &Findings<'_>, number: Option<usize>, pair: &Pair) -> P
             tried: pair.instances.tried,
         },
         schedule: schedule.map(|path| path.display().to_string()),
+        suppressed: match row.hidden {
+            Some(Hidden::Suppressed(line)) => Some(line.clone()),
+            Some(Hidden::Known) | None => None,
+        },
+        known: row.hidden == Some(&Hidden::Known),
     }
 }
 
@@ -275,10 +336,7 @@ pub(crate) fn unknown_name(unknown: &Unknown) -> &'static str {
 fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
     let (trace, words) = (findings.trace, findings.words());
     let thread = trace.thread(event);
-    let access = trace
-        .access(event)
-        .filter(|access| access.incarnation == IncarnationId::STATIC);
-    let variable = access.and_then(|access| findings.symbols.variable(access.addr));
+    let variable = trace.access(event).and_then(|access| words.variable(access));
     let (kind, address, size) = match trace.access(event) {
         Some(access) => (access.kind, access.addr, access.size),
         None => (AccessKind::Read, 0, 0),
@@ -303,7 +361,7 @@ fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
         op: words.access_kind(kind).to_owned(),
         address: format!("{address:#x}"),
         size,
-        variable: variable.map(|variable| variable.name),
+        variable,
         file: top.and_then(|frame| frame.file.clone()),
         line: top.and_then(|frame| frame.line),
         function: top.and_then(|frame| frame.function.clone()),

@@ -5,14 +5,14 @@ use super::location::location;
 use super::paint::Paint;
 use super::results::{Summary, refutation_name, unknown_name};
 use super::source_text::SourceText;
-use super::{Exporter, Findings, folder_of};
+use super::{Exporter, Findings, Row, folder_of};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::{RaceKind, Schedule};
+use crate::symbols::printable;
 use crate::trace::EventId;
 use crate::verdict::{Pair, Verdict};
 use hashbrown::HashMap;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Lines of a schedule that the report shows; `witness replay` shows all.
@@ -20,6 +20,9 @@ const SCHEDULE_LINES: usize = 80;
 
 /// Races that are told from their first step to their last; of the others, one line each.
 pub(crate) const TOLD_RACES: usize = 20;
+
+/// Other lines of one race that the report lists.
+const LISTED_DUPLICATES: usize = 10;
 
 /// Refuted, or unknown, pairs of lines that the report lists.
 const LISTED_PAIRS: usize = 50;
@@ -35,7 +38,21 @@ pub struct Text {
 type Lines = (String, String);
 
 impl Exporter for Text {
-    fn export(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        findings.iter().try_for_each(|findings| self.one(findings, out))
+    }
+}
+
+fn lines(findings: &Findings<'_>, pair: &Pair) -> Lines {
+    let (a, b) = (
+        findings.symbols.place(pair.positions.0),
+        findings.symbols.place(pair.positions.1),
+    );
+    if a <= b { (a, b) } else { (b, a) }
+}
+
+impl Text {
+    fn one(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(cut) = findings.trace.cut() {
             let events = match cut.events {
                 0 => "no event is left".to_owned(),
@@ -50,38 +67,25 @@ impl Exporter for Text {
         for reason in &findings.trace.tables().meta.degraded {
             writeln!(out, "witness: the recording may lack events or order: {reason}")?;
         }
-        let mut same_lines: BTreeMap<Lines, usize> = BTreeMap::new();
-        for (_, pair) in findings.numbered().filter(|(number, _)| number.is_some()) {
-            *same_lines.entry(lines(findings, pair)).or_default() += 1;
-        }
         let sources = SourceText::default();
         let checker = Checker::new(findings.trace);
-        let mut told = 0;
-        for (number, pair) in findings.numbered() {
-            if let (Some(number), Verdict::Witnessed(schedule)) = (number, &pair.verdict) {
-                // The first pair at these lines speaks for all of them.
-                let both = lines(findings, pair);
-                if let Some(count) = same_lines.remove(&both) {
-                    told += 1;
-                    if told > TOLD_RACES {
-                        if told == TOLD_RACES + 1 {
-                            writeln!(out, "{}:", self.paint.access("More races".to_owned()))?;
-                        }
-                        writeln!(out, "  {number}. {} and {}", both.0, both.1)?;
-                        continue;
-                    }
-                    let race = Race {
-                        findings,
-                        paint: self.paint,
-                        sources: &sources,
-                        number,
-                        count,
-                    };
-                    race.write(pair, schedule, &checker, out)?;
-                }
-            }
+        let races = findings.shown_races();
+        for race in races.iter().take(TOLD_RACES) {
+            let told = Told {
+                findings,
+                paint: self.paint,
+                sources: &sources,
+                number: race.number(),
+                rows: &race.rows,
+            };
+            told.write(race.first().pair, race.schedule, &checker, out)?;
         }
-        if told > TOLD_RACES {
+        if let Some(more) = races.get(TOLD_RACES..).filter(|more| !more.is_empty()) {
+            writeln!(out, "{}:", self.paint.access("More races".to_owned()))?;
+            for race in more {
+                let (a, b) = lines(findings, race.first().pair);
+                writeln!(out, "  {}. {a} and {b}", race.number())?;
+            }
             let path = findings.path.display();
             writeln!(out, "  `witness replay {path} --witness N` shows each\n")?;
         }
@@ -91,24 +95,14 @@ impl Exporter for Text {
         }
         self.summary(findings, out)
     }
-}
 
-fn lines(findings: &Findings<'_>, pair: &Pair) -> Lines {
-    let (a, b) = (
-        findings.symbols.place(pair.positions.0),
-        findings.symbols.place(pair.positions.1),
-    );
-    if a <= b { (a, b) } else { (b, a) }
-}
-
-impl Text {
     /// Refuted and unknown pairs, the same two source lines once per reason.
     fn others(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         let words = findings.words();
         for title in ["refuted", "unknown"] {
             let mut seen: Vec<(Lines, &str, usize, &Pair)> = Vec::new();
             let mut rows: HashMap<(Lines, &str), usize> = HashMap::new();
-            for pair in &findings.analysis.pairs {
+            for Row { pair, .. } in findings.shown() {
                 let reason = match &pair.verdict {
                     Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation),
                     Verdict::Unknown(unknown) if title == "unknown" => unknown_name(unknown),
@@ -155,11 +149,19 @@ impl Text {
             witnessed,
             refuted,
             unknown,
-        } = Summary::of(&findings.analysis.pairs);
+            suppressed,
+            known,
+        } = Summary::of(findings);
         let pairs = if refuted == 1 { "pair" } else { "pairs" };
         let races = if witnessed == 1 { "data race" } else { "data races" };
-        let text =
+        let mut text =
             format!("SUMMARY: witness: {witnessed} {races} witnessed, {refuted} {pairs} refuted, {unknown} unknown");
+        if suppressed > 0 {
+            text += &format!(", {suppressed} suppressed");
+        }
+        if known > 0 {
+            text += &format!(", {known} in the baseline");
+        }
         if witnessed > 0 {
             writeln!(out, "{}", self.paint.warning(text))
         } else if unknown > 0 {
@@ -177,17 +179,17 @@ fn capitalized(word: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// One witnessed race.
-pub(crate) struct Race<'a> {
+/// One witnessed race, told from its first step to its last.
+pub(crate) struct Told<'a> {
     pub(crate) findings: &'a Findings<'a>,
     pub(crate) paint: Paint,
     pub(crate) sources: &'a SourceText,
     pub(crate) number: usize,
-    /// Pairs of instructions at the same two source lines.
-    pub(crate) count: usize,
+    /// The pairs that it speaks for, its own first; may be empty if it speaks for itself only.
+    pub(crate) rows: &'a [Row<'a>],
 }
 
-impl Race<'_> {
+impl Told<'_> {
     fn write(&self, pair: &Pair, schedule: &Schedule, checker: &Checker<'_>, out: &mut dyn Write) -> io::Result<()> {
         let replay = match Replay::of(checker, schedule) {
             Ok(replay) => replay,
@@ -223,13 +225,7 @@ impl Race<'_> {
         self.access(&replay.race.0, "", out)?;
         self.access(&replay.race.1, when, out)?;
         self.location(pair.example.0, out)?;
-        if self.count > 1 {
-            writeln!(
-                out,
-                "  {} pairs of instructions at these two lines race; this is the first.\n",
-                self.count
-            )?;
-        }
+        self.duplicates(out)?;
         let switches = schedule.switches();
         let plural = if switches == 1 { "switch" } else { "switches" };
         writeln!(
@@ -244,20 +240,49 @@ impl Race<'_> {
             detail: Detail::Last(SCHEDULE_LINES),
         };
         interleaving.write(replay, "    ", out)?;
-        writeln!(out, "\n{}", self.replay_line())
+        writeln!(out, "\n{}", self.replay_line())?;
+        match self.findings.suppression(pair) {
+            Some(line) => writeln!(out, "  suppress: {}", printable(&line)),
+            None => Ok(()),
+        }
+    }
+
+    /// The other pairs of the same race, by their lines.
+    fn duplicates(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some((first, rest)) = self.rows.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+            return Ok(());
+        };
+        let own = lines(self.findings, first.pair);
+        let mut others: Vec<(Lines, usize)> = Vec::new();
+        for row in rest {
+            let at = lines(self.findings, row.pair);
+            if at != own && others.iter().all(|(known, _)| *known != at) {
+                others.push((at, row.number.unwrap_or_default()));
+            }
+        }
+        let pairs = self.rows.len();
+        if others.is_empty() {
+            return writeln!(
+                out,
+                "  {pairs} pairs of instructions at these two lines race; this is the first.\n"
+            );
+        }
+        writeln!(
+            out,
+            "  {pairs} pairs of instructions in these functions race; this is the first. Also:"
+        )?;
+        for ((a, b), number) in others.iter().take(LISTED_DUPLICATES) {
+            writeln!(out, "    {a} and {b} (witness {number})")?;
+        }
+        if let Some(more) = others.len().checked_sub(LISTED_DUPLICATES).filter(|&more| more > 0) {
+            writeln!(out, "    … and {more} more; --json has them all")?;
+        }
+        writeln!(out)
     }
 
     /// The command that shows it again.
     pub(crate) fn replay_line(&self) -> String {
-        let trace = quoted(&self.findings.path.display().to_string());
-        let elsewhere = self
-            .findings
-            .folder
-            .filter(|folder| *folder != folder_of(self.findings.path));
-        let store = elsewhere.map_or_else(String::new, |folder| {
-            format!(" --store {}", quoted(&folder.display().to_string()))
-        });
-        format!("  replay: witness replay {trace}{store} --witness {}", self.number)
+        format!("  replay: {}", replay_command(self.findings, self.number))
     }
 
     fn access(&self, pending: &PendingAccess, when: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -318,6 +343,16 @@ impl Race<'_> {
         }
         writeln!(out)
     }
+}
+
+/// The command that shows a witness again.
+pub(super) fn replay_command(findings: &Findings<'_>, number: usize) -> String {
+    let trace = quoted(&findings.path.display().to_string());
+    let elsewhere = findings.folder.filter(|folder| *folder != folder_of(findings.path));
+    let store = elsewhere.map_or_else(String::new, |folder| {
+        format!(" --store {}", quoted(&folder.display().to_string()))
+    });
+    format!("witness replay {trace}{store} --witness {number}")
 }
 
 /// A path as a shell would take it.

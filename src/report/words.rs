@@ -63,6 +63,13 @@ impl Words<'_> {
         }
     }
 
+    /// The name of the static variable that an access touches.
+    #[must_use]
+    pub fn variable(&self, access: &Access) -> Option<String> {
+        let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
+        variable.flatten().map(|variable| variable.name)
+    }
+
     /// What an access touches: a variable, else address and size.
     #[must_use]
     pub fn memory(&self, access: &Access) -> String {

@@ -11,7 +11,7 @@ use crate::report::results::{SCHEMA, tool};
 use crate::report::{Exporter, Findings, Json, Results};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
-use crate::verdict::{Rejected, Verdict};
+use crate::verdict::Rejected;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,8 +74,8 @@ pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
     };
     at(folder, fs::create_dir_all(folder))?;
     clear(folder)?;
-    for (number, pair) in findings.numbered() {
-        if let (Some(number), Verdict::Witnessed(schedule)) = (number, &pair.verdict) {
+    for row in findings.rows() {
+        if let (Some(number), Some(schedule)) = (row.number, row.schedule()) {
             // The results, which come last, make them count.
             let path = schedule_path(folder, number);
             at(&path, fs::write(&path, schedule.to_string()))?;
@@ -83,7 +83,7 @@ pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
     }
     let mut json = Vec::new();
     let path = folder.join(RESULTS);
-    at(&path, Json.export(&findings, &mut json))?;
+    at(&path, Json.export(&[findings], &mut json))?;
     write(&path, &json)
 }
 

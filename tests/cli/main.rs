@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod command;
+mod exports;
+mod noise;
 mod reports;
 mod stored;
 mod traces;

@@ -1,0 +1,162 @@
+//! `--report`, `--suppressions`, `--baseline`: what is shown, in which forms, and where.
+
+use super::output::{Color, print};
+use anyhow::{Context, bail};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use witness::report::noise::{Baseline, Suppressions};
+use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, JUnit, Noise, Paint, Sarif};
+
+/// What to show, in which forms, and what not.
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// Write a report, again for another: text, json, sarif, junit, github, or chrome-trace, which Perfetto shows.
+    /// Without a file, or with `-`, it goes to standard output in place of the text.
+    #[arg(long, env = "WITNESS_REPORT", value_name = "KIND=FILE")]
+    report: Vec<Target>,
+    /// Hide the races that a file in ThreadSanitizer's syntax names; may be given again.
+    #[arg(long, env = "WITNESS_SUPPRESSIONS", value_name = "FILE")]
+    suppressions: Vec<PathBuf>,
+    /// Show only the races that this results object (of --report json=FILE) has not.
+    #[arg(long, env = "WITNESS_BASELINE", value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// The folder of the sources, to which SARIF and annotations refer [default: the current one].
+    #[arg(long, env = "WITNESS_SOURCE_ROOT", value_name = "DIR")]
+    source_root: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Json,
+    Sarif,
+    JUnit,
+    GitHub,
+    ChromeTrace,
+}
+
+const KINDS: [(Kind, &str); 7] = [
+    (Kind::Text, "text"),
+    (Kind::Json, "json"),
+    (Kind::Sarif, "sarif"),
+    (Kind::JUnit, "junit"),
+    (Kind::GitHub, "github"),
+    (Kind::ChromeTrace, "chrome-trace"),
+    (Kind::ChromeTrace, "perfetto"),
+];
+
+/// A report, and the file that it goes to; `None` is standard output.
+#[derive(Clone, Debug)]
+struct Target {
+    kind: Kind,
+    file: Option<PathBuf>,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        let (name, file) = text.split_once('=').unwrap_or((text, "-"));
+        let Some(&(kind, _)) = KINDS.iter().find(|(_, known)| *known == name) else {
+            let names: Vec<&str> = KINDS.iter().map(|(_, name)| *name).collect();
+            return Err(format!("expected KIND=FILE, with a kind of {}", names.join(", ")));
+        };
+        if file.is_empty() {
+            return Err("the file has no name".to_owned());
+        }
+        let file = (file != "-").then(|| PathBuf::from(file));
+        Ok(Target { kind, file })
+    }
+}
+
+/// Writes one form of a report, in these colours.
+pub type Write1<'a> = &'a dyn Fn(Paint, &mut dyn Write) -> anyhow::Result<()>;
+
+impl ReportArgs {
+    /// What is not to be shown.
+    pub fn filters(&self) -> anyhow::Result<Filters> {
+        let mut suppressions = Suppressions::default();
+        for path in &self.suppressions {
+            suppressions.read(path)?;
+        }
+        let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?;
+        Ok(Filters { suppressions, baseline })
+    }
+
+    /// The folder of the sources, absolute if that can be known.
+    pub fn root(&self) -> PathBuf {
+        let root = self.source_root.as_deref().unwrap_or(Path::new("."));
+        fs::canonicalize(root).unwrap_or_else(|_| root.to_owned())
+    }
+
+    /// Writes the reports that were asked for, and on standard output the text, or with `as_json` the JSON, if none goes there.
+    pub fn write(
+        &self,
+        findings: &[Findings<'_>],
+        color: Color,
+        as_json: bool,
+        text: Write1<'_>,
+        json: Write1<'_>,
+    ) -> anyhow::Result<()> {
+        let mut targets: Vec<Target> = self.report.clone();
+        let printed = |target: &&Target| target.file.is_none();
+        match targets.iter().filter(printed).count() + usize::from(as_json) {
+            0 => targets.insert(
+                0,
+                Target {
+                    kind: Kind::Text,
+                    file: None,
+                },
+            ),
+            1 if as_json => targets.insert(
+                0,
+                Target {
+                    kind: Kind::Json,
+                    file: None,
+                },
+            ),
+            1 => {}
+            _ => bail!("two reports go to standard output: give all but one a file, --report KIND=FILE"),
+        }
+        for target in &targets {
+            let to = |out: &mut dyn Write, paint: Paint| -> anyhow::Result<()> {
+                match target.kind {
+                    Kind::Text => text(paint, out)?,
+                    Kind::Json => json(paint, out)?,
+                    Kind::Sarif => Sarif.export(findings, out)?,
+                    Kind::JUnit => JUnit.export(findings, out)?,
+                    Kind::GitHub => GitHub.export(findings, out)?,
+                    Kind::ChromeTrace => ChromeTrace.export(findings, out)?,
+                }
+                Ok(())
+            };
+            match &target.file {
+                None => print(|out| to(out, Paint { on: color.for_stdout() }))?,
+                Some(path) => {
+                    let context = || format!("cannot write the report {}", path.display());
+                    let mut out = BufWriter::new(File::create(path).with_context(context)?);
+                    to(&mut out, Paint::default()).with_context(context)?;
+                    out.flush().with_context(context)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says on stderr which suppressions hid nothing.
+pub fn name_unused(noise: &[&Noise]) {
+    let Some((first, others)) = noise.split_first() else {
+        return;
+    };
+    // Of several traces, one may use what the others do not.
+    let unused = first
+        .unused()
+        .iter()
+        .filter(|unused| others.iter().all(|noise| noise.unused().contains(unused)));
+    for suppression in unused {
+        eprintln!("witness: this suppression hides nothing: {suppression}");
+    }
+}

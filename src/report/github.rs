@@ -1,0 +1,84 @@
+//! Annotations of GitHub Actions: workflow commands, which the runner takes from a job's output.
+//!
+//! An error for each race, at its first access, and a notice for each undecided pair. GitHub shows ten of each kind
+//! for a step; SARIF has no such limit.
+
+use super::paths::seen;
+use super::results::unknown_name;
+use super::text::replay_command;
+use super::{Exporter, Findings};
+use crate::trace::EventId;
+use crate::verdict::Verdict;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// Writes workflow commands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GitHub;
+
+impl Exporter for GitHub {
+    fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        for findings in findings {
+            for race in findings.shown_races() {
+                let pair = race.first().pair;
+                let how = match race.rows.len() {
+                    1 => String::new(),
+                    count => format!("\n{count} pairs of instructions in these functions"),
+                };
+                let shown = replay_command(findings, race.number());
+                let text = format!("{}{how}\n{shown}", findings.headline(pair));
+                command(findings, "error", race.name(), pair.example.0, &text, out)?;
+            }
+            let mut seen = BTreeSet::new();
+            for row in findings.shown() {
+                if let Verdict::Unknown(unknown) = &row.pair.verdict
+                    && seen.insert(row.id)
+                {
+                    let text = format!("{}: {}", unknown_name(unknown), findings.headline(row.pair));
+                    command(findings, "notice", "undecided pair", row.pair.example.0, &text, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn command(
+    findings: &Findings<'_>,
+    level: &str,
+    title: &str,
+    event: EventId,
+    text: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let frame = findings.words().frame(event);
+    write!(out, "::{level} ")?;
+    if let Some(file) = &frame.file {
+        write!(out, "file={},", property(&seen(file, findings.root).path))?;
+        if let Some(line) = frame.line {
+            write!(out, "line={line},")?;
+        }
+    }
+    writeln!(out, "title={}::{}", property(title), data(text))
+}
+
+/// The text of a command: it ends with the line.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The value of a property: it also ends at a comma or colon.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_a_command_early() {
+        assert_eq!(data("50%\r\na: b, c"), "50%25%0D%0Aa: b, c");
+        assert_eq!(property("C:/a,b.c\n"), "C%3A/a%2Cb.c%0A");
+    }
+}

@@ -1,0 +1,111 @@
+//! JUnit XML, for what shows test results.
+//!
+//! A test suite a trace, a test case a race or pair of places: a witnessed race fails, a refuted pair passes, an
+//! undecided one is skipped, and so is what the user hides.
+
+use super::noise::Hidden;
+use super::results::{refutation_name, unknown_name};
+use super::text::Told;
+use super::{Exporter, Findings, Paint, SourceText};
+use crate::check::Checker;
+use crate::replay::Replay;
+use crate::symbols::printable;
+use crate::verdict::{Pair, Verdict};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Writes JUnit XML.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JUnit;
+
+impl Exporter for JUnit {
+    fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let mut report = Report::new("witness");
+        for findings in findings {
+            report.add_test_suite(suite(findings)?);
+        }
+        report.serialize(&mut *out).map_err(io::Error::other)?;
+        writeln!(out)
+    }
+}
+
+fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
+    let mut suite = TestSuite::new(findings.path.display().to_string());
+    let checker = Checker::new(findings.trace);
+    let sources = SourceText::default();
+    for race in findings.shown_races() {
+        let pair = race.first().pair;
+        let mut body = Vec::new();
+        if let Ok(replay) = Replay::of(&checker, race.schedule) {
+            let told = Told {
+                findings,
+                paint: Paint::default(),
+                sources: &sources,
+                number: race.number(),
+                rows: &race.rows,
+            };
+            told.body(pair, race.schedule, &replay, &mut body)?;
+        }
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type(race.name());
+        status.set_message(findings.headline(pair));
+        status.set_description(String::from_utf8_lossy(&body).into_owned());
+        suite.add_test_case(case(findings, pair, status));
+    }
+    // The other pairs, once for each two places and verdict.
+    let mut others: BTreeMap<(String, &str), (&Pair, TestCaseStatus)> = BTreeMap::new();
+    for row in findings.rows() {
+        let (verdict, status) = match (&row.pair.verdict, row.hidden) {
+            (_, Some(Hidden::Suppressed(line))) => ("suppressed", skipped(&format!("suppressed by {line}"))),
+            (_, Some(Hidden::Known)) => ("known", skipped("in the baseline")),
+            (Verdict::Refuted(refutation), None) => {
+                let mut status = TestCaseStatus::success();
+                status.set_message(refutation_name(refutation));
+                ("refuted", status)
+            }
+            (Verdict::Unknown(unknown), None) => {
+                let why = findings.words().explanation(row.pair).join("; ");
+                ("unknown", skipped(&format!("{}: {why}", unknown_name(unknown))))
+            }
+            (Verdict::Witnessed(_), None) => continue,
+        };
+        others
+            .entry((name(findings, row.pair), verdict))
+            .or_insert((row.pair, status));
+    }
+    for (pair, status) in others.into_values() {
+        suite.add_test_case(case(findings, pair, status));
+    }
+    for heard in findings.heard.iter().filter(|heard| heard.row.is_none()) {
+        let mut status = match heard.verdict {
+            "refuted" => TestCaseStatus::success(),
+            _ => TestCaseStatus::skipped(),
+        };
+        status.set_message(heard.explanation.join("; "));
+        let mut case = TestCase::new(format!("{} and {}", heard.sides[0], heard.sides[1]), status);
+        case.set_classname(heard.origin.as_str());
+        suite.add_test_case(case);
+    }
+    Ok(suite)
+}
+
+fn skipped(why: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(why);
+    status
+}
+
+fn case(findings: &Findings<'_>, pair: &Pair, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(name(findings, pair), status);
+    let frame = findings.words().frame(pair.example.0);
+    case.set_classname(printable(frame.file.as_deref().unwrap_or("unknown")).into_owned());
+    case
+}
+
+/// The two places, in text order.
+fn name(findings: &Findings<'_>, pair: &Pair) -> String {
+    let mut places = [pair.example.0, pair.example.1].map(|event| findings.words().place(event));
+    places.sort();
+    places.join(" and ")
+}

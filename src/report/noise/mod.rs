@@ -1,0 +1,141 @@
+//! Identity and noise: what a race is called from run to run, and which are not to be shown.
+//!
+//! Two pairs of instructions are the same race if they are of the same kind and in the same two functions of the same
+//! two files. Lines are not part of that, since they move with every edit, nor are folders, since the same sources
+//! lie elsewhere on another machine. What is hidden is hidden by the user's word, and counted; it stays in the results.
+
+mod baseline;
+mod suppressions;
+
+pub use baseline::{Baseline, BaselineError};
+pub use suppressions::{SuppressionError, Suppressions};
+
+use super::Words;
+use crate::schedule::RaceKind;
+use crate::symbols::{Frame, file_name};
+use crate::trace::EventId;
+use crate::verdict::{Analysis, Pair, Verdict};
+use twox_hash::XxHash64;
+
+/// What the user does not want to see.
+#[derive(Clone, Debug, Default)]
+pub struct Filters {
+    /// Suppression files.
+    pub suppressions: Suppressions,
+    /// What is known already.
+    pub baseline: Option<Baseline>,
+}
+
+/// Why a pair is not shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hidden {
+    /// By this line of a suppression file, `race:queue_push`.
+    Suppressed(String),
+    /// The baseline has it.
+    Known,
+}
+
+/// The names of the pairs of an analysis, and which of them are hidden.
+#[derive(Clone, Debug, Default)]
+pub struct Noise {
+    ids: Vec<String>,
+    hidden: Vec<Option<Hidden>>,
+    unused: Vec<String>,
+}
+
+impl Noise {
+    /// Names the pairs of an analysis, and filters them.
+    #[must_use]
+    pub fn of(words: &Words<'_>, analysis: &Analysis, filters: &Filters) -> Noise {
+        let ids: Vec<String> = analysis.pairs.iter().map(|pair| id(words, pair)).collect();
+        let mut used = vec![false; filters.suppressions.len()];
+        let rows = ids.iter().zip(&analysis.pairs);
+        let hidden = rows
+            .map(|(id, pair)| hidden(words, pair, id, filters, &mut used))
+            .collect();
+        Noise {
+            ids,
+            hidden,
+            unused: filters.suppressions.unused(&used),
+        }
+    }
+
+    /// The id of a pair: 16 hexadecimal digits.
+    #[must_use]
+    pub fn id(&self, row: usize) -> &str {
+        self.ids.get(row).map_or("", String::as_str)
+    }
+
+    /// Why a pair is not shown; `None` if it is.
+    #[must_use]
+    pub fn hidden(&self, row: usize) -> Option<&Hidden> {
+        self.hidden.get(row)?.as_ref()
+    }
+
+    /// The suppressions that could have hidden a race, and hid none: `file:line: race:name`.
+    #[must_use]
+    pub fn unused(&self) -> &[String] {
+        &self.unused
+    }
+
+    /// How many pairs are hidden: by suppressions, and by the baseline.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let all = self.hidden.iter().flatten();
+        let known = all.clone().filter(|hidden| **hidden == Hidden::Known).count();
+        (all.count() - known, known)
+    }
+}
+
+fn id(words: &Words<'_>, pair: &Pair) -> String {
+    let kind = match &pair.verdict {
+        Verdict::Witnessed(schedule) if schedule.kind == RaceKind::Unordered => "unordered data race",
+        _ => "data race",
+    };
+    let side = |event: EventId| {
+        let frame = words.frame(event);
+        let file = frame.file.as_deref().map_or("", file_name).to_owned();
+        match (frame.function, frame.module) {
+            (Some(function), _) => format!("{file}\0{function}"),
+            // Nothing but the place in the module tells such functions apart.
+            (None, Some((module, offset))) => format!("{}\0+{offset:#x}", file_name(&module)),
+            (None, None) => format!("{file}\0{}", frame.line.unwrap_or(0)),
+        }
+    };
+    let mut sides = [side(pair.example.0), side(pair.example.1)];
+    sides.sort();
+    let name = format!("{kind}\0{}\0{}", sides[0], sides[1]);
+    format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
+}
+
+fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mut [bool]) -> Option<Hidden> {
+    let witnessed = match &pair.verdict {
+        Verdict::Witnessed(_) => true,
+        Verdict::Unknown(_) => false,
+        Verdict::Refuted(_) => return None,
+    };
+    let (trace, symbols) = (words.trace, words.symbols);
+    let events = [pair.example.0, pair.example.1];
+    let stacks = events.map(|event| symbols.stack(trace.pc(event), trace.stack(event)));
+    let access = trace.access(pair.example.0);
+    let variable = access.and_then(|access| words.variable(access));
+    if let Some(line) = filters.suppressions.find(&stacks, variable.as_deref(), used) {
+        return Some(Hidden::Suppressed(line));
+    }
+    let known = filters
+        .baseline
+        .as_ref()
+        .is_some_and(|baseline| baseline.knows(id, witnessed));
+    known.then_some(Hidden::Known)
+}
+
+/// The line of a suppression file that hides a race in which these frames are innermost: by function, else by file,
+/// else by module.
+#[must_use]
+pub fn suppression_for(frame: &Frame) -> Option<String> {
+    let module = || frame.module.as_ref().map(|(path, _)| file_name(path).to_owned());
+    let file = || frame.file.as_deref().map(|file| file_name(file).to_owned());
+    let template = frame.function.clone().or_else(file).or_else(module)?;
+    // A line break in a name would begin another suppression.
+    (!template.contains(char::is_control)).then(|| format!("race_top:{template}"))
+}

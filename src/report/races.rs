@@ -1,0 +1,179 @@
+//! The pairs of an analysis as reports show them: numbered, named, and the same race once.
+
+use super::Findings;
+use super::noise::Hidden;
+use crate::schedule::{RaceKind, Schedule};
+use crate::symbols::{Frame, printable};
+use crate::trace::EventId;
+use crate::verdict::{Pair, Verdict};
+
+/// One pair of code positions.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    /// Its row in the analysis.
+    pub row: usize,
+    /// The number of its witness, from 1; `None` if it is not witnessed.
+    pub number: Option<usize>,
+    /// The pair.
+    pub pair: &'a Pair,
+    /// What it is called from run to run.
+    pub id: &'a str,
+    /// Why it is not shown; `None` if it is.
+    pub hidden: Option<&'a Hidden>,
+}
+
+impl<'a> Row<'a> {
+    /// The schedule that shows it.
+    #[must_use]
+    pub fn schedule(&self) -> Option<&'a Schedule> {
+        match &self.pair.verdict {
+            Verdict::Witnessed(schedule) => Some(schedule),
+            Verdict::Refuted(_) | Verdict::Unknown(_) => None,
+        }
+    }
+}
+
+/// One race: the witnessed pairs that have the same id.
+pub struct Race<'a> {
+    /// Its pairs, by the number of their witness; never empty.
+    pub rows: Vec<Row<'a>>,
+    /// The schedule of the first of them.
+    pub schedule: &'a Schedule,
+}
+
+impl<'a> Race<'a> {
+    /// The pair that speaks for all.
+    #[must_use]
+    pub fn first(&self) -> &Row<'a> {
+        &self.rows[0]
+    }
+
+    /// The number of its witness.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.rows[0].number.unwrap_or_default()
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.schedule.kind {
+            RaceKind::CoEnabled => "data race",
+            RaceKind::Unordered => "unordered data race",
+        }
+    }
+}
+
+/// A warning of another tool, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// Where it stands: `tsan.log:12`.
+    pub origin: String,
+    /// Who wrote it.
+    pub tool: String,
+    /// The row of the pair that speaks for it; `None` if there is none.
+    pub row: Option<usize>,
+    /// `witnessed`, `refuted` or `unknown`.
+    pub verdict: &'static str,
+    /// The two accesses, as the tool describes them.
+    pub sides: [String; 2],
+    /// File and line of the first access, as far as the tool gives them.
+    pub place: Option<(String, u32)>,
+    /// The reason, one fact a sentence.
+    pub explanation: Vec<String>,
+}
+
+impl<'a> Findings<'a> {
+    /// All pairs, also those that are not shown.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
+        let noise = self.noise;
+        let mut witnesses = 0;
+        self.analysis.pairs.iter().enumerate().map(move |(row, pair)| {
+            let witnessed = matches!(pair.verdict, Verdict::Witnessed(_));
+            witnesses += usize::from(witnessed);
+            Row {
+                row,
+                number: witnessed.then_some(witnesses),
+                pair,
+                id: noise.id(row),
+                hidden: noise.hidden(row),
+            }
+        })
+    }
+
+    /// The pairs that are shown.
+    pub fn shown(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
+        self.rows().filter(|row| row.hidden.is_none())
+    }
+
+    /// The witnessed races among the pairs that `keep` keeps, each once, by their first witness.
+    #[must_use]
+    pub fn races(&self, keep: impl Fn(&Row<'a>) -> bool) -> Vec<Race<'a>> {
+        let mut races: Vec<Race<'a>> = Vec::new();
+        let mut known: hashbrown::HashMap<&str, usize> = hashbrown::HashMap::new();
+        for row in self.rows().filter(keep) {
+            let Some(schedule) = row.schedule() else { continue };
+            match known.get(row.id).filter(|_| !row.id.is_empty()) {
+                Some(&race) => races[race].rows.push(row),
+                None => {
+                    known.insert(row.id, races.len());
+                    let rows = vec![row];
+                    races.push(Race { rows, schedule });
+                }
+            }
+        }
+        races
+    }
+
+    /// The races that are shown.
+    #[must_use]
+    pub fn shown_races(&self) -> Vec<Race<'a>> {
+        self.races(|row| row.hidden.is_none())
+    }
+
+    /// `write of message at a.c:17 in writer, thread 1`.
+    #[must_use]
+    pub fn access(&self, event: EventId) -> String {
+        let words = self.words();
+        let Some(access) = self.trace.access(event) else {
+            return words.sentence(event);
+        };
+        let frame = words.frame(event);
+        let function = function(&frame).map_or_else(String::new, |function| format!(" in {function}"));
+        let (kind, memory) = (words.access_kind(access.kind), words.memory(access));
+        let thread = words.thread(self.trace.thread(event));
+        format!("{kind} of {memory} at {}{function}, {thread}", frame.place())
+    }
+
+    /// Both accesses of a pair in one sentence.
+    #[must_use]
+    pub fn headline(&self, pair: &Pair) -> String {
+        format!("{}; {}", self.access(pair.example.0), self.access(pair.example.1))
+    }
+
+    /// The warnings that a pair speaks for: `ThreadSanitizer at tsan.log:12`.
+    #[must_use]
+    pub fn heard_of(&self, row: usize) -> Vec<String> {
+        let heard = self.heard.iter().filter(|heard| heard.row == Some(row));
+        heard
+            .map(|heard| format!("{} at {}", heard.tool, heard.origin))
+            .collect()
+    }
+
+    /// The line of a suppression file that would hide a pair.
+    #[must_use]
+    pub fn suppression(&self, pair: &Pair) -> Option<String> {
+        let top = |event: EventId| {
+            let stack = self.symbols.stack(self.trace.pc(event), self.trace.stack(event));
+            stack.first().and_then(super::noise::suppression_for)
+        };
+        top(pair.example.0).or_else(|| top(pair.example.1))
+    }
+}
+
+fn function(frame: &Frame) -> Option<String> {
+    frame
+        .function
+        .as_deref()
+        .map(|function| printable(function).into_owned())
+}

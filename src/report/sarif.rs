@@ -1,0 +1,372 @@
+//! SARIF 2.1.0, for code scanning.
+//!
+//! Each race is one result. Its schedule stands there twice: as a code flow with a thread flow for each
+//! thread, in which `executionOrder` is the place in the schedule (the two racing accesses have the same one, since nothing orders
+//! them), and as one flat thread flow, for viewers that show only the first. Refuted pairs are no results; undecided
+//! ones are, of kind `open`. Suppressed races are there with their suppression, known ones as `unchanged`.
+//!
+//! The limits are those that GitHub documents for uploads: of more results and steps it would show only a part.
+
+use super::condense::{Line, lines};
+use super::noise::Hidden;
+use super::paths::{folder_uri, seen};
+use super::results::unknown_name;
+use super::text::replay_command;
+use super::{Exporter, Findings, Race};
+use crate::check::Checker;
+use crate::replay::Replay;
+use crate::schedule::RaceKind;
+use crate::symbols::Frame;
+use crate::trace::{EventId, Op, ThreadId};
+use crate::verdict::{Pair, Verdict};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Steps of one schedule. GitHub shows 1,000 of all thread flows of a result; each step is there twice.
+const MAX_STEPS: usize = 450;
+
+/// Results. GitHub shows 5,000 of a run.
+const MAX_RESULTS: usize = 5_000;
+
+const RULES: [(&str, &str, &str, &str); 3] = [
+    (
+        "data-race",
+        "DataRace",
+        "Two accesses to the same memory, one of them a write, can happen at the same time.",
+        "A schedule of the recorded events leads to both accesses at once; an independent checker has executed it. \
+         Guard both accesses by a common lock, or make them atomic.",
+    ),
+    (
+        "unordered-data-race",
+        "UnorderedDataRace",
+        "Two accesses to the same memory, one of them a write, are ordered by nothing but weak atomics.",
+        "In the schedule the accesses come one after the other, and nothing synchronizes them, though a flag of relaxed \
+         order lies between them. Use acquire and release on the flag, or guard both accesses by a common lock.",
+    ),
+    (
+        "undecided-pair",
+        "UndecidedPair",
+        "Two conflicting accesses whose race is neither witnessed nor refuted.",
+        "The reason says what is missing: more of the solver's budget, more instances, or the end of a trace that is cut.",
+    ),
+];
+
+/// Writes SARIF 2.1.0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sarif;
+
+impl Exporter for Sarif {
+    fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let mut results = Vec::new();
+        for findings in findings {
+            results.extend(races(findings));
+            results.extend(unknowns(findings));
+            results.extend(unmatched(findings));
+        }
+        let dropped = results.len().saturating_sub(MAX_RESULTS);
+        results.truncate(MAX_RESULTS);
+        let mut run = json!({
+            "tool": { "driver": driver() },
+            "invocations": [{
+                "executionSuccessful": true,
+                "toolExecutionNotifications": notifications(findings, dropped),
+            }],
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        });
+        if let Some(root) = findings
+            .first()
+            .map(|findings| findings.root)
+            .filter(|root| root.is_absolute())
+        {
+            run["originalUriBaseIds"] = json!({ "%SRCROOT%": { "uri": folder_uri(root) } });
+        }
+        let log = json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        });
+        serde_json::to_writer_pretty(&mut *out, &log)?;
+        writeln!(out)
+    }
+}
+
+fn driver() -> Value {
+    let rules = RULES.iter().enumerate().map(|(row, (id, name, short, help))| {
+        let level = if row == UNDECIDED { "note" } else { "error" };
+        json!({
+            "id": id,
+            "name": name,
+            "shortDescription": { "text": short },
+            "fullDescription": { "text": short },
+            "help": { "text": help },
+            "defaultConfiguration": { "level": level },
+            "properties": { "tags": ["concurrency", "correctness"], "precision": "very-high" },
+        })
+    });
+    json!({
+        "name": "witness",
+        "version": env!("CARGO_PKG_VERSION"),
+        "semanticVersion": env!("CARGO_PKG_VERSION"),
+        "rules": rules.collect::<Vec<_>>(),
+    })
+}
+
+/// The row of the rule for undecided pairs.
+const UNDECIDED: usize = 2;
+
+fn notifications(findings: &[Findings<'_>], dropped: usize) -> Vec<Value> {
+    let mut said = Vec::new();
+    for findings in findings {
+        let path = findings.path.display();
+        if let Some(cut) = findings.trace.cut() {
+            said.push(format!("{path} is cut ({}): nothing is refuted", cut.cause));
+        }
+        let degraded = &findings.trace.tables().meta.degraded;
+        said.extend(
+            degraded
+                .iter()
+                .map(|why| format!("{path} may lack events or order: {why}")),
+        );
+        said.extend(findings.symbols.problems().iter().map(ToString::to_string));
+    }
+    if dropped > 0 {
+        said.push(format!(
+            "{dropped} more results are left out; the JSON report has them all"
+        ));
+    }
+    let said = said.into_iter();
+    said.map(|text| json!({ "level": "warning", "message": { "text": text } }))
+        .collect()
+}
+
+fn races(findings: &Findings<'_>) -> Vec<Value> {
+    let checker = Checker::new(findings.trace);
+    let mut results = Vec::new();
+    // A race is shown if one of its pairs is, else it is listed as what hides it.
+    let shown = findings.shown_races();
+    let hidden = findings.races(|row| row.hidden.is_some());
+    let alone = |race: &Race<'_>| shown.iter().all(|other| other.first().id != race.first().id);
+    for race in shown.iter().chain(hidden.iter().filter(|race| alone(race))) {
+        // Never a race that the checker does not accept.
+        let Ok(replay) = Replay::of(&checker, race.schedule) else {
+            continue;
+        };
+        results.push(result(findings, race, &replay));
+    }
+    results
+}
+
+fn result(findings: &Findings<'_>, race: &Race<'_>, replay: &Replay) -> Value {
+    let pair = race.first().pair;
+    let unordered = race.schedule.kind == RaceKind::Unordered;
+    let rule = usize::from(unordered);
+    let how = if unordered {
+        "The first comes before the second, and nothing synchronizes them."
+    } else {
+        "Nothing orders the two accesses: both are next."
+    };
+    let [a, b] = [pair.example.0, pair.example.1].map(|event| findings.access(event));
+    let command = replay_command(findings, race.number());
+    let heard = findings.heard_of(race.first().row);
+    let warned = match &heard[..] {
+        [] => String::new(),
+        heard => format!("\nWarned of by {}.", heard.join(", ")),
+    };
+    let count = match race.rows.len() {
+        1 => String::new(),
+        count => format!("\n{count} pairs of instructions in these functions race."),
+    };
+    let text = format!("Data race: {a}; [{b}](1). {how}{count}{warned}\nShow it again: {command}");
+    let mut related = location(findings, pair.example.1, &b);
+    related["id"] = json!(1);
+    let mut result = json!({
+        "ruleId": RULES[rule].0,
+        "ruleIndex": rule,
+        "kind": "fail",
+        "level": "error",
+        "message": { "text": text },
+        "locations": [location(findings, pair.example.0, &a)],
+        "relatedLocations": [related],
+        "codeFlows": code_flows(findings, replay, unordered),
+        "partialFingerprints": { "witnessRace/v1": race.first().id },
+        "occurrenceCount": race.rows.len(),
+        "properties": {
+            "events": [pair.example.0.0, pair.example.1.0],
+            "replay": command,
+            "suppression": findings.suppression(pair),
+        },
+    });
+    match race.first().hidden {
+        Some(Hidden::Suppressed(line)) => {
+            result["suppressions"] = json!([{ "kind": "external", "justification": line }]);
+        }
+        Some(Hidden::Known) => result["baselineState"] = json!("unchanged"),
+        None => {}
+    }
+    result
+}
+
+/// Undecided pairs, the same once.
+fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
+    let mut by_id: BTreeMap<&str, (&Pair, &str, usize)> = BTreeMap::new();
+    for row in findings.shown() {
+        if let Verdict::Unknown(unknown) = &row.pair.verdict {
+            let known = by_id.entry(row.id).or_insert((row.pair, unknown_name(unknown), 0));
+            known.2 += 1;
+        }
+    }
+    let results = by_id.into_iter().map(|(id, (pair, reason, count))| {
+        let text = format!("Not decided ({reason}): {}", findings.headline(pair));
+        let explanation = findings.words().explanation(pair).join("; ");
+        json!({
+            "ruleId": RULES[UNDECIDED].0,
+            "ruleIndex": UNDECIDED,
+            "kind": "open",
+            "level": "none",
+            "message": { "text": format!("{text}. {explanation}") },
+            "locations": [location(findings, pair.example.0, "")],
+            "partialFingerprints": { "witnessRace/v1": id },
+            "occurrenceCount": count,
+        })
+    });
+    results.collect()
+}
+
+/// Other tools' warnings that no pair of the trace answers.
+fn unmatched(findings: &Findings<'_>) -> Vec<Value> {
+    let open = findings
+        .heard
+        .iter()
+        .filter(|heard| heard.row.is_none() && heard.verdict == "unknown");
+    let results = open.map(|heard| {
+        let text = format!(
+            "{} warns of {} and {}, which is not decided. {}",
+            heard.tool,
+            heard.sides[0],
+            heard.sides[1],
+            heard.explanation.join("; ")
+        );
+        let (file, line) = match &heard.place {
+            Some((file, line)) => (file.as_str(), Some(*line)),
+            None => (heard.origin.split(':').next().unwrap_or_default(), None),
+        };
+        json!({
+            "ruleId": RULES[UNDECIDED].0,
+            "ruleIndex": UNDECIDED,
+            "kind": "open",
+            "level": "none",
+            "message": { "text": text },
+            "locations": [{ "physicalLocation": physical(findings, file, line) }],
+        })
+    });
+    results.collect()
+}
+
+/// The steps of a schedule that are shown, each with its place in it, then the race.
+fn code_flows(findings: &Findings<'_>, replay: &Replay, unordered: bool) -> Value {
+    let words = findings.words();
+    let lines = lines(findings.trace, replay, false);
+    let steps = lines.iter().filter_map(|line| match *line {
+        Line::Event { index } => Some(index),
+        Line::Switch { .. } | Line::Condensed { .. } => None,
+    });
+    let steps: Vec<usize> = steps.collect();
+    let steps = &steps[steps.len().saturating_sub(MAX_STEPS)..];
+    let mut flat = Vec::new();
+    let racing = [replay.race.0.event, replay.race.1.event];
+    for &index in steps {
+        let step = &replay.executed[index];
+        let thread = findings.trace.thread(step.event);
+        let essential = unordered && step.event == racing[0];
+        let text = format!("{} {}", words.thread(thread), words.deed(step.event, &step.step.woken));
+        flat.push((thread, flow_location(findings, step.event, &text, index + 1, essential)));
+    }
+    let last = replay.executed.len() + 1;
+    for event in racing.into_iter().skip(usize::from(unordered)) {
+        let text = format!("race: {}", findings.access(event));
+        flat.push((
+            findings.trace.thread(event),
+            flow_location(findings, event, &text, last, true),
+        ));
+    }
+    let mut threads: BTreeMap<ThreadId, Vec<Value>> = BTreeMap::new();
+    for (thread, location) in &flat {
+        threads.entry(*thread).or_default().push(location.clone());
+    }
+    let threads = threads.into_iter().map(|(thread, locations)| {
+        let name = words.thread(thread);
+        json!({ "id": name, "message": { "text": name }, "locations": locations })
+    });
+    let flat: Vec<Value> = flat.into_iter().map(|(_, location)| location).collect();
+    json!([
+        { "message": { "text": "The schedule, thread by thread" }, "threadFlows": threads.collect::<Vec<_>>() },
+        { "message": { "text": "The schedule, step by step" }, "threadFlows": [{ "id": "schedule", "locations": flat }] },
+    ])
+}
+
+fn flow_location(findings: &Findings<'_>, event: EventId, text: &str, order: usize, essential: bool) -> Value {
+    let op = findings.trace.op(event);
+    let kinds: &[&str] = match op {
+        Op::Acquire { .. } | Op::AcquireShared { .. } | Op::WaitEnd { .. } => &["acquire", "lock"],
+        Op::Release { .. } | Op::WaitBegin { .. } => &["release", "lock"],
+        Op::Access(_) => &["memory"],
+        Op::Begin => &["enter", "function"],
+        Op::End => &["exit", "function"],
+        _ => &["scope"],
+    };
+    let importance = match op {
+        _ if essential => "essential",
+        Op::Access(_) | Op::Begin | Op::End => "unimportant",
+        _ => "important",
+    };
+    json!({
+        "location": location(findings, event, text),
+        "executionOrder": order,
+        "importance": importance,
+        "kinds": kinds,
+    })
+}
+
+/// Where an event is: a line of a source file, else a place in a module, else only its thread.
+fn location(findings: &Findings<'_>, event: EventId, text: &str) -> Value {
+    let frame = findings.words().frame(event);
+    let mut location = Map::new();
+    if let Some(place) = of_frame(findings, &frame) {
+        location.insert("physicalLocation".to_owned(), place);
+    }
+    if let Some(function) = &frame.function {
+        let logical = json!([{ "fullyQualifiedName": function, "kind": "function" }]);
+        location.insert("logicalLocations".to_owned(), logical);
+    }
+    if !text.is_empty() {
+        location.insert("message".to_owned(), json!({ "text": text }));
+    }
+    Value::Object(location)
+}
+
+fn of_frame(findings: &Findings<'_>, frame: &Frame) -> Option<Value> {
+    match (&frame.file, &frame.module) {
+        (Some(file), _) => Some(physical(findings, file, frame.line)),
+        (None, Some((module, offset))) => {
+            let mut place = physical(findings, module, None);
+            place["address"] = json!({ "relativeAddress": offset, "kind": "instruction" });
+            Some(place)
+        }
+        (None, None) => None,
+    }
+}
+
+fn physical(findings: &Findings<'_>, file: &str, line: Option<u32>) -> Value {
+    let seen = seen(file, findings.root);
+    let mut artifact = json!({ "uri": seen.uri() });
+    if seen.below {
+        artifact["uriBaseId"] = json!("%SRCROOT%");
+    }
+    let mut place = json!({ "artifactLocation": artifact });
+    if let Some(line) = line.filter(|&line| line > 0) {
+        place["region"] = json!({ "startLine": line });
+    }
+    place
+}
