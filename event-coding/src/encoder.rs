@@ -1,6 +1,6 @@
 //! From events to items.
 
-use crate::item::{Item, is_way_predicted, place, run, site, stack, value};
+use crate::item::{Item, MAX_ITEM_BYTES, is_way_predicted, place, run, site, stack, value};
 use crate::memory::Memory;
 use crate::number::{signed_len, unsigned_len};
 use crate::shape::{Place, Shape, Slots, mask};
@@ -14,8 +14,11 @@ pub trait Sink {
     fn hit(&mut self) -> bool;
     /// The predicted events since the last item.
     fn hits(&self) -> u32;
-    /// Appends an item, which takes up the predicted events; `events` is 1 if it is an event itself.
-    fn put(&mut self, item: &Item, events: u32);
+    /// Where the next item is to be put together.
+    fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES];
+    /// Appends the item of so many bytes that is there now, which takes up the predicted events; `events` is 1
+    /// if it is an event itself.
+    fn put(&mut self, len: usize, events: u32);
 }
 
 /// The block has as many sites as it can have. The event is not encoded: close the block,
@@ -36,6 +39,17 @@ pub struct Encoder<M = Memory, S = Sites> {
     switched: bool,
     /// Sites by hash of code position and shape, with linear probing; 0 is a free entry.
     lookup: [SiteIndex; LOOKUP],
+}
+
+/// What became of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// It was predicted, and is encoded.
+    Hit,
+    /// All but its value was: for [`Encoder::miss_value`], with what memory held.
+    Value(Option<u64>),
+    /// Something else was not: for [`Encoder::miss_access`].
+    Other(Option<u64>),
 }
 
 /// What `event` takes.
@@ -79,6 +93,99 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
     }
 
+    /// Encodes an access of the running thread that stores at most its value, if it is as predicted. Else one of
+    /// the two other functions must follow, with the same arguments. In pieces, so that the first, inlined into a
+    /// hook, needs neither a stack nor saved registers.
+    #[inline(always)]
+    pub fn access(&mut self, pc: u64, stack: u32, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> Tried {
+        let slots = slots_of(shape);
+        let width = shape.width();
+        let remembered = self.state.memory.borrow_mut().swap(addr, width, value);
+        let state = &mut self.state;
+        let index = state.thread.next.site;
+        let next = state.sites().at(index);
+        if !is_expected(state, next, pc, stack, shape) || addr != state.place_by(next.place_mode, next, slots) {
+            return Tried::Other(remembered);
+        }
+        if value != state.value_by(next.value_mode, next, remembered, width) || !sink.hit() {
+            return Tried::Value(remembered);
+        }
+        let operands = Operands {
+            place: addr,
+            value,
+            written: 0,
+        };
+        state.confirm();
+        state.advance(index, slots, width, stack, operands);
+        Tried::Hit
+    }
+
+    /// Encodes an access of which all but the value is as predicted: the most frequent of what is not predicted.
+    #[inline(always)]
+    pub fn miss_value(
+        &mut self,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: u64,
+        remembered: Option<u64>,
+        sink: &mut impl Sink,
+    ) {
+        let (slots, width) = (slots_of(shape), shape.width());
+        let state = &mut self.state;
+        let index = state.thread.next.site;
+        let hits = sink.hits();
+        let mut item = Item::new(sink.room());
+        let run = put_run(hits, &mut item);
+        let (part, mode) = put_value(state, state.sites().at(index), value, remembered, width);
+        part.put(&mut item);
+        let len = item.finish(run << run::SHIFT | part.code << value::SHIFT);
+        if let Some(mode) = mode {
+            state.learn_value(index, value, mode, false);
+        }
+        let operands = Operands {
+            place: addr,
+            value,
+            written: 0,
+        };
+        state.confirm();
+        state.advance(index, slots, width, stack, operands);
+        self.switched = false;
+        sink.put(len, 1);
+    }
+
+    /// Encodes an access of which something else is not as predicted.
+    ///
+    /// # Errors
+    /// [`Full`]: as for an [`event`](Self::event).
+    #[expect(clippy::too_many_arguments, reason = "in registers they cost nothing")]
+    #[inline(always)]
+    pub fn miss_access(
+        &mut self,
+        pc: u64,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: u64,
+        remembered: Option<u64>,
+        sink: &mut impl Sink,
+    ) -> Result<(), Full> {
+        let operands = Operands {
+            place: addr,
+            value,
+            written: 0,
+        };
+        let given = Given {
+            pc,
+            stack,
+            shape,
+            slots: slots_of(shape),
+            operands,
+            remembered,
+        };
+        self.miss(&given, sink)
+    }
+
     /// Encodes an event of the running thread. True if it was predicted, so that no item came to be.
     ///
     /// # Errors
@@ -86,7 +193,6 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     ///
     /// # Panics
     /// If the shape is of no kind that exists.
-    #[inline(always)]
     pub fn event(
         &mut self,
         pc: u64,
@@ -95,7 +201,20 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         operands: Operands,
         sink: &mut impl Sink,
     ) -> Result<bool, Full> {
-        let slots = shape.slots().expect("an event has a kind that exists");
+        let slots = slots_of(shape);
+        if matches!(slots.place, Place::Access) && !slots.written {
+            let Operands { place, value, .. } = operands;
+            return match self.access(pc, stack, shape, place, value, sink) {
+                Tried::Hit => Ok(true),
+                Tried::Value(remembered) => {
+                    self.miss_value(stack, shape, place, value, remembered, sink);
+                    Ok(false)
+                }
+                Tried::Other(remembered) => self
+                    .miss_access(pc, stack, shape, place, value, remembered, sink)
+                    .map(|()| false),
+            };
+        }
         let width = shape.width();
         let remembered = match slots.place {
             Place::Access => self
@@ -108,23 +227,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let state = &mut self.state;
         let index = state.thread.next.site;
         let next = state.sites().at(index);
-        let is_there = next.pc == pc
-            && next.shape == shape.code()
-            && stack == state.stacks(next).0
-            && (matches!(slots.place, Place::Absent) || operands.place == state.place_by(next.place_mode, next, slots));
-        if is_there {
-            if (!slots.value || operands.value == state.value_by(next.value_mode, next, remembered, width))
-                && (!slots.written || operands.written == State::<M, S>::written_after(next, operands.value, width))
-                && sink.hit()
-            {
-                state.confirm();
-                state.advance(index, slots, width, stack, operands);
-                return Ok(true);
-            }
-            if slots.value && !slots.written {
-                self.miss_value(slots, width, stack, operands, remembered, sink);
-                return Ok(false);
-            }
+        if is_expected(state, next, pc, stack, shape)
+            && (matches!(slots.place, Place::Absent) || operands.place == state.place_by(next.place_mode, next, slots))
+            && (!slots.value || operands.value == state.value_by(next.value_mode, next, remembered, width))
+            && (!slots.written || operands.written == State::<M, S>::written_after(next, operands.value, width))
+            && sink.hit()
+        {
+            state.confirm();
+            state.advance(index, slots, width, stack, operands);
+            return Ok(true);
         }
         let given = Given {
             pc,
@@ -137,34 +248,6 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         self.miss(&given, sink).map(|()| false)
     }
 
-    /// All but the value is as predicted: the most frequent of what is not predicted.
-    #[inline(never)]
-    fn miss_value(
-        &mut self,
-        slots: Slots,
-        width: u8,
-        stack: u32,
-        operands: Operands,
-        remembered: Option<u64>,
-        sink: &mut impl Sink,
-    ) {
-        let state = &mut self.state;
-        let index = state.thread.next.site;
-        let mut item = Item::new();
-        let run = put_run(sink.hits(), &mut item);
-        let (part, mode) = put_value(state, state.sites().at(index), operands.value, remembered, width);
-        part.put(&mut item);
-        item.set_token(run << run::SHIFT | part.code << value::SHIFT);
-        if let Some(mode) = mode {
-            state.learn_value(index, operands.value, mode, false);
-        }
-        state.confirm();
-        state.advance(index, slots, width, stack, operands);
-        self.switched = false;
-        sink.put(&item, 1);
-    }
-
-    #[cold]
     #[inline(never)]
     fn miss(&mut self, given: &Given, sink: &mut impl Sink) -> Result<(), Full> {
         let known = self.find(given.pc, given.shape);
@@ -177,8 +260,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             self.put_thread(sink);
         }
         self.switched = false;
-        let mut item = Item::new();
-        let mut token = put_run(sink.hits(), &mut item) << run::SHIFT;
+        let hits = sink.hits();
+        let mut item = Item::new(sink.room());
+        let mut token = put_run(hits, &mut item) << run::SHIFT;
         let (site_code, index) = self.put_site(known, given, &mut item);
         self.state.go_to(index);
         let last = self.state.sites().at(index);
@@ -198,7 +282,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
         token |= site_code << site::SHIFT | stack_code << stack::SHIFT;
         token |= place_code.code << place::SHIFT | value_code.code << value::SHIFT;
-        item.set_token(token);
+        let len = item.finish(token);
         let missed = Missed {
             operands: given.operands,
             way: (!is_way_predicted(token)).then_some(Way {
@@ -208,22 +292,21 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             value_mode,
         };
         self.state.learn(index, given.slots, width, given.stack, missed);
-        sink.put(&item, 1);
+        sink.put(len, 1);
         Ok(())
     }
 
     #[cold]
     fn put_thread(&mut self, sink: &mut impl Sink) {
-        let mut item = Item::new();
-        let token = put_run(sink.hits(), &mut item) << run::SHIFT;
+        let hits = sink.hits();
+        let mut item = Item::new(sink.room());
+        let token = put_run(hits, &mut item) << run::SHIFT;
         let short = (self.thread as u16).min(place::MASK);
-        if self.thread >= place::MASK.into() {
+        if short == place::MASK {
             item.put(self.thread.into(), 4);
-            item.set_token(token | place::MASK << place::SHIFT | value::THREAD << value::SHIFT);
-        } else {
-            item.set_token(token | short << place::SHIFT | value::THREAD << value::SHIFT);
         }
-        sink.put(&item, 0);
+        let len = item.finish(token | short << place::SHIFT | value::THREAD << value::SHIFT);
+        sink.put(len, 0);
         self.state.resume(self.thread);
         self.switched = true;
     }
@@ -252,7 +335,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
     }
 
-    fn put_site(&mut self, known: Option<SiteIndex>, given: &Given, item: &mut Item) -> (u16, SiteIndex) {
+    fn put_site(&mut self, known: Option<SiteIndex>, given: &Given, item: &mut Item<'_>) -> (u16, SiteIndex) {
         let Some(index) = known else {
             item.put_sized(given.pc.wrapping_sub(self.state.pc));
             item.put(given.shape.kind.into(), 1);
@@ -276,7 +359,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         (site::KNOWN, index)
     }
 
-    fn put_stack(&self, last: &Site, wanted: u32, item: &mut Item) -> u16 {
+    fn put_stack(&self, last: &Site, wanted: u32, item: &mut Item<'_>) -> u16 {
         let (expected, other) = self.state.stacks(last);
         if wanted == expected {
             stack::PREDICTED
@@ -288,6 +371,23 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             stack::GIVEN
         }
     }
+}
+
+#[inline(always)]
+fn slots_of(shape: Shape) -> Slots {
+    shape.slots().expect("an event has a kind that exists")
+}
+
+/// Whether an event comes from the site that is expected next, with the call stack that is.
+#[inline(always)]
+fn is_expected<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
+    state: &State<M, S>,
+    next: &Site,
+    pc: u64,
+    stack: u32,
+    shape: Shape,
+) -> bool {
+    next.pc == pc && next.shape == shape.code() && stack == state.stacks(next).0
 }
 
 fn hash(pc: u64, shape: Shape) -> usize {
@@ -311,12 +411,12 @@ impl Part {
         }
     }
 
-    fn put(&self, item: &mut Item) {
+    fn put(&self, item: &mut Item<'_>) {
         item.put(self.number, self.len);
     }
 }
 
-fn put_run(hits: u32, item: &mut Item) -> u16 {
+fn put_run(hits: u32, item: &mut Item<'_>) -> u16 {
     match hits.checked_sub(run::LONG.into()) {
         None => return hits as u16,
         Some(more) if more < run::LONG_BYTE.into() => item.put(more.into(), 1),

@@ -73,46 +73,34 @@ pub(crate) mod value {
     pub const THREAD: u16 = 31;
 }
 
-/// An item.
-#[derive(Clone, Copy, Debug)]
-pub struct Item {
-    bytes: [u8; MAX_ITEM_BYTES],
+/// An item that is put together where it is to be.
+#[derive(Debug)]
+pub(crate) struct Item<'a> {
+    bytes: &'a mut [u8; MAX_ITEM_BYTES],
     len: usize,
 }
 
-impl Item {
+impl<'a> Item<'a> {
     /// With room for the token.
-    #[inline]
-    pub(crate) fn new() -> Self {
-        Self {
-            bytes: [0; MAX_ITEM_BYTES],
-            len: 2,
-        }
+    #[inline(always)]
+    pub(crate) fn new(bytes: &'a mut [u8; MAX_ITEM_BYTES]) -> Self {
+        Self { bytes, len: 2 }
     }
 
-    /// All its bytes.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-
-    /// The bytes with what is behind them: a copy of fixed length is a fast one.
-    #[inline]
-    #[must_use]
-    pub fn padded(&self) -> (&[u8; MAX_ITEM_BYTES], usize) {
-        (&self.bytes, self.len)
-    }
-
-    #[inline]
-    pub(crate) fn set_token(&mut self, token: u16) {
+    /// Its length, once its token is written.
+    #[inline(always)]
+    pub(crate) fn finish(self, token: u16) -> usize {
         self.bytes[..2].copy_from_slice(&token.to_le_bytes());
+        self.len
     }
 
     /// Appends the lowest `len` bytes of `number`, at most 8.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, number: u64, len: usize) {
-        self.bytes[self.len..self.len + 8].copy_from_slice(&number.to_le_bytes());
+        // Eight bytes at once, of which the next ones overwrite those that are too many.
+        if let Some(to) = self.bytes.get_mut(self.len..self.len + 8) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
         self.len += len;
     }
 

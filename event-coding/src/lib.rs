@@ -12,7 +12,7 @@
 //! which this deviates in that one site has one predictor at a time and runs of hits have no code.
 //!
 //! The recorder's runtime encodes while the program runs, so the encoder allocates nothing, is of
-//! bounded size, and its common path is short: [`Encoder::event`] is inlined up to the first miss.
+//! bounded size, and its common path is short: [`Encoder::access`] is inlined up to the first miss.
 //! What an event means is not known here; that is `trace-format`'s.
 #![no_std]
 
@@ -27,9 +27,9 @@ mod sites;
 mod state;
 
 pub use decoder::{Decoder, End};
-pub use encoder::{Encoder, Full, Sink};
+pub use encoder::{Encoder, Full, Sink, Tried};
 pub use fault::Fault;
-pub use item::{Item, MAX_ITEM_BYTES};
+pub use item::MAX_ITEM_BYTES;
 pub use memory::Memory;
 pub use shape::{Place, Shape, Slots, kind, mask};
 pub use sites::{MAX_SITES, Sites};

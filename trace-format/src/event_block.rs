@@ -6,7 +6,7 @@ use crate::event::{Event, StackId, ThreadId};
 use crate::fault::{BlockFault, EncodingFault};
 use crate::frame::MAX_EVENTS;
 use crate::validity::Rows;
-use event_coding::{Coded, Decoder, End, Full, Item, MAX_ITEM_BYTES, Memory, Sink, Sites, State};
+use event_coding::{Coded, Decoder, End, Full, MAX_ITEM_BYTES, Memory, Sink, Sites, State};
 use std::cell::RefCell;
 
 /// No event adds more to a payload: two items.
@@ -19,9 +19,10 @@ pub(crate) struct Encoder {
     payload: Payload,
 }
 
-#[derive(Default)]
 struct Payload {
     bytes: Vec<u8>,
+    /// Where an item is put together.
+    item: [u8; MAX_ITEM_BYTES],
     /// Events in `bytes`, and predicted ones after them.
     events: u32,
     hits: u32,
@@ -37,8 +38,12 @@ impl Sink for Payload {
         self.hits
     }
 
-    fn put(&mut self, item: &Item, events: u32) {
-        self.bytes.extend_from_slice(item.bytes());
+    fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES] {
+        &mut self.item
+    }
+
+    fn put(&mut self, len: usize, events: u32) {
+        self.bytes.extend_from_slice(&self.item[..len]);
         self.events += self.hits + events;
         self.hits = 0;
     }
@@ -49,7 +54,12 @@ impl Encoder {
         Self {
             coder: event_coding::Encoder::new(Box::default(), Box::default()),
             thread: ThreadId(0),
-            payload: Payload::default(),
+            payload: Payload {
+                bytes: Vec::new(),
+                item: [0; MAX_ITEM_BYTES],
+                events: 0,
+                hits: 0,
+            },
         }
     }
 

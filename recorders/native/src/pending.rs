@@ -4,10 +4,11 @@
 //! until the load. A write's value does not exist yet: the write stays *pending* until the
 //! thread's next hook, and is settled before the baton passes or the memory goes away.
 
-use crate::events;
 use crate::thread::Thread;
+use crate::{events, schedule};
 use core::ptr::{read_unaligned, read_volatile};
 use recorder_ring::Record;
+use recorder_ring::plan::kind;
 
 /// Announces a write of `size` bytes.
 #[inline(always)]
@@ -29,11 +30,20 @@ pub fn settle(thread: &Thread) {
 fn settle_one(thread: &Thread) {
     let size = thread.pending.size.replace(0);
     let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
-    if size <= 8 {
-        write_now(addr, size, pc)
-    } else {
-        write_range_now(addr, size, pc)
+    match size {
+        ..=8 if schedule::is_followed() => write_now(addr, size, pc),
+        1 => settle_sized::<1>(thread, addr, pc),
+        2 => settle_sized::<2>(thread, addr, pc),
+        4 => settle_sized::<4>(thread, addr, pc),
+        8 => settle_sized::<8>(thread, addr, pc),
+        ..=8 => write_now(addr, size, pc),
+        _ => write_range_now(addr, size, pc),
     }
+}
+
+#[inline(always)]
+fn settle_sized<const SIZE: usize>(thread: &Thread, addr: usize, pc: usize) {
+    events::access::<{ kind::WRITE }, SIZE, false>(thread, pc, addr, load(addr, SIZE));
 }
 
 /// The `size` bytes at `addr` as a little-endian number.

@@ -9,7 +9,8 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, compiler_fence};
 
 global_asm!(
     ".section .tbss.witness,\"awT\",@nobits",
@@ -167,6 +168,13 @@ impl Thread {
             place.write(Thread::new(0));
             &*place
         }
+    }
+
+    /// The thread is no longer inside the runtime.
+    #[inline(always)]
+    pub fn leave(&self) {
+        compiler_fence(SeqCst);
+        self.busy.store(0, Relaxed);
     }
 
     /// Makes an old record as good as new.

@@ -23,7 +23,7 @@ const FIRST_BLOCK_BYTES: u64 = 256;
 const BLOCK_BYTES: u64 = 256 << 10;
 /// Events at which a block is closed: with as many predicted ones behind them it is full.
 const BLOCK_EVENTS: u32 = 1 << 19;
-/// Most bytes of one call of [`Producer::put`].
+/// Most bytes of one item.
 pub const PUT_BYTES: usize = 64;
 
 /// The program's end. Made for a `static`: it starts detached, and is attached once.
@@ -162,23 +162,33 @@ impl Producer {
         (self.header().published.0.load(Relaxed) >> POSITION_BITS) as u32
     }
 
-    /// Appends the first `len` of `bytes`, which take up the predicted events and stand for
-    /// `events` more. Waits while the ring is full; drops them if their consumer is gone.
+    /// Where the next item is to be put together, for [`put`](Self::put). Waits while the ring is full.
     ///
     /// # Safety
-    /// As [`hit`](Self::hit).
-    pub unsafe fn put(&self, bytes: &[u8; PUT_BYTES], len: usize, events: u32) {
+    /// As [`hit`](Self::hit); not used again after the next call of any of these.
+    #[inline(always)]
+    pub unsafe fn room(&self) -> *mut [u8; PUT_BYTES] {
+        let at = self.header().published.0.load(Relaxed) & POSITION;
+        if at > self.event_limit.get() {
+            self.wait_for_events(at);
+        }
+        // SAFETY: `at & mask` lies in the first mapping, the bytes' end at most in the second; the consumer has
+        // taken what was there before (`event_limit`), or is gone for good.
+        unsafe { self.events.get().add((at & self.event_mask.get()) as usize).cast() }
+    }
+
+    /// Appends the first `len` of the bytes that are in the [`room`](Self::room), which take up the predicted
+    /// events and stand for `events` more. Drops them if their consumer is gone.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit); the last call was that of `room`.
+    #[inline(always)]
+    pub unsafe fn put(&self, len: usize, events: u32) {
         let published = &self.header().published.0;
         let word = published.load(Relaxed);
         let at = word & POSITION;
-        if at > self.event_limit.get() && !self.wait_for_events(at) {
+        if at > self.event_limit.get() {
             return;
-        }
-        // SAFETY: `at & mask` lies in the first mapping, the bytes' end at most in the second; the
-        // consumer has taken what was there before (`event_limit`).
-        unsafe {
-            let to = self.events.get().add((at & self.event_mask.get()) as usize);
-            to.cast::<[u8; PUT_BYTES]>().write_unaligned(*bytes);
         }
         let hits = (word >> POSITION_BITS) as u32;
         self.block_events.set(self.block_events.get() + hits + events);

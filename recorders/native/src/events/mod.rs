@@ -1,8 +1,8 @@
 //! From what the hooks say to the events of the trace, encoded while the program runs.
 //!
-//! [`push`] is the one way in. An access is encoded at once, by code that is inlined into its hook as
-//! far as the encoder's prediction holds (`event-coding`): an event as predicted costs a few
-//! comparisons and one store into shared memory. Everything else first gets its identities:
+//! There are two ways in. [`access`] is inlined into the hooks of plain accesses as far as the encoder's
+//! prediction holds (`event-coding`): an event as predicted costs a few comparisons and one store into shared
+//! memory. [`push`] takes everything, and gives what needs them their identities:
 //! [`objects`] says which object an address means, [`heap`] which blocks exist, [`calls`] which call
 //! stack a thread has. Rows of the trace's tables go to the parent before the first event that needs
 //! them.
@@ -19,7 +19,7 @@ use crate::start::RING;
 use crate::thread::Thread;
 use calls::Calls;
 use core::cell::{Cell, UnsafeCell};
-use event_coding::{Encoder, Full, Item, Memory, Operands, Shape, Sink, Sites, kind};
+use event_coding::{Encoder, Full, MAX_ITEM_BYTES, Memory, Operands, Shape, Sink, Sites, Tried, kind};
 use heap::Heap;
 use objects::Objects;
 use recorder_ring::{Note, Record, Row};
@@ -75,50 +75,103 @@ impl Tables {
     }
 }
 
+/// Encodes an access of `SIZE` bytes, 1 to 8, of the running thread, while no plan is followed. If it `LEAVES`, the
+/// thread is no longer inside the runtime after that: every way out of here is the end of a hook or a jump, so that
+/// a hook needs no stack of its own.
+#[inline(always)]
+pub fn access<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+    thread: &Thread,
+    pc: usize,
+    addr: usize,
+    value: u64,
+) {
+    // SAFETY: the baton is the caller's, and nothing below calls back into this module.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    match encoder.access(pc as u64, EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
+        Tried::Hit => {
+            if LEAVES {
+                thread.leave();
+            }
+        }
+        Tried::Value(was) => miss_value::<KIND, SIZE, LEAVES>(thread, addr, value, was.is_some(), was.unwrap_or(0)),
+        Tried::Other(was) => miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value, was.is_some(), was.unwrap_or(0)),
+    }
+}
+
+/// The access is as predicted, but its value is not.
+#[inline(never)]
+extern "C" fn miss_value<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+    thread: &Thread,
+    addr: usize,
+    value: u64,
+    known: bool,
+    was: u64,
+) {
+    let (stack, addr, was) = (EVENTS.stack.get(), addr as u64, known.then_some(was));
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    encoder.miss_value(stack, shape, addr, value, was, &mut Stream);
+    after_item();
+    if LEAVES {
+        thread.leave();
+    }
+}
+
+/// The access is not as predicted.
+#[inline(never)]
+extern "C" fn miss<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+    thread: &Thread,
+    pc: usize,
+    addr: usize,
+    value: u64,
+    known: bool,
+    was: u64,
+) {
+    let (stack, pc, addr, was) = (EVENTS.stack.get(), pc as u64, addr as u64, known.then_some(was));
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    match encoder.miss_access(pc, stack, shape, addr, value, was, &mut Stream) {
+        Ok(()) => after_item(),
+        Err(Full) => {
+            let operands = Operands {
+                place: addr,
+                value,
+                written: 0,
+            };
+            in_next_block(pc, shape, operands);
+        }
+    }
+    if LEAVES {
+        thread.leave();
+    }
+}
+
 /// Records what the thread that has the baton does.
 #[inline(always)]
 pub fn push(record: Record) {
     match record {
-        Record::Read { pc, addr, size, value } => {
-            let place = addr;
-            let operands = Operands {
-                place,
-                value,
-                written: 0,
-            };
-            event(pc, Shape::access(kind::READ, size, 0), operands);
-        }
-        Record::Write { pc, addr, size, value } => {
-            let place = addr;
-            let operands = Operands {
-                place,
-                value,
-                written: 0,
-            };
-            event(pc, Shape::access(kind::WRITE, size, 0), operands);
-        }
+        Record::Read { pc, addr, size, value } => plain(kind::READ, pc, addr, size, value),
+        Record::Write { pc, addr, size, value } => plain(kind::WRITE, pc, addr, size, value),
         Record::Call { call_site } => call(call_site),
         Record::Return => ret(),
         other => rare(other),
     }
 }
 
-/// Encodes an event of the running thread.
-#[inline(always)]
-fn event(pc: u64, shape: Shape, operands: Operands) {
-    if schedule::is_followed() {
-        observe(pc, shape.kind);
-    }
-    // SAFETY: the baton is the caller's, and nothing below calls back into this module.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
-        Ok(true) => {}
-        Ok(false) => after_item(),
-        Err(Full) => in_next_block(pc, shape, operands),
-    }
+/// A plain access of any kind and size.
+fn plain(kind: u8, pc: u64, place: u64, size: u8, value: u64) {
+    let operands = Operands {
+        place,
+        value,
+        written: 0,
+    };
+    event_of(pc, Shape::access(kind, size, 0), operands);
 }
 
-/// The same, for what is not worth the room.
+/// Encodes an event of the running thread.
 #[inline(never)]
 fn event_of(pc: u64, shape: Shape, operands: Operands) {
     if schedule::is_followed() {
@@ -129,7 +182,7 @@ fn event_of(pc: u64, shape: Shape, operands: Operands) {
 
 /// Encodes an event that was observed.
 fn encode(pc: u64, shape: Shape, operands: Operands) {
-    // SAFETY: as in `event`.
+    // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
         Ok(true) => {}
@@ -167,7 +220,7 @@ fn observe(pc: u64, kind: u8) {
 /// Ends the current block, unless it has no event yet.
 #[cold]
 fn close_block() {
-    // SAFETY: as in `event`.
+    // SAFETY: as in `access`.
     unsafe {
         if RING.close_block() {
             (*EVENTS.encoder.get()).start_block();
@@ -185,15 +238,23 @@ impl Sink for Stream {
         unsafe { RING.hit() }
     }
 
+    #[inline(always)]
     fn hits(&self) -> u32 {
         // SAFETY: as above.
         unsafe { RING.hits() }
     }
 
-    fn put(&mut self, item: &Item, events: u32) {
-        let (bytes, len) = item.padded();
+    #[inline(always)]
+    fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES] {
+        // SAFETY: as above; the consumer reads no byte that is not published, and the encoder holds on to this until
+        // it puts, at most.
+        unsafe { &mut *RING.room() }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, len: usize, events: u32) {
         // SAFETY: as above.
-        unsafe { RING.put(bytes, len, events) };
+        unsafe { RING.put(len, events) };
     }
 }
 
@@ -209,7 +270,7 @@ pub fn switch(from: Option<&Thread>, to: &Thread) {
     }
     EVENTS.stack.set(to.call_stack.get());
     with_tables(|tables| tables.running = tables.thread(to.index.get()));
-    // SAFETY: as in `event`.
+    // SAFETY: as in `access`.
     unsafe { (*EVENTS.encoder.get()).switch(to.index.get(), &mut Stream) };
     // The events of many short turns fill a block without any other item.
     after_item();

@@ -8,28 +8,62 @@ use crate::inside::Inside;
 use crate::intent::{Access, Intent};
 use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, slot};
-use crate::{instruction, pending};
+use crate::{events, instruction, pending, schedule};
 use core::ptr;
 use recorder_ring::plan::kind;
 
-/// A read of `size` bytes that the caller is about to do.
-#[inline(always)]
-fn read(addr: usize, size: usize, pc: usize) {
+/// A read that the caller is about to do.
+unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
+    if N > 8 {
+        return read(addr, N, pc);
+    }
+    match Inside::enter_quickly() {
+        Some(thread) => events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N)),
+        None => read_slowly::<N>(addr, pc),
+    }
+}
+
+/// The same where something else is to do before.
+#[inline(never)]
+extern "C" fn read_slowly<const N: usize>(addr: usize, pc: usize) {
     let Some(inside) = Inside::begin() else {
         return not_recorded();
     };
-    if inside.pending.size.get() != 0 && !settle_before_read(&inside, size, pc) {
+    if !before_read(&inside, addr, N, pc) {
+        return pending::read_range_now(addr, N, pc);
+    }
+    if schedule::is_followed() {
+        return pending::read_now(addr, N, pc);
+    }
+    let thread = inside.thread();
+    inside.forget();
+    events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
+}
+
+/// A read of any length.
+#[inline(never)]
+extern "C" fn read(addr: usize, size: usize, pc: usize) {
+    let Some(inside) = Inside::begin() else {
+        return not_recorded();
+    };
+    if before_read(&inside, addr, size, pc) && size <= 8 {
+        pending::read_now(addr, size, pc);
+    } else {
+        pending::read_range_now(addr, size, pc);
+    }
+}
+
+/// Settles the pending write and gives way if it is time. False if neither may be done.
+#[inline(always)]
+fn before_read(inside: &Inside, addr: usize, size: usize, pc: usize) -> bool {
+    if inside.pending.size.get() != 0 && !settle_before_read(inside, size, pc) {
         // Both sides of a copy that is still to come: the write stays pending, and no other
         // thread may come between, but while both wait.
-        await_turn_of_copy(&inside, addr, size, pc);
-        return pending::read_range_now(addr, size, pc);
+        await_turn_of_copy(inside, addr, size, pc);
+        return false;
     }
     inside.maybe_give_way_before(|| Intent::of(Access::one(pc, kind::READ, addr, size)));
-    if size <= 8 {
-        pending::read_now(addr, size, pc)
-    } else {
-        pending::read_range_now(addr, size, pc)
-    }
+    true
 }
 
 /// Under a plan, waits for the turn of a copy whose write is announced.
@@ -56,9 +90,20 @@ fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
     true
 }
 
-/// A write of `size` bytes that the caller is about to do.
-#[inline(always)]
-fn write(addr: usize, size: usize, pc: usize) {
+/// A write that the caller is about to do.
+unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
+    match Inside::enter_quickly() {
+        Some(thread) => {
+            pending::announce(thread, addr, N, pc);
+            thread.leave();
+        }
+        None => write(addr, N, pc),
+    }
+}
+
+/// A write of any length.
+#[inline(never)]
+extern "C" fn write(addr: usize, size: usize, pc: usize) {
     let Some(inside) = Inside::enter_for(|| Intent::of(Access::one(pc, kind::WRITE, addr, size))) else {
         return not_recorded();
     };
@@ -91,14 +136,6 @@ pub fn not_recorded() {
         // SAFETY: a thread with a record of its own exists only once the ring is attached.
         unsafe { RING.count_dropped() };
     }
-}
-
-unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
-    read(addr, N, pc);
-}
-
-unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
-    write(addr, N, pc);
 }
 
 unsafe extern "C" fn read_write_sized<const N: usize>(addr: usize, pc: usize) {

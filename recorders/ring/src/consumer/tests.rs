@@ -26,7 +26,8 @@ fn send(path: &CString, rounds: u32) {
         assert_eq!((settings.depth, settings.steps), (3, 1000));
         for i in 0..rounds {
             assert!(producer.hit());
-            producer.put(&[i as u8; PUT_BYTES], len(i), 1);
+            producer.room().write([i as u8; PUT_BYTES]);
+            producer.put(len(i), 1);
             producer.push(Row::Threads { count: i });
             if producer.is_block_due() {
                 producer.close_block();
@@ -101,10 +102,12 @@ fn hits_are_counted_up_to_the_limit() {
     // SAFETY: this thread alone has the producer.
     unsafe {
         producer.attach(&path).unwrap();
-        producer.put(&[1; PUT_BYTES], 1, 1);
+        producer.room().write([1; PUT_BYTES]);
+        producer.put(1, 1);
         let counted = (0..u32::MAX).take_while(|_| producer.hit()).count();
         assert_eq!(counted, (1 << 19) - 1);
-        producer.put(&[1; PUT_BYTES], 1, 1);
+        producer.room().write([1; PUT_BYTES]);
+        producer.put(1, 1);
         assert!(producer.is_block_due());
         producer.close_block();
     }
