@@ -7,12 +7,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use witness::report::noise::{Baseline, Suppressions};
-use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, JUnit, Noise, Paint, Sarif};
+use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Noise, Paint, Sarif};
 
 /// What to show, in which forms, and what not.
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
-    /// Write a report, again for another: text, json, sarif, junit, github, or chrome-trace, which Perfetto shows.
+    /// Write a report, again for another: text, json, sarif, junit, github, html, or chrome-trace, which Perfetto shows.
     /// Without a file, or with `-`, it goes to standard output in place of the text.
     #[arg(long, env = "WITNESS_REPORT", value_name = "KIND=FILE")]
     report: Vec<Target>,
@@ -35,14 +35,16 @@ enum Kind {
     JUnit,
     GitHub,
     ChromeTrace,
+    Html,
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Text, "text"),
     (Kind::Json, "json"),
     (Kind::Sarif, "sarif"),
     (Kind::JUnit, "junit"),
     (Kind::GitHub, "github"),
+    (Kind::Html, "html"),
     (Kind::ChromeTrace, "chrome-trace"),
     (Kind::ChromeTrace, "perfetto"),
 ];
@@ -129,6 +131,7 @@ impl ReportArgs {
                     Kind::JUnit => JUnit.export(findings, out)?,
                     Kind::GitHub => GitHub.export(findings, out)?,
                     Kind::ChromeTrace => ChromeTrace.export(findings, out)?,
+                    Kind::Html => Html.export(findings, out)?,
                 }
                 Ok(())
             };

@@ -22,10 +22,16 @@ impl SourceText {
     /// A line of a file, shortened; lines count from 1.
     #[must_use]
     pub fn line(&self, file: &str, line: u32) -> Option<String> {
+        let text = shortened(&self.whole(file, line)?.replace('\t', " "));
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A line of a file as it is, but for control characters; lines count from 1.
+    #[must_use]
+    pub fn whole(&self, file: &str, line: u32) -> Option<String> {
         let mut files = self.files.borrow_mut();
         let lines = files.entry_ref(file).or_insert_with(|| read(file).unwrap_or_default());
-        let text = lines.get((line as usize).checked_sub(1)?)?;
-        (!text.is_empty()).then(|| text.clone())
+        lines.get((line as usize).checked_sub(1)?).cloned()
     }
 }
 
@@ -42,7 +48,11 @@ fn read(file: &str) -> Option<Vec<String>> {
     let small = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     let bytes = small.then(|| fs::read(file).ok())??;
     let text = String::from_utf8_lossy(&bytes);
-    let shown = |line: &str| printable(&shortened(&line.replace('\t', " "))).into_owned();
+    // Indentation stays; what else is a control character might move the cursor.
+    let shown = |line: &str| {
+        let parts: Vec<_> = line.trim_end().split('\t').map(printable).collect();
+        parts.join("\t")
+    };
     Some(text.lines().map(shown).collect())
 }
 

@@ -4,6 +4,7 @@ use super::interleaving::{Detail, Interleaving};
 use super::location::location;
 use super::paint::Paint;
 use super::results::{Summary, refutation_name, unknown_name};
+use super::snippet::snippet;
 use super::source_text::SourceText;
 use super::{Exporter, Findings, Row, folder_of};
 use crate::check::{Checker, HeldLock};
@@ -225,6 +226,7 @@ impl Told<'_> {
         self.access(&replay.race.0, "", out)?;
         self.access(&replay.race.1, when, out)?;
         self.location(pair.example.0, out)?;
+        self.source(replay, out)?;
         self.duplicates(out)?;
         let switches = schedule.switches();
         let plural = if switches == 1 { "switch" } else { "switches" };
@@ -245,6 +247,28 @@ impl Told<'_> {
             Some(line) => writeln!(out, "  suppress: {}", printable(&line)),
             None => Ok(()),
         }
+    }
+
+    /// Both source lines in context.
+    fn source(&self, replay: &Replay, out: &mut dyn Write) -> io::Result<()> {
+        let (trace, words) = (self.findings.trace, self.findings.words());
+        let label = |letter: &str, pending: &PendingAccess| {
+            let kind = trace
+                .access(pending.event)
+                .map_or("", |access| words.access_kind(access.kind));
+            (
+                pending.event,
+                format!("{letter}: {kind} by {}", words.thread(pending.thread)),
+            )
+        };
+        let accesses = [label("a", &replay.race.0), label("b", &replay.race.1)];
+        let Some(shown) = snippet(&words, self.sources, accesses, self.paint) else {
+            return Ok(());
+        };
+        for line in shown.lines() {
+            writeln!(out, "{}", format!("  {line}").trim_end())?;
+        }
+        writeln!(out)
     }
 
     /// The other pairs of the same race, by their lines.

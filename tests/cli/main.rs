@@ -4,6 +4,7 @@ mod bad_input;
 mod command;
 mod exports;
 mod noise;
+mod page;
 mod reports;
 mod stored;
 mod traces;

@@ -1,0 +1,196 @@
+//! One self-contained HTML page: what was found, and a picture of each witness.
+//!
+//! Everything is in the page, and its content policy forbids it to load anything. The pictures and tables are there
+//! without its script; the script steps through a picture by keyboard, shows the source beside it, and filters.
+
+mod overview;
+mod picture;
+mod race;
+
+use super::results::{Summary, tool};
+use super::{Exporter, Findings, SourceText};
+use crate::check::Checker;
+use crate::replay::Replay;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Races of a trace that get a picture; the others are in the table.
+const PICTURES: usize = 50;
+
+/// Lines of source before and behind one that is shown.
+const CONTEXT: u32 = 5;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Nothing but what is in the page itself.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// Writes the page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Html;
+
+impl Exporter for Html {
+    fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let sources = Sources::default();
+        let traces: Vec<Markup> = findings
+            .iter()
+            .enumerate()
+            .map(|(number, findings)| trace(number, findings, &sources))
+            .collect();
+        let total = findings
+            .iter()
+            .map(Summary::of)
+            .fold(Summary::default(), |all, one| Summary {
+                witnessed: all.witnessed + one.witnessed,
+                refuted: all.refuted + one.refuted,
+                unknown: all.unknown + one.unknown,
+                suppressed: all.suppressed + one.suppressed,
+                known: all.known + one.known,
+            });
+        let names: Vec<String> = findings
+            .iter()
+            .map(|findings| findings.path.display().to_string())
+            .collect();
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content=(tool());
+                    title { "Data races: " (names.join(", ")) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        div.title {
+                            h1 { "Data races" }
+                            p { code { (names.join(", ")) } " · " (tool()) }
+                        }
+                        (counts(&total))
+                        button #theme type="button" title="Colours: as the system, light, dark" { "◐" }
+                    }
+                    main {
+                        @for trace in &traces { (trace) }
+                    }
+                    (keys())
+                    div #said aria-live="polite" {}
+                    script #sources type="application/json" { (PreEscaped(sources.json())) }
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        };
+        out.write_all(page.into_string().as_bytes())?;
+        writeln!(out)
+    }
+}
+
+fn counts(total: &Summary) -> Markup {
+    let mut shown = vec![
+        ("witnessed", total.witnessed),
+        ("refuted", total.refuted),
+        ("unknown", total.unknown),
+    ];
+    let hidden = [("suppressed", total.suppressed), ("known", total.known)];
+    shown.extend(hidden.into_iter().filter(|(_, count)| *count > 0));
+    html! {
+        ul.counts {
+            @for (name, count) in shown {
+                li class={ "count " (name) } { strong { (count) } " " (name) }
+            }
+        }
+    }
+}
+
+fn keys() -> Markup {
+    let keys = [
+        ("j ↓", "next step"),
+        ("k ↑", "step before"),
+        ("Home End", "first, last step"),
+        ("n p", "next race, race before"),
+        ("/", "filter"),
+        ("Esc", "the whole picture again"),
+    ];
+    html! {
+        footer {
+            dl.keys {
+                @for (key, what) in keys {
+                    div { dt { @for key in key.split(' ') { kbd { (key) } } } dd { (what) } }
+                }
+            }
+        }
+    }
+}
+
+fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
+    let races = findings.shown_races();
+    let checker = Checker::new(findings.trace);
+    let told: Vec<Markup> = races
+        .iter()
+        .take(PICTURES)
+        .filter_map(|race| {
+            // Never a race that the checker does not accept.
+            let replay = Replay::of(&checker, race.schedule).ok()?;
+            Some(race::section(number, findings, race, &replay, sources))
+        })
+        .collect();
+    html! {
+        section.trace {
+            (overview::table(number, findings, &races[..told.len().min(races.len())]))
+            @if races.len() > told.len() {
+                p.note {
+                    "The other " (races.len() - told.len()) " races have no picture here; "
+                    code { "witness replay " (findings.path.display()) " --witness N" } " shows each."
+                }
+            }
+            @for race in &told { (race) }
+        }
+    }
+}
+
+/// The anchor of a race.
+fn anchor(trace: usize, number: usize) -> String {
+    if trace == 0 {
+        format!("race-{number}")
+    } else {
+        format!("race-{}-{number}", trace + 1)
+    }
+}
+
+/// The source lines that the page shows, with what is around them.
+#[derive(Default)]
+struct Sources {
+    text: SourceText,
+    shown: RefCell<BTreeMap<String, BTreeSet<u32>>>,
+}
+
+impl Sources {
+    /// Asks for a line to be in the page.
+    fn show(&self, file: &str, line: u32) {
+        let around = line.saturating_sub(CONTEXT).max(1)..=line.saturating_add(CONTEXT);
+        self.shown
+            .borrow_mut()
+            .entry(file.to_owned())
+            .or_default()
+            .extend(around);
+    }
+
+    /// By file and line: the text. As JSON that cannot end the script that it stands in.
+    fn json(&self) -> String {
+        let shown = self.shown.borrow();
+        let files = shown.iter().filter_map(|(file, lines)| {
+            let text = |line: &u32| self.text.whole(file, *line).map(|text| (*line, text));
+            let lines: BTreeMap<u32, String> = lines.iter().filter_map(text).collect();
+            (!lines.is_empty()).then_some((file, lines))
+        });
+        let files: BTreeMap<_, _> = files.collect();
+        serde_json::to_string(&files)
+            .unwrap_or_default()
+            .replace('<', "\\u003c")
+    }
+}

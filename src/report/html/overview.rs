@@ -1,0 +1,151 @@
+//! The table of all pairs, to be filtered.
+
+use super::anchor;
+use crate::report::noise::Hidden;
+use crate::report::results::{refutation_name, unknown_name};
+use crate::report::{Findings, Race, Row};
+use crate::symbols::{file_name, printable};
+use crate::trace::EventId;
+use crate::verdict::Verdict;
+use hashbrown::HashMap;
+use maud::{Markup, html};
+
+/// Rows of the table, besides the races.
+const LISTED: usize = 2_000;
+
+struct Entry<'a> {
+    row: Row<'a>,
+    verdict: &'static str,
+    reason: String,
+    count: usize,
+}
+
+pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]) -> Markup {
+    let entries = entries(findings);
+    let left_out = entries.len().saturating_sub(LISTED);
+    let verdicts = ["witnessed", "unknown", "refuted", "suppressed", "known"];
+    let heard: Vec<_> = findings.heard.iter().filter(|heard| heard.row.is_none()).collect();
+    let has = |verdict: &str| {
+        entries.iter().any(|entry| entry.verdict == verdict) || heard.iter().any(|heard| heard.verdict == verdict)
+    };
+    let verdicts: Vec<&str> = verdicts.into_iter().filter(|verdict| has(verdict)).collect();
+    html! {
+        @if verdicts.is_empty() {
+            p.note { "No two threads access the same memory in a way that conflicts." }
+        } @else {
+            form.filter {
+                input type="search" placeholder="Filter: file, function, variable, lock…" aria-label="Filter";
+                @for verdict in &verdicts {
+                    label class={ "badge " (verdict) } { input type="checkbox" name=(verdict) checked; (verdict) }
+                }
+            }
+            table.pairs {
+                thead { tr { th { "Verdict" } th { "Accesses" } th { "Memory" } th { "Why" } th.number { "Pairs" } } }
+                tbody {
+                    @for entry in entries.iter().take(LISTED) { (line(trace, findings, entry, pictured)) }
+                    @for heard in heard {
+                        tr data-verdict=(heard.verdict) {
+                            td { span class={ "badge " (heard.verdict) } { (heard.verdict) } }
+                            td { @for side in &heard.sides { div { (side) } } }
+                            td {}
+                            td { (heard.tool) " at " (heard.origin) ": " (heard.explanation.join("; ")) }
+                            td.number {}
+                        }
+                    }
+                }
+            }
+            @if left_out > 0 {
+                p.note { (left_out) " more pairs are left out; the JSON report has them all." }
+            }
+        }
+    }
+}
+
+/// Races, and pairs of the same places with the same verdict, once.
+fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let mut known: HashMap<(String, String), usize> = HashMap::new();
+    for row in findings.rows() {
+        let (verdict, reason) = match (row.hidden, &row.pair.verdict) {
+            (Some(Hidden::Suppressed(line)), _) => ("suppressed", line.clone()),
+            (Some(Hidden::Known), _) => ("known", "in the baseline".to_owned()),
+            (None, Verdict::Witnessed(_)) => ("witnessed", "a schedule shows it".to_owned()),
+            (None, Verdict::Refuted(refutation)) => ("refuted", refutation_name(refutation).to_owned()),
+            (None, Verdict::Unknown(unknown)) => ("unknown", unknown_name(unknown).to_owned()),
+        };
+        let places = if matches!(row.pair.verdict, Verdict::Witnessed(_)) {
+            row.id.to_owned()
+        } else {
+            let mut places = [row.pair.example.0, row.pair.example.1].map(|event| findings.words().place(event));
+            places.sort();
+            places.join(" ")
+        };
+        match known.get(&(places.clone(), reason.clone())) {
+            Some(&entry) => entries[entry].count += 1,
+            None => {
+                known.insert((places, reason.clone()), entries.len());
+                entries.push(Entry {
+                    row,
+                    verdict,
+                    reason,
+                    count: 1,
+                });
+            }
+        }
+    }
+    let rank = |verdict: &str| {
+        ["witnessed", "unknown", "refuted"]
+            .iter()
+            .position(|known| *known == verdict)
+    };
+    entries.sort_by_key(|entry| rank(entry.verdict).unwrap_or(3));
+    entries
+}
+
+fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Race<'_>]) -> Markup {
+    let words = findings.words();
+    let pair = entry.row.pair;
+    let explanation = words.explanation(pair);
+    let number = pictured
+        .iter()
+        .find(|race| race.first().row == entry.row.row)
+        .map(Race::number);
+    let memory = findings.trace.access(pair.example.0).map(|access| words.memory(access));
+    html! {
+        tr data-verdict=(entry.verdict) data-race=[number.map(|number| anchor(trace, number))] {
+            td { span class={ "badge " (entry.verdict) } { (entry.verdict) } }
+            td {
+                @for event in [pair.example.0, pair.example.1] { (access(findings, event)) }
+                @for heard in findings.heard_of(entry.row.row) { div.faint { "warned of by " (heard) } }
+            }
+            td { code { (memory.unwrap_or_default()) } }
+            td {
+                @if let Some(number) = number {
+                    a href={ "#" (anchor(trace, number)) } { (entry.reason) }
+                } @else if explanation.is_empty() {
+                    (entry.reason)
+                } @else {
+                    details { summary { (entry.reason) } ul { @for sentence in &explanation { li { (sentence) } } } }
+                }
+            }
+            td.number { (entry.count) }
+        }
+    }
+}
+
+/// `write  a.c:17  writer`.
+fn access(findings: &Findings<'_>, event: EventId) -> Markup {
+    let words = findings.words();
+    let frame = words.frame(event);
+    let kind = findings
+        .trace
+        .access(event)
+        .map_or("", |access| words.access_kind(access.kind));
+    let place = frame.place();
+    html! {
+        div.access title=(place) {
+            span.kind { (kind) } " " code { (file_name(&place)) }
+            @if let Some(function) = &frame.function { " " span.faint { "in " (printable(function)) } }
+        }
+    }
+}

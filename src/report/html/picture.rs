@@ -1,0 +1,449 @@
+//! The swim lanes of a witness: threads side by side, time downwards, both racing accesses at the end.
+//!
+//! Rows are of fixed height, so that the drawing behind them (lanes, critical sections, arrows) can be placed without
+//! a script. Text is HTML and can be searched, selected and printed.
+
+use super::Sources;
+use crate::replay::{PendingAccess, Replay};
+use crate::report::Findings;
+use crate::report::condense::{Line, lines};
+use crate::report::links::{Held, Kind, Links};
+use crate::report::words::value;
+use crate::schedule::RaceKind;
+use crate::symbols::{Frame, file_name};
+use crate::trace::{EventId, ObjectId, Op, ThreadId};
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+/// Heights, in CSS pixels; `page.css` has the same ones.
+const ROW: usize = 44;
+const RACE_ROW: usize = 96;
+
+/// Columns: the numbers of steps, then a lane for each thread.
+const GUTTER: usize = 56;
+
+/// Where in its lane a thread's line is.
+const LINE: usize = 34;
+
+/// Rows of a picture; of a longer schedule the last ones are drawn.
+const ROWS: usize = 300;
+
+/// Colours of locks, by `page.css`.
+const LOCK_COLOURS: usize = 6;
+
+/// What one row shows.
+enum Row {
+    /// What came before: so many events as recorded, so many steps that are not drawn.
+    Before {
+        recorded: u32,
+        steps: usize,
+    },
+    Step {
+        index: usize,
+    },
+    Condensed {
+        index: usize,
+        events: usize,
+    },
+    Race,
+}
+
+pub(super) struct Picture<'a> {
+    findings: &'a Findings<'a>,
+    replay: &'a Replay,
+    sources: &'a Sources,
+    lanes: Vec<ThreadId>,
+    rows: Vec<Row>,
+    /// By step: its row, if it is drawn.
+    row_of: Vec<Option<usize>>,
+    links: Links,
+    locks: Vec<ObjectId>,
+    width: usize,
+}
+
+impl<'a> Picture<'a> {
+    pub(super) fn of(findings: &'a Findings<'a>, replay: &'a Replay, sources: &'a Sources) -> Picture<'a> {
+        let trace = findings.trace;
+        let lines = lines(trace, replay, false)
+            .into_iter()
+            .filter(|line| !matches!(line, Line::Switch { .. }));
+        let lines: Vec<Line> = lines.collect();
+        let kept = &lines[lines.len().saturating_sub(ROWS)..];
+        let first = kept.first().map_or(replay.executed.len(), |line| match *line {
+            Line::Event { index } | Line::Condensed { index, .. } => index,
+            Line::Switch { .. } => 0,
+        });
+        let mut rows = Vec::new();
+        if replay.as_recorded > 0 || first > 0 {
+            rows.push(Row::Before {
+                recorded: replay.as_recorded,
+                steps: first,
+            });
+        }
+        let mut row_of = vec![None; replay.executed.len()];
+        for line in kept {
+            match *line {
+                Line::Event { index } => {
+                    row_of[index] = Some(rows.len());
+                    rows.push(Row::Step { index });
+                }
+                Line::Condensed { index, events, .. } => {
+                    row_of[index..index + events].fill(Some(rows.len()));
+                    rows.push(Row::Condensed { index, events });
+                }
+                Line::Switch { .. } => {}
+            }
+        }
+        rows.push(Row::Race);
+        let steps = replay.executed[first..].iter().map(|step| trace.thread(step.event));
+        let racing = [replay.race.0.thread, replay.race.1.thread];
+        let lanes: BTreeSet<ThreadId> = steps.chain(racing).collect();
+        let links = Links::of(trace, replay);
+        let locks: BTreeSet<ObjectId> = links.held.iter().map(|held| held.lock).collect();
+        let lanes: Vec<ThreadId> = lanes.into_iter().collect();
+        let width = match lanes.len() {
+            0..=2 => 400,
+            3 => 320,
+            4 => 270,
+            _ => 230,
+        };
+        Picture {
+            findings,
+            replay,
+            sources,
+            lanes,
+            rows,
+            row_of,
+            links,
+            locks: locks.into_iter().collect(),
+            width,
+        }
+    }
+
+    pub(super) fn draw(&self) -> Markup {
+        let words = self.findings.words();
+        let total = GUTTER + self.lanes.len() * self.width;
+        html! {
+            div.scroll {
+                div.picture style={ "width:" (total) "px;--lane:" (self.width) "px" } {
+                    div.heads {
+                        @for &lane in &self.lanes {
+                            div.head style={ "left:" (self.left(lane)) "px" } { (words.thread(lane)) }
+                        }
+                    }
+                    div.rows {
+                        (self.drawing(total))
+                        @for (number, row) in self.rows.iter().enumerate() { (self.row(number, row)) }
+                    }
+                    (self.legend())
+                }
+            }
+        }
+    }
+
+    /// The left edge of a lane.
+    fn left(&self, thread: ThreadId) -> usize {
+        let lane = self.lanes.iter().position(|lane| *lane == thread).unwrap_or(0);
+        GUTTER + lane * self.width
+    }
+
+    fn x(&self, thread: ThreadId) -> usize {
+        self.left(thread) + LINE
+    }
+
+    /// The middle of a row; of the race, where its dots are.
+    fn y(&self, row: usize) -> usize {
+        row * ROW + ROW / 2
+    }
+
+    fn row(&self, number: usize, row: &Row) -> Markup {
+        match *row {
+            Row::Before { recorded, steps } => html! {
+                div.row.before {
+                    span.text {
+                        @if recorded > 0 { "the first " (recorded) " events, as recorded" }
+                        @if recorded > 0 && steps > 0 { ", and " }
+                        @if steps > 0 { (steps) " earlier steps" }
+                    }
+                }
+            },
+            Row::Condensed { index, events } => {
+                let event = self.replay.executed[index].event;
+                let left = self.left(self.findings.trace.thread(event));
+                html! {
+                    div.row.condensed {
+                        span.text style={ "margin-left:" (left - GUTTER + LINE + 16) "px" } { "… " (events) " more events" }
+                    }
+                }
+            }
+            Row::Step { index } => self.step(number, index),
+            Row::Race => self.race(),
+        }
+    }
+
+    fn step(&self, number: usize, index: usize) -> Markup {
+        let words = self.findings.words();
+        let step = &self.replay.executed[index];
+        let thread = self.findings.trace.thread(step.event);
+        let frame = words.frame(step.event);
+        let before = number.checked_sub(1).and_then(|before| match self.rows[before] {
+            Row::Step { index } | Row::Condensed { index, .. } => {
+                Some(self.findings.trace.thread(self.replay.executed[index].event))
+            }
+            Row::Before { .. } | Row::Race => None,
+        });
+        let racing = self.replay.accepted.kind == RaceKind::Unordered && step.event == self.replay.race.0.event;
+        let deed = words.deed(step.event, &step.step.woken);
+        html! {
+            div.row.step.switch[before.is_some_and(|before| before != thread)].racing[racing]
+                data-step=(index + 1) data-event=(step.event.0) data-thread=(words.thread(thread))
+                data-file=[frame.file.as_deref()] data-line=[frame.line]
+            {
+                span.number title={ "event " (step.event.0) " of the trace" } { (index + 1) }
+                span.chip style={ "margin-left:" (self.left(thread) - GUTTER + LINE + 10) "px" } title=(deed) {
+                    span.deed { (deed) }
+                    (self.place(&frame))
+                }
+            }
+        }
+    }
+
+    fn race(&self) -> Markup {
+        let (first, second) = (&self.replay.race.0, &self.replay.race.1);
+        let last = self.replay.executed.len() + 1;
+        let unordered = self.replay.accepted.kind == RaceKind::Unordered;
+        let event = second.event;
+        let frame = self.findings.words().frame(event);
+        html! {
+            div.row.step.race-row data-step=(last) data-event=(event.0)
+                data-thread=(if unordered { self.findings.words().thread(second.thread) } else { "race".to_owned() })
+                data-file=[frame.file.as_deref()] data-line=[frame.line]
+                data-file-a=[self.of_first(unordered, |frame| frame.file)]
+                data-line-a=[self.of_first(unordered, |frame| frame.line.map(|line| line.to_string()))]
+            {
+                span.number { (last) }
+                @if !unordered { (self.card(first, "a")) }
+                (self.card(second, "b"))
+            }
+        }
+    }
+
+    /// Something of the place of the first access, if that is next too.
+    fn of_first(&self, unordered: bool, what: impl Fn(Frame) -> Option<String>) -> Option<String> {
+        let frame = self.findings.words().frame(self.replay.race.0.event);
+        what(frame).filter(|_| !unordered)
+    }
+
+    fn card(&self, pending: &PendingAccess, letter: &str) -> Markup {
+        let words = self.findings.words();
+        let access = self.findings.trace.access(pending.event);
+        let mut deed = access.map_or_else(String::new, |access| words.intent(access));
+        if let Some(access) = access {
+            match (access.kind.reads(), access.kind.writes(), pending.memory) {
+                (true, false, Some(memory)) => deed += &format!(", now {}", value(memory)),
+                (false, true, _) if access.size <= 8 => deed += &format!(" = {}", value(words.values(access).1)),
+                _ => {}
+            }
+        }
+        let frame = words.frame(pending.event);
+        html! {
+            div.card style={ "left:" (self.left(pending.thread) + LINE + 14) "px" } data-event=(pending.event.0) title=(deed) {
+                span.letter { (letter) }
+                span.deed { (deed) }
+                (self.place(&frame))
+                span.held {
+                    @if pending.held.is_empty() { "no lock held" } @else {
+                        "holding " (pending.held.iter().map(|held| words.object(held.lock)).collect::<Vec<_>>().join(", "))
+                    }
+                }
+            }
+        }
+    }
+
+    /// File and line, and what stands there.
+    fn place(&self, frame: &Frame) -> Markup {
+        let (Some(file), Some(line)) = (&frame.file, frame.line) else {
+            return html! { span.place { @if frame.pc != 0 { (frame.place()) } } };
+        };
+        self.sources.show(file, line);
+        let text = self.sources.text.line(file, line);
+        html! {
+            span.place title={ (file) ":" (line) } {
+                (file_name(file)) ":" (line) @if let Some(text) = text { " " code { (text) } }
+            }
+        }
+    }
+
+    /// Lanes, critical sections, arrows.
+    fn drawing(&self, width: usize) -> Markup {
+        let race = self.rows.len() - 1;
+        let height = race * ROW + RACE_ROW;
+        html! {
+            svg.drawing width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) } aria-hidden="true" {
+                defs {
+                    @for kind in KINDS {
+                        marker id={ "head-" (class(kind)) } class=(class(kind)) viewBox="0 0 8 8" refX="7" refY="4"
+                            markerWidth="7" markerHeight="7" orient="auto-start-reverse" { path d="M0 0 L8 4 L0 8 z" {} }
+                    }
+                }
+                @for &lane in &self.lanes {
+                    line.lane x1=(self.x(lane)) x2=(self.x(lane)) y1="0" y2=(self.y(race)) {}
+                }
+                @for (thread, from, to) in self.runs() {
+                    line.run x1=(self.x(thread)) x2=(self.x(thread)) y1=(self.y(from) - 12) y2=(self.y(to) + 12) {}
+                }
+                @for (held, slot) in self.stretches() { (self.stretch(&held, slot)) }
+                @for link in &self.links.links {
+                    @if let (Some(from), Some(to)) = (self.row_of[link.from], self.row_of[link.to]) {
+                        (self.arrow(link.kind, (from, link.from), (to, link.to)))
+                    }
+                }
+                (self.meeting(race))
+                @for (number, row) in self.rows.iter().enumerate() {
+                    @if let Row::Step { index } = row {
+                        @let event = self.replay.executed[*index].event;
+                        circle class={ "dot " (dot(self.findings.trace.op(event))) } r="5"
+                            cx=(self.x(self.findings.trace.thread(event))) cy=(self.y(number)) data-step=(index + 1) {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stretches of rows in which one thread runs.
+    fn runs(&self) -> Vec<(ThreadId, usize, usize)> {
+        let mut runs: Vec<(ThreadId, usize, usize)> = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let (Row::Step { index } | Row::Condensed { index, .. }) = row else {
+                continue;
+            };
+            let thread = self.findings.trace.thread(self.replay.executed[*index].event);
+            match runs.last_mut() {
+                Some(last) if last.0 == thread => last.2 = number,
+                _ => runs.push((thread, number, number)),
+            }
+        }
+        runs
+    }
+
+    /// Critical sections, each with how many others of its thread enclose it.
+    fn stretches(&self) -> Vec<(Held, usize)> {
+        let end = |held: &Held| held.to.unwrap_or(usize::MAX);
+        let start = |held: &Held| held.from.map_or(0, |from| from + 1);
+        let all = &self.links.held;
+        let placed = all.iter().enumerate().map(|(number, held)| {
+            let around = all[..number]
+                .iter()
+                .filter(|other| other.thread == held.thread && start(other) <= end(held) && start(held) <= end(other));
+            (*held, around.count().min(3))
+        });
+        placed.collect()
+    }
+
+    fn stretch(&self, held: &Held, slot: usize) -> Markup {
+        let row = |step: usize| self.row_of[step];
+        let top = held.from.and_then(row).map_or(0, |row| self.y(row) - 6);
+        let bottom = match held.to {
+            // What was over before the first row is not drawn.
+            Some(to) if row(to).is_none() => return html! {},
+            Some(to) => row(to).map_or(0, |row| self.y(row) + 6),
+            None => self.y(self.rows.len() - 1) + 6,
+        };
+        let words = self.findings.words();
+        let x = self.x(held.thread) - 11 - 6 * slot;
+        let last = self.replay.executed.len() + 1;
+        html! {
+            rect class={ "lock lock-" (self.colour(held.lock)) } x=(x) y=(top) width="4" rx="2"
+                height=(bottom.saturating_sub(top).max(4)) data-name=(words.object(held.lock))
+                data-thread=(words.thread(held.thread)) data-from=(held.from.map_or(0, |from| from + 1))
+                data-to=(held.to.map_or(last, |to| to)) {
+                title { (words.thread(held.thread)) " holds " (words.object(held.lock)) }
+            }
+        }
+    }
+
+    fn colour(&self, lock: ObjectId) -> usize {
+        self.locks.iter().position(|known| *known == lock).unwrap_or(0) % LOCK_COLOURS
+    }
+
+    fn arrow(&self, kind: Kind, from: (usize, usize), to: (usize, usize)) -> Markup {
+        let drawn = |row: usize| matches!(self.rows[row], Row::Step { .. });
+        if from.0 == to.0 || !drawn(from.0) || !drawn(to.0) {
+            return html! {};
+        }
+        let thread = |step: usize| self.findings.trace.thread(self.replay.executed[step].event);
+        let (x1, y1) = (self.x(thread(from.1)), self.y(from.0));
+        let (x2, y2) = (self.x(thread(to.1)), self.y(to.0));
+        let bend = ((y2 - y1) / 2).clamp(ROW / 2, 3 * ROW);
+        // It ends at the edge of the dot, not in its middle.
+        let path = format!(
+            "M{x1} {} C{x1} {}, {x2} {}, {x2} {}",
+            y1 + 5,
+            y1 + bend,
+            y2.saturating_sub(bend),
+            y2 - 7
+        );
+        html! {
+            path class={ "arrow " (class(kind)) } d=(path) marker-end={ "url(#head-" (class(kind)) ")" }
+                data-from=(from.1 + 1) data-to=(to.1 + 1) { title { (kind.name()) } }
+        }
+    }
+
+    /// The line that joins the two racing accesses.
+    fn meeting(&self, race: usize) -> Markup {
+        let (first, second) = (&self.replay.race.0, &self.replay.race.1);
+        let row_of = |event: EventId| {
+            let step = self.replay.executed.iter().position(|step| step.event == event)?;
+            self.row_of[step]
+        };
+        let from = match self.replay.accepted.kind {
+            RaceKind::CoEnabled => Some(race),
+            RaceKind::Unordered => row_of(first.event),
+        };
+        let last = self.replay.executed.len() + 1;
+        let (x1, x2, y2) = (self.x(first.thread), self.x(second.thread), self.y(race));
+        html! {
+            @if let Some(y1) = from.map(|row| self.y(row)) {
+                line.meeting data-step=(last) x1=(x1) y1=(y1) x2=(x2) y2=(y2) {}
+                circle.dot.racing r="8" cx=(x1) cy=(y1) {}
+            }
+            circle.dot.racing data-step=(last) r="8" cx=(x2) cy=(y2) {}
+        }
+    }
+
+    /// What the colours mean, as far as they occur.
+    fn legend(&self) -> Markup {
+        let words = self.findings.words();
+        let drawn: BTreeSet<Kind> = self.links.links.iter().map(|link| link.kind).collect();
+        html! {
+            ul.legend {
+                @for &lock in &self.locks {
+                    li { span class={ "swatch lock-" (self.colour(lock)) } {} "holds " (words.object(lock)) }
+                }
+                @for kind in drawn {
+                    li { span class={ "swatch stroke " (class(kind)) } {} (kind.name()) }
+                }
+            }
+        }
+    }
+}
+
+const KINDS: [Kind; 5] = [Kind::Fork, Kind::Join, Kind::Lock, Kind::Wake, Kind::ReadsFrom];
+
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Fork => "fork",
+        Kind::Join => "join",
+        Kind::Lock => "hand-over",
+        Kind::Wake => "wake",
+        Kind::ReadsFrom => "reads-from",
+    }
+}
+
+fn dot(op: Op) -> &'static str {
+    match op {
+        Op::Access(_) => "access",
+        Op::Begin | Op::End | Op::Fork { .. } | Op::Join { .. } => "thread",
+        _ => "sync",
+    }
+}

@@ -1,0 +1,121 @@
+//! One race: its two accesses, and the picture of its witness.
+
+use super::picture::Picture;
+use super::{Sources, anchor};
+use crate::replay::{PendingAccess, Replay};
+use crate::report::location::location;
+use crate::report::text::replay_command;
+use crate::report::{Findings, Race};
+use crate::schedule::RaceKind;
+use crate::symbols::printable;
+use maud::{Markup, html};
+
+pub(super) fn section(
+    trace: usize,
+    findings: &Findings<'_>,
+    race: &Race<'_>,
+    replay: &Replay,
+    sources: &Sources,
+) -> Markup {
+    let pair = race.first().pair;
+    let (words, schedule) = (findings.words(), race.schedule);
+    let unordered = schedule.kind == RaceKind::Unordered;
+    let command = replay_command(findings, race.number());
+    let memory = findings
+        .trace
+        .access(pair.example.0)
+        .map(|access| location(&words, access).0);
+    let switches = schedule.switches();
+    html! {
+        section.race id=(anchor(trace, race.number())) tabindex="-1" {
+            h2 {
+                span.badge.witnessed { (race.number()) }
+                " " @if unordered { "Unordered data race" } @else { "Data race" }
+                @if let Some(memory) = memory { " on " span.memory { (memory.trim_end_matches(':')) } }
+            }
+            p.about {
+                (schedule.len()) " events, " (switches) " context switch" @if switches != 1 { "es" }
+                @if race.rows.len() > 1 { " · " (race.rows.len()) " pairs of instructions" }
+                " · id " code { (race.first().id) }
+                @for heard in findings.heard_of(race.first().row) { " · warned of by " (heard) }
+            }
+            div.stage {
+                (Picture::of(findings, replay, sources).draw())
+                aside.source aria-label="Source" {}
+            }
+            div.pair {
+                (access(findings, &replay.race.0, "a", sources))
+                (access(findings, &replay.race.1, "b", sources))
+            }
+            p.verdict {
+                @if unordered {
+                    "The first access comes before the second, and nothing in between synchronizes the two."
+                } @else {
+                    "Both accesses are next in their threads, enabled and in conflict: nothing orders them. "
+                    "An independent checker has executed this schedule."
+                }
+            }
+            dl.commands {
+                dt { "see it again" } dd { code { (command) } }
+                dt { "see it live" } dd { code { (command) " --live" } }
+                @if let Some(line) = findings.suppression(pair) { dt { "suppress it" } dd { code { (line) } } }
+            }
+        }
+    }
+}
+
+/// One of the two accesses, with its call stack, its locks and its source.
+fn access(findings: &Findings<'_>, pending: &PendingAccess, letter: &str, sources: &Sources) -> Markup {
+    let (trace, words) = (findings.trace, findings.words());
+    let kind = trace
+        .access(pending.event)
+        .map_or("", |access| words.access_kind(access.kind));
+    let frames = findings
+        .symbols
+        .stack(trace.pc(pending.event), trace.stack(pending.event));
+    let named = frames
+        .iter()
+        .rposition(|frame| frame.file.is_some() || frame.function.is_some());
+    let frames = &frames[..named.map_or(frames.len(), |last| last + 1)];
+    let frame = words.frame(pending.event);
+    html! {
+        article.side {
+            h3 { span.letter { (letter) } " " (kind) " by " (words.thread(pending.thread)) }
+            ol.stack start="0" {
+                @for frame in frames {
+                    li {
+                        code { (printable(frame.function.as_deref().unwrap_or("?"))) } " " span.faint { (frame.place()) }
+                    }
+                }
+            }
+            p.held {
+                @if pending.held.is_empty() { "holding no lock" } @else {
+                    @for held in &pending.held {
+                        span {
+                            "holding " (words.object(held.lock)) @if held.shared { " for reading" }
+                            @if let Some(since) = held.since { ", locked at " (words.place(since)) } " "
+                        }
+                    }
+                }
+            }
+            @if let (Some(file), Some(line)) = (&frame.file, frame.line) { (excerpt(file, line, sources)) }
+        }
+    }
+}
+
+/// Some lines of source, one of them marked; nothing if the source is not there.
+fn excerpt(file: &str, line: u32, sources: &Sources) -> Markup {
+    let lines = line.saturating_sub(2).max(1)..=line.saturating_add(2);
+    let lines: Vec<(u32, String)> = lines
+        .filter_map(|at| sources.text.whole(file, at).map(|text| (at, text)))
+        .collect();
+    html! {
+        @if lines.iter().any(|(at, _)| *at == line) {
+            pre.code {
+                @for (at, text) in &lines {
+                    span.line.marked[*at == line] { span.at { (at) } (text) "\n" }
+                }
+            }
+        }
+    }
+}
