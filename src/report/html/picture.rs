@@ -405,7 +405,7 @@ impl<'a> Picture<'a> {
         html! {
             @if let Some(y1) = from.map(|row| self.y(row)) {
                 line.meeting data-step=(last) x1=(x1) y1=(y1) x2=(x2) y2=(y2) {}
-                circle.dot.racing r="8" cx=(x1) cy=(y1) {}
+                circle.dot.racing data-step=(if from == Some(race) { last } else { 0 }) r="8" cx=(x1) cy=(y1) {}
             }
             circle.dot.racing data-step=(last) r="8" cx=(x2) cy=(y2) {}
         }
