@@ -99,6 +99,8 @@ fn expected(program: &str) -> BTreeMap<(u32, u32), &'static str> {
 fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
     let mut told = String::new();
     let (mut checked, mut compared) = (0, 0);
+    // How often each tool was held against another one.
+    let mut held: BTreeMap<String, usize> = BTreeMap::new();
     for (program, names) in all() {
         let folder = folder(&format!("real-{program}"));
         let trace = record(&folder, &program);
@@ -139,7 +141,12 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
                 1,
                 "{program}: the tools disagree about {lines:?}: {by_report:?}"
             );
-            compared += usize::from(by_report.len() > 1);
+            if by_report.len() > 1 {
+                compared += 1;
+                for report in by_report.keys() {
+                    *held.entry(tool(report)).or_default() += 1;
+                }
+            }
         }
         for warning in results
             .warnings
@@ -163,6 +170,7 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
                 let agrees = said.contains(warning.verdict.as_str());
                 assert!(agrees, "{program}: DRD and others disagree about line {line:?}");
                 compared += 1;
+                *held.entry(tool(&warning.report)).or_default() += 1;
             }
         }
         for (lines, verdict) in expected {
@@ -188,7 +196,21 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
         compared > 40,
         "only {compared} pairs of lines are in several tools' reports"
     );
+    for tool in ["gcc.tsan", "clang.tsan", "helgrind", "helgrind.xml", "drd", "drd.xml"] {
+        let times = held.get(tool).copied().unwrap_or_default();
+        assert!(
+            times > 10,
+            "{tool} was compared with another tool only {times} times: {held:?}"
+        );
+    }
     insta::assert_snapshot!(told);
+}
+
+/// `gcc.tsan` of `…/wrong_lock.gcc.tsan`.
+fn tool(report: &str) -> String {
+    let name = Path::new(report).file_name().expect("a name").to_string_lossy();
+    name.split_once('.')
+        .map_or_else(|| name.to_string(), |(_, tool)| tool.to_owned())
 }
 
 #[test]
