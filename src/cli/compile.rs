@@ -28,7 +28,8 @@ pub enum Language {
 }
 
 impl Language {
-    fn compiler(self) -> OsString {
+    /// Its name.
+    pub fn compiler(self) -> OsString {
         let (variable, default) = match self {
             Language::C => ("WITNESS_CC", "cc"),
             Language::Cpp => ("WITNESS_CXX", "c++"),
@@ -44,17 +45,25 @@ const GCC: [&str; 3] = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-buil
 /// clang links its own runtime into the program unless told otherwise, and leaves out the read in `x++`.
 const CLANG: [&str; 3] = ["-shared-libsan", "-mllvm", "-tsan-instrument-read-before-write=1"];
 
+impl Language {
+    /// The compiler, with the flags that recording needs.
+    pub fn command(self) -> anyhow::Result<Command> {
+        let compiler = self.compiler();
+        let name = compiler.to_string_lossy().into_owned();
+        let version = Command::new(&compiler).arg("--version").output();
+        let version = version
+            .with_context(|| format!("cannot run the compiler {name}; WITNESS_CC or WITNESS_CXX names another"))?;
+        let clang = String::from_utf8_lossy(&version.stdout).contains("clang");
+        let mut command = Command::new(&compiler);
+        command.args(ALWAYS);
+        command.args(if clang { CLANG } else { GCC });
+        Ok(command)
+    }
+}
+
 /// Becomes the compiler; comes back only with an error.
 pub fn run(args: &CompileArgs, language: Language) -> anyhow::Result<ExitCode> {
-    let compiler = language.compiler();
-    let name = compiler.to_string_lossy().into_owned();
-    let version = Command::new(&compiler).arg("--version").output();
-    let version =
-        version.with_context(|| format!("cannot run the compiler {name}; WITNESS_CC or WITNESS_CXX names another"))?;
-    let clang = String::from_utf8_lossy(&version.stdout).contains("clang");
-    let mut command = Command::new(&compiler);
-    command.args(ALWAYS);
-    command.args(if clang { CLANG } else { GCC });
+    let mut command = language.command()?;
     command.args(&args.arguments);
     if args.show {
         let words: Vec<_> = std::iter::once(command.get_program())
@@ -64,5 +73,8 @@ pub fn run(args: &CompileArgs, language: Language) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let error = command.exec();
-    bail!("cannot run the compiler {name}: {error}")
+    bail!(
+        "cannot run the compiler {}: {error}",
+        language.compiler().to_string_lossy()
+    )
 }

@@ -7,8 +7,10 @@ mod analyze;
 mod cargo;
 mod check;
 mod compile;
+mod complete;
 mod confirm;
 mod convert;
+mod doctor;
 mod dump;
 mod event;
 mod exit_code;
@@ -72,6 +74,9 @@ enum Command {
     #[command(name = "c++")]
     Cpp(compile::CompileArgs),
     Cargo(cargo::CargoArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(complete::CompletionsArgs),
+    Man(complete::ManArgs),
 }
 
 /// Runs the program and returns its exit status.
@@ -121,6 +126,9 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Cc(args) => compile::run(args, compile::Language::C),
         Command::Cpp(args) => compile::run(args, compile::Language::Cpp),
         Command::Cargo(args) => cargo::run(args),
+        Command::Doctor(args) => doctor::run(args, cli.color).map(Into::into),
+        Command::Completions(args) => complete::completions(args).map(Into::into),
+        Command::Man(args) => complete::man(args).map(Into::into),
     }
 }
 
@@ -131,6 +139,21 @@ mod tests {
     #[test]
     fn the_definitions_are_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_what_it_does_and_gives_an_example() {
+        for command in super::Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} says nothing");
+            // What the compilers and cargo are given is their own.
+            let help = command
+                .get_after_long_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let exempt = ["cc", "c++"].contains(&name);
+            assert!(exempt || help.contains("Example"), "{name} gives no example");
+        }
     }
 
     #[test]

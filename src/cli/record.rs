@@ -13,6 +13,10 @@ use witness::record::{self, Options, Policy, Recorded};
 /// The program must be built with ThreadSanitizer's instrumentation (gcc -g -fsanitize=thread, or
 /// clang with -shared-libsan as well). Its input, output, signals and exit status pass through.
 #[derive(Debug, Args)]
+#[command(after_long_help = "Examples:
+  witness record -- ./app --threads 4
+  witness record --policy random --seed 7 -o run7.bin -- ./app
+  witness record --max-events 1000000 -- ./server")]
 pub struct RecordArgs {
     /// The trace file, or a folder: then PROGRAM.bin in it.
     #[arg(

@@ -6,5 +6,6 @@ mod exports;
 mod noise;
 mod page;
 mod reports;
+mod setup;
 mod stored;
 mod traces;

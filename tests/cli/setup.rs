@@ -1,0 +1,75 @@
+//! The set-up: `doctor`, completions, manual pages.
+
+use crate::command::{command, run, witness};
+use crate::traces::folder;
+use std::collections::BTreeSet;
+use std::fs;
+
+#[test]
+fn doctor_tries_everything_that_is_needed() {
+    let folder = folder("doctor");
+    let said = witness(&folder, &["doctor"]).status(0).stdout;
+    for check in [
+        "solver: Z3 4.",
+        "compiler: cc: ",
+        "recorder: ",
+        "analysis: 1 data race",
+        "live replay: both accesses",
+    ] {
+        assert!(said.contains(&format!("ok    {check}")), "{check}: {said}");
+    }
+}
+
+#[test]
+fn doctor_names_what_is_missing_and_the_remedy() {
+    let folder = folder("doctor_fails");
+    let without = run(command(&folder).arg("doctor").env("WITNESS_CC", "no-such-compiler"))
+        .status(2)
+        .stdout;
+    assert!(
+        without.contains("FAIL  compiler: cannot run the compiler no-such-compiler"),
+        "{without}"
+    );
+    assert!(without.contains("apt-get install build-essential"), "{without}");
+    assert!(!without.contains("recorder"), "nothing to record: {without}");
+    let broken = run(command(&folder).arg("doctor").env("WITNESS_CC", "false"))
+        .status(2)
+        .stdout;
+    assert!(
+        broken.contains("FAIL  compiler: false does not build with -fsanitize=thread"),
+        "{broken}"
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let folder = folder("complete");
+    let help = witness(&folder, &["--help"]).status(0).stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let names: BTreeSet<&str> = commands
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(
+        names.contains("analyze") && names.contains("doctor") && names.len() > 15,
+        "{names:?}"
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        let script = witness(&folder, &["completions", shell]).status(0).stdout;
+        for name in &names {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+        assert!(script.contains("baseline"), "{shell} knows no flags");
+    }
+    witness(&folder, &["man", "pages"]).status(0);
+    for name in names.iter().filter(|name| **name != "help") {
+        let page = fs::read_to_string(folder.join(format!("pages/witness-{name}.1"))).expect("a page");
+        assert!(
+            page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"),
+            "{name}: {page}"
+        );
+    }
+    let page = witness(&folder, &["man"]).status(0).stdout;
+    assert!(page.contains(".TH witness 1"), "{page}");
+}
