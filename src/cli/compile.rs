@@ -11,6 +11,10 @@ use std::process::{Command, ExitCode};
 /// in front of them; --show prints the command instead. Works as the compiler of a build system:
 /// make CC="witness cc".
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness cc -o app app.c -pthread
+  witness c++ -std=c++20 -o app app.cc -pthread
+  make CC='witness cc' CXX='witness c++'")]
 pub struct CompileArgs {
     /// Print the command, and do not run it.
     #[arg(long, env = "WITNESS_SHOW")]

@@ -146,13 +146,11 @@ mod tests {
         for command in super::Cli::command().get_subcommands() {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "{name} says nothing");
-            // What the compilers and cargo are given is their own.
             let help = command
                 .get_after_long_help()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            let exempt = ["cc", "c++"].contains(&name);
-            assert!(exempt || help.contains("Example"), "{name} gives no example");
+            assert!(help.contains("Example"), "{name} gives no example");
         }
     }
 

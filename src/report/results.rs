@@ -35,7 +35,7 @@ pub struct Results {
     pub summary: Summary,
 }
 
-/// A race: the witnessed pairs of one kind in the same functions of the same files.
+/// A race: the witnessed pairs of one kind in the same functions of the same files, about the same variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RaceResult {
     /// What it is called from run to run: 16 hexadecimal digits.
@@ -94,7 +94,8 @@ pub struct CutSummary {
 /// The verdict on one pair of code positions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairResult {
-    /// What it is called from run to run: 16 hexadecimal digits over the kind of race and the two functions and files.
+    /// What it is called from run to run: 16 hexadecimal digits over the kind of race, the two functions and files, and
+    /// the variable.
     #[serde(default)]
     pub id: String,
     /// `witnessed`, `refuted` or `unknown`.

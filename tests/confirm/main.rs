@@ -6,6 +6,7 @@
 
 mod command;
 mod explain;
+mod exports;
 mod real;
 mod recorded;
 mod run;

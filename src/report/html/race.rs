@@ -9,6 +9,7 @@ use crate::report::{Findings, Race};
 use crate::schedule::RaceKind;
 use crate::symbols::printable;
 use maud::{Markup, html};
+use std::collections::BTreeSet;
 
 pub(super) fn section(
     trace: usize,
@@ -47,6 +48,7 @@ pub(super) fn section(
                 (access(findings, &replay.race.0, "a", sources))
                 (access(findings, &replay.race.1, "b", sources))
             }
+            (others(findings, race))
             p.verdict {
                 @if unordered {
                     "The first access comes before the second, and nothing in between synchronizes the two."
@@ -59,6 +61,27 @@ pub(super) fn section(
                 dt { "see it again" } dd { code { (command) } }
                 dt { "see it live" } dd { code { (command) " --live" } }
                 @if let Some(line) = findings.suppression(pair) { dt { "suppress it" } dd { code { (line) } } }
+            }
+        }
+    }
+}
+
+/// The other pairs of the same race, by their places.
+fn others(findings: &Findings<'_>, race: &Race<'_>) -> Markup {
+    let words = findings.words();
+    let mut known = BTreeSet::new();
+    let places = race.rows.iter().filter_map(|row| {
+        let mut places = [row.pair.example.0, row.pair.example.1].map(|event| words.place(event));
+        places.sort();
+        let place = places.join(" and ");
+        known.insert(place.clone()).then_some((place, row.number))
+    });
+    let places: Vec<_> = places.collect();
+    html! {
+        @if let Some(others) = places.get(1..).filter(|others| !others.is_empty()) {
+            details.others {
+                summary { (others.len()) " more pair" @if others.len() != 1 { "s" } " of lines in these functions" }
+                ul { @for (place, number) in others { li { (place) @if let Some(number) = number { span.faint { " witness " (number) } } } } }
             }
         }
     }

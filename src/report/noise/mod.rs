@@ -1,7 +1,7 @@
 //! Identity and noise: what a race is called from run to run, and which are not to be shown.
 //!
-//! Two pairs of instructions are the same race if they are of the same kind and in the same two functions of the same
-//! two files. Lines are not part of that, since they move with every edit, nor are folders, since the same sources
+//! Two pairs of instructions are the same race if they are of the same kind, in the same two functions of the same
+//! two files, and about the same variable, if that is a static one. Lines are not part of that, since they move with every edit, nor are folders, since the same sources
 //! lie elsewhere on another machine. What is hidden is hidden by the user's word, and counted; it stays in the results.
 
 mod baseline;
@@ -104,7 +104,11 @@ fn id(words: &Words<'_>, pair: &Pair) -> String {
     };
     let mut sides = [side(pair.example.0), side(pair.example.1)];
     sides.sort();
-    let name = format!("{kind}\0{}\0{}", sides[0], sides[1]);
+    let variable = words
+        .trace
+        .access(pair.example.0)
+        .and_then(|access| words.variable(access));
+    let name = format!("{kind}\0{}\0{}\0{}", sides[0], sides[1], variable.unwrap_or_default());
     format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
 }
 

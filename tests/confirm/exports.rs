@@ -1,0 +1,99 @@
+//! Reports of confirmed warnings: the pairs that they mean, and who warned.
+
+use crate::command::witness;
+use crate::recorded::{compile, folder, record, reports};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn every_form_says_who_warned() {
+    let folder = folder("exports");
+    let trace = record(&folder, "wrong_lock");
+    let report = reports().join("wrong_lock.helgrind").display().to_string();
+    fs::write(folder.join("more"), "nowhere.c:1 wrong_lock.c:28\n").expect("a list");
+    let said = witness(
+        &folder,
+        &[
+            "confirm",
+            &trace,
+            &report,
+            "more",
+            "--report",
+            "sarif=r.sarif",
+            "--report",
+            "junit=r.xml",
+            "--report",
+            "html=r.html",
+            "--report",
+            "json=r.json",
+            "--report",
+            "github=r.txt",
+        ],
+    );
+    assert_eq!(said.status, 66, "{}", said.stderr);
+    assert!(
+        said.stdout
+            .contains("SUMMARY: witness: 2 warnings: 1 witnessed, 0 refuted, 1 unknown"),
+        "{}",
+        said.stdout
+    );
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let sarif: Value = serde_json::from_str(&read("r.sarif")).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let text = |result: &Value| result["message"]["text"].as_str().expect("a text").to_owned();
+    assert!(
+        text(&results[0]).contains("Warned of by Helgrind at "),
+        "{}",
+        results[0]
+    );
+    let open = results
+        .iter()
+        .find(|result| result["kind"] == "open")
+        .expect("the warning that nothing answers");
+    assert!(text(open).contains("not in this trace: access: nowhere.c:1"), "{open}");
+    assert!(read("r.xml").contains("<skipped"), "what is unknown is skipped");
+    assert!(read("r.html").contains("warned of by Helgrind at ") && read("r.html").contains("nowhere.c:1"));
+    assert!(read("r.txt").starts_with("::error file="), "{}", read("r.txt"));
+    let json: Value = serde_json::from_str(&read("r.json")).expect("JSON");
+    assert_eq!(json["schema"], "witness-confirm/1");
+
+    fs::write(folder.join("supp"), "race:holds_a\n").expect("suppressions");
+    let quiet = witness(&folder, &["confirm", &trace, &report, "--suppressions", "supp"]).expect(0);
+    assert!(
+        quiet.contains("SUMMARY: witness: 0 warnings: 0 witnessed, 0 refuted, 0 unknown, 1 suppressed"),
+        "{quiet}"
+    );
+}
+
+#[test]
+fn the_same_functions_race_once_for_each_variable() {
+    let folder = folder("exports-variables");
+    let trace = record(&folder, "wrong_lock");
+    let results = witness(&folder, &["analyze", &trace, "--json"]).expect(66);
+    let results: Value = serde_json::from_str(&results).expect("results");
+    let races = results["races"].as_array().expect("races");
+    assert_eq!(races.len(), 2, "`plain` and `nested`: {races:?}");
+    assert_ne!(races[0]["id"], races[1]["id"]);
+}
+
+#[test]
+fn run_writes_reports_too() {
+    let folder = folder("exports-run");
+    compile(&folder, "wrong_lock", &[]);
+    let arguments = [
+        "run",
+        "--no-live",
+        "-o",
+        "t.bin",
+        "--report",
+        "json=r.json",
+        "--",
+        "./wrong_lock",
+    ];
+    witness(&folder, &arguments).expect(66);
+    let known = fs::read_to_string(folder.join("r.json")).expect("results");
+    assert!(known.contains("witness-results/1"));
+    let again = ["run", "-o", "t.bin", "--baseline", "r.json", "--", "./wrong_lock"];
+    let said = witness(&folder, &again).expect(0);
+    assert!(said.contains("2 in the baseline") && !said.contains("Live:"), "{said}");
+}
