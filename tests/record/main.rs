@@ -3,8 +3,10 @@
 //! The programs check themselves and end with status 0 if they saw what they should have seen;
 //! [`replay`] checks that the trace explains every value and every lock.
 
+mod interruptions;
 mod program;
 mod replay;
+mod surroundings;
 
 use program::Program;
 use replay::Recorded;

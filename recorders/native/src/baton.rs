@@ -8,11 +8,12 @@
 //! that passed, for a holder that sleeps in a call the runtime does not know, and for deadlock
 //! (see [`watch`]). The role passes on whenever the watcher gets the baton.
 
+use crate::inside::Inside;
 use crate::intent::Intent;
 use crate::policy::Choices;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
-use crate::{events, pending, schedule, sys, watch};
+use crate::{events, pending, schedule, signals, sys, watch};
 use core::cell::{Cell, UnsafeCell};
 use core::hint::spin_loop;
 use core::ptr;
@@ -32,6 +33,7 @@ static SCHEDULER: Scheduler = Scheduler {
     blocked: Queue::new(),
     outside: Cell::new(0),
     watcher: Cell::new(ptr::null()),
+    leaving: Cell::new(0),
     last_recorded: Cell::new(ptr::null()),
     choices: Choices::new(),
 };
@@ -47,6 +49,9 @@ pub struct Scheduler {
     /// Number of threads in calls that the runtime does not model.
     pub outside: Cell<usize>,
     watcher: Cell<*const Thread>,
+    /// The kernel's number of a thread that is over, and whose end nobody has waited for; or 0. glibc still gives its
+    /// memory back, and what the next thread gets of it must not depend on who is faster.
+    leaving: Cell<i32>,
     /// The thread that the ring's last `Switch` names.
     last_recorded: Cell<*const Thread>,
     choices: Choices,
@@ -197,12 +202,19 @@ impl Scheduler {
         }
     }
 
+    fn place_of_blocked(&self, thread: &Thread) -> Option<usize> {
+        let blocked = self.blocked.as_slice();
+        blocked.iter().position(|blocked| ptr::eq(*blocked, thread))
+    }
+
     /// Ends the wait of the blocked thread at `at`.
     pub fn unblock(&self, at: usize, why: Woken) {
         let thread = self.blocked.remove(at);
         thread.woken_by.set(why);
         thread.deadline.set(NEVER);
-        self.make_ready(thread);
+        if !thread.handling.get() {
+            self.make_ready(thread);
+        }
     }
 
     /// Wakes all whose deadline is not after `now`; the earliest deadline of the others.
@@ -273,6 +285,9 @@ fn begin_turn(scheduler: &Scheduler, me: &'static Thread) {
     let before = unsafe { scheduler.last_recorded.get().as_ref() };
     let hooks = scheduler.choices.begin_turn(before, me);
     me.switch_at.store(me.ticks.load(Relaxed) + hooks, Relaxed);
+    if me.deferred.load(SeqCst) != 0 {
+        me.switch_at.store(0, Relaxed);
+    }
 }
 
 /// The thread has the baton from here on.
@@ -293,6 +308,11 @@ fn wait(me: &'static Thread) {
         let scheduler = lock();
         if ptr::eq(HOLDER.load(Acquire), me) {
             took(&scheduler, me);
+            let leaving = scheduler.leaving.replace(0);
+            drop(scheduler);
+            if leaving != 0 {
+                sys::await_end(leaving);
+            }
             return;
         }
         scheduler.keep_a_watcher(Some(me));
@@ -310,19 +330,24 @@ fn wait(me: &'static Thread) {
         drop(scheduler);
         let interrupted = futex::wait(&me.word, 0, nanos, false);
         me.word.store(0, Release);
-        if interrupted && me.interruptible.get() {
-            let scheduler = lock();
-            if let Some(at) = scheduler
-                .blocked
-                .as_slice()
-                .iter()
-                .position(|thread| ptr::eq(*thread, me))
-            {
-                scheduler.unblock(at, Woken::Signal);
-                scheduler.dispatch();
-            }
+        if interrupted && me.interruptible.get() || me.deferred.load(SeqCst) != 0 {
+            wake_for_signal(me);
         }
     }
+}
+
+/// A signal came to a thread that is without the baton: if it is blocked, it will get it.
+fn wake_for_signal(me: &'static Thread) {
+    let scheduler = lock();
+    let Some(at) = scheduler.place_of_blocked(me) else {
+        return;
+    };
+    if me.interruptible.get() {
+        scheduler.unblock(at, Woken::Signal);
+    } else if !me.handling.replace(true) {
+        scheduler.make_ready(me);
+    }
+    scheduler.dispatch();
 }
 
 /// A thread that has the baton waits until one wakes it that names the same `key`, or until the
@@ -343,7 +368,40 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     scheduler.pass(Some(me));
     drop(scheduler);
     wait(me);
+    while me.handling.get() {
+        signals::deliver(&Inside::of(me));
+        let scheduler = lock();
+        me.handling.set(false);
+        // It was woken meanwhile, or it goes on waiting in its old place.
+        if scheduler.place_of_blocked(me).is_some() {
+            me.state.store(state::BLOCKED, Relaxed);
+            scheduler.pass(Some(me));
+            drop(scheduler);
+            wait(me);
+        }
+    }
+    if me.woken_by.get() == Woken::Signal {
+        signals::deliver(&Inside::of(me));
+    }
     me.woken_by.get()
+}
+
+/// As [`block`], where the thread may be cancelled.
+pub fn block_cancellably(me: &'static Thread, key: usize, deadline: i64) -> Woken {
+    me.cancellable.set(true);
+    let woken = block(me, key, deadline);
+    me.cancellable.set(false);
+    woken
+}
+
+/// A thread is to be cancelled: where it may be, that ends its wait. The caller has the baton.
+pub fn cancel(thread: &'static Thread) {
+    let scheduler = lock();
+    if thread.cancellable.get()
+        && let Some(at) = scheduler.place_of_blocked(thread)
+    {
+        scheduler.unblock(at, Woken::Cancel);
+    }
 }
 
 /// Wakes up to `count` of the threads blocked on `key`. The caller has the baton.
@@ -388,6 +446,7 @@ pub fn count_blocked(key: usize) -> usize {
 #[cold]
 #[inline(never)]
 pub fn give_way(me: &'static Thread) {
+    handle_signals(me);
     if schedule::gate(me, &Intent::NONE) {
         let_others(me, true);
     }
@@ -404,8 +463,15 @@ pub fn turn_over(me: &'static Thread) {
 #[cold]
 #[inline(never)]
 pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
+    handle_signals(me);
     if schedule::gate(me, intent) {
         let_others(me, false);
+    }
+}
+
+fn handle_signals(me: &'static Thread) {
+    if me.deferred.load(Relaxed) != 0 {
+        signals::deliver(&Inside::of(me));
     }
 }
 
@@ -458,6 +524,15 @@ pub fn leave(me: &'static Thread) {
     scheduler.pass(None);
 }
 
+/// A signal handler ran in a call outside, and may have taken the baton: the call goes on without it.
+pub fn leave_again(me: &'static Thread) {
+    if ptr::eq(HOLDER.load(Relaxed), me) {
+        // Its last write is recorded.
+        drop(Inside::enter_and_stay());
+        leave(me);
+    }
+}
+
 /// A thread that does not run yet may do so from now on. The caller has the baton.
 pub fn admit(thread: &'static Thread) {
     let scheduler = lock();
@@ -475,5 +550,10 @@ pub fn retire(me: &'static Thread) {
     wake(ptr::from_ref(me) as usize, usize::MAX);
     let scheduler = lock();
     me.state.store(state::ENDED, Relaxed);
+    let number = me.os_id.load(Relaxed);
+    // The first thread ends with the process.
+    scheduler
+        .leaving
+        .set(if number == sys::process_id() { 0 } else { number });
     scheduler.pass(None);
 }

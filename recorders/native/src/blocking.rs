@@ -13,12 +13,19 @@ use libc::{c_int, c_short, c_uint, clockid_t, pollfd, timespec};
 
 /// Sleeps until `deadline`; the nanoseconds that were left when a signal handler ended it.
 fn sleep_until(inside: &Inside, deadline: i64) -> Result<(), i64> {
-    inside.interruptible.set(true);
-    let woken = baton::block(inside.thread(), 0, deadline);
-    inside.interruptible.set(false);
-    match woken {
-        Woken::Signal => Err((deadline - sys::now(libc::CLOCK_MONOTONIC)).max(1)),
-        Woken::Thread | Woken::Deadline => Ok(()),
+    loop {
+        inside.may_be_cancelled();
+        inside.interruptible.set(true);
+        let woken = baton::block_cancellably(inside.thread(), 0, deadline);
+        inside.interruptible.set(false);
+        match woken {
+            Woken::Cancel => {}
+            Woken::Signal => {
+                inside.may_be_cancelled();
+                return Err((deadline - sys::now(libc::CLOCK_MONOTONIC)).max(1));
+            }
+            Woken::Thread | Woken::Deadline => return Ok(()),
+        }
     }
 }
 

@@ -41,7 +41,6 @@ macro_rules! forward {
 }
 
 forward! {
-    pthread_kill PTHREAD_KILL;
     pthread_attr_getaffinity_np PTHREAD_ATTR_GETAFFINITY_NP;
     pthread_sigmask PTHREAD_SIGMASK;
     sched_getaffinity SCHED_GETAFFINITY;

@@ -53,11 +53,22 @@ pub fn are_taken() -> bool {
     TAKEN.0.get()
 }
 
-/// A module that was loaded after that: what the loader put there.
+/// A module that was loaded after that: what the loader put there. Its variables are blocks, which end when it is
+/// unloaded: another one may come in its place.
 pub fn take_late(info: &libc::dl_phdr_info) {
     if TAKEN.0.get() {
+        if let Some((addr, size)) = variables(info) {
+            pending::push(Record::Alloc { pc: 0, addr, size });
+        }
         module(info);
     }
+}
+
+/// The part of a module that the program may write to: address and size. Linkers make one.
+pub fn variables(info: &libc::dl_phdr_info) -> Option<(u64, u64)> {
+    let writable = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0;
+    let part = headers(info).iter().find(writable)?;
+    Some((info.dlpi_addr + part.p_vaddr, part.p_memsz))
 }
 
 unsafe extern "C" fn take_one(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {

@@ -3,7 +3,7 @@
 use crate::baton::{self, HOLDER};
 use crate::intent::Intent;
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
-use crate::{pending, pthread, schedule, start};
+use crate::{pending, pthread, real, schedule, start};
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -152,6 +152,17 @@ impl Inside {
         }
         self.settle();
         result
+    }
+
+    /// The program's thread may be cancelled here: then this does not come back.
+    pub fn may_be_cancelled(&self) {
+        // SAFETY: the frames up to the program's have nothing to undo but leaving the runtime.
+        self.in_program(|| unsafe { real::pthread_testcancel() });
+    }
+
+    /// The same thread once more, for a part of the runtime that has only the thread: it is inside.
+    pub fn of(thread: &'static Thread) -> core::mem::ManuallyDrop<Inside> {
+        core::mem::ManuallyDrop::new(Inside(thread))
     }
 
     /// Stays inside for ever.

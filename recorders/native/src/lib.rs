@@ -37,6 +37,7 @@ mod process;
 mod pthread;
 mod real;
 mod schedule;
+mod signals;
 mod start;
 mod sys;
 mod thread;

@@ -17,14 +17,15 @@ static RANGES: [(AtomicUsize, AtomicUsize); MAX_INSTRUMENTED] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MAX_INSTRUMENTED];
 static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Start addresses of the modules that the parent knows. Used with the baton.
+/// The modules that the parent knows: the start of their code and, for those that came late, of their variables.
+/// Used with the baton.
 static TOLD: Told = Told {
-    starts: [const { Cell::new(0) }; MAX_MODULES],
+    modules: [const { Cell::new((0, 0)) }; MAX_MODULES],
     count: Cell::new(0),
 };
 
 struct Told {
-    starts: [Cell<usize>; MAX_MODULES],
+    modules: [Cell<(usize, u64)>; MAX_MODULES],
     count: Cell<usize>,
 }
 
@@ -51,18 +52,25 @@ unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *m
     let info = unsafe { &*info };
     let (start, end) = code_range(info);
     let count = TOLD.count.get();
-    let known = TOLD.starts[..count].iter().any(|known| known.get() == start);
+    let known = TOLD.modules[..count].iter().any(|known| known.get().0 == start);
     if end == 0 || known || count == MAX_MODULES {
         return 0;
     }
-    TOLD.starts[count].set(start);
+    let variables = match images::are_taken() {
+        true => images::variables(info).map_or(0, |(addr, _)| addr),
+        false => 0,
+    };
+    TOLD.modules[count].set((start, variables));
     TOLD.count.set(count + 1);
     if imports(info, b"__tsan_init") {
-        let count = RANGE_COUNT.load(Relaxed);
-        if let Some(range) = RANGES.get(count) {
+        let count = RANGE_COUNT.load(Relaxed).min(MAX_INSTRUMENTED);
+        // The place of one that was unloaded, or a new one.
+        let unused = RANGES[..count].iter().position(|range| range.1.load(Relaxed) == 0);
+        let at = unused.unwrap_or(count);
+        if let Some(range) = RANGES.get(at) {
             range.0.store(start, Relaxed);
             range.1.store(end, Relaxed);
-            RANGE_COUNT.store(count + 1, Release);
+            RANGE_COUNT.store(count.max(at + 1), Release);
         }
     }
     // SAFETY: the loader's name of the module is a C string; empty for the program itself.
@@ -85,6 +93,34 @@ unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *m
     });
     images::take_late(info);
     0
+}
+
+/// Modules that were unloaded are no more, nor are their variables. The caller has the baton.
+pub fn forget_unloaded() {
+    unsafe extern "C" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, wanted: *mut c_void) -> c_int {
+        // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
+        unsafe { (code_range(&*info).0 == *wanted.cast::<usize>()).into() }
+    }
+    let mut at = 0;
+    while at < TOLD.count.get() {
+        let (mut start, variables) = TOLD.modules[at].get();
+        // SAFETY: the function takes such a pointer.
+        if unsafe { libc::dl_iterate_phdr(Some(is_it), (&raw mut start).cast()) } != 0 {
+            at += 1;
+            continue;
+        }
+        let last = TOLD.count.get() - 1;
+        TOLD.modules[at].set(TOLD.modules[last].get());
+        TOLD.count.set(last);
+        for range in &RANGES {
+            if range.0.load(Relaxed) == start {
+                range.1.store(0, Relaxed);
+            }
+        }
+        if variables != 0 {
+            pending::push(Record::Free { pc: 0, addr: variables });
+        }
+    }
 }
 
 /// Sends text for the next record that wants some.

@@ -4,6 +4,7 @@ use crate::inside::Inside;
 use crate::start::{self, Phase};
 use crate::thread::{UNRECORDED, set_slot, slot};
 use crate::{modules, pending, pthread, real, sys};
+use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_char, c_int};
@@ -51,6 +52,22 @@ pub fn finish() {
         // Nobody else runs any more: the baton is never passed on.
         inside.forget();
     }
+}
+
+crate::real::real! {
+    fn dlclose(library: *mut c_void) -> c_int;
+}
+
+#[unsafe(export_name = "dlclose")]
+pub unsafe extern "C-unwind" fn close_library(library: *mut c_void) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own argument.
+        return unsafe { dlclose(library) };
+    };
+    // SAFETY: as above. Its destructors run.
+    let result = inside.in_program(|| unsafe { dlclose(library) });
+    modules::forget_unloaded();
+    result
 }
 
 unsafe fn leave(status: c_int) -> ! {

@@ -74,6 +74,8 @@ real! {
     fn pthread_timedjoin_np(thread: pthread_t, value: *mut *mut c_void, limit: *const timespec) -> c_int;
     fn pthread_clockjoin_np(thread: pthread_t, value: *mut *mut c_void, clock: clockid_t, limit: *const timespec) -> c_int;
     fn pthread_detach(thread: pthread_t) -> c_int;
+    fn pthread_cancel(thread: pthread_t) -> c_int;
+    fn pthread_testcancel() -> ();
     fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
 
     fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t) -> c_int;

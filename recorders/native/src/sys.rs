@@ -60,6 +60,21 @@ pub fn process_id() -> i32 {
     unsafe { call(libc::SYS_getpid, 0, 0, 0, 0) as i32 }
 }
 
+/// Waits until a thread of this process has ended that is about to; not for ever, since destructors of the program
+/// may still run in it.
+pub fn await_end(thread: i32) {
+    const LONGEST: i64 = 100_000_000;
+    let (process, begun) = (process_id() as usize, now(libc::CLOCK_MONOTONIC));
+    // SAFETY: no memory is involved; signal 0 is none.
+    while unsafe { call(libc::SYS_tgkill, process, thread as usize, 0, 0) } == 0 {
+        if now(libc::CLOCK_MONOTONIC) - begun > LONGEST {
+            break;
+        }
+        // SAFETY: no arguments.
+        unsafe { call(libc::SYS_sched_yield, 0, 0, 0, 0) };
+    }
+}
+
 /// Fresh zeroed memory, for ever; aborts the program if there is none.
 pub fn pages(bytes: usize) -> *mut u8 {
     let (protection, flags) = (

@@ -61,6 +61,12 @@ pub struct Thread {
     pub calls: Cell<u32>,
     /// Whether a signal handler ends its wait.
     pub interruptible: Cell<bool>,
+    /// Whether its being cancelled does.
+    pub cancellable: Cell<bool>,
+    /// A bit for each signal whose handler is still to run: see [`signals`](crate::signals).
+    pub deferred: AtomicU64,
+    /// It is blocked, and has the baton for its signal handlers only.
+    pub handling: Cell<bool>,
     /// 1 if it should look around; it sleeps on this word.
     pub word: AtomicU32,
     /// The kernel's number of it; 0 until it runs.
@@ -122,6 +128,8 @@ pub enum Woken {
     Deadline,
     /// A signal handler that ran.
     Signal,
+    /// It is to be cancelled, unless it does not want to be.
+    Cancel,
 }
 
 impl Thread {
@@ -146,6 +154,9 @@ impl Thread {
             woken_by: Cell::new(Woken::Thread),
             calls: Cell::new(0),
             interruptible: Cell::new(false),
+            cancellable: Cell::new(false),
+            deferred: AtomicU64::new(0),
+            handling: Cell::new(false),
             word: AtomicU32::new(0),
             os_id: AtomicI32::new(0),
             handle: Cell::new(0),

@@ -31,6 +31,7 @@ unsafe fn wait_until(
     deadline: i64,
     pc: usize,
 ) -> c_int {
+    inside.may_be_cancelled();
     let class = mutex::class(lock);
     let (pc, key, lock_addr) = (pc as u64, condition as u64, lock as u64);
     // SAFETY: the program's own mutex.
@@ -44,7 +45,7 @@ unsafe fn wait_until(
         class,
         lock: lock_addr,
     });
-    let timed_out = baton::block(inside.thread(), condition as usize, deadline) == Woken::Deadline;
+    let woken = baton::block_cancellably(inside.thread(), condition as usize, deadline);
     // SAFETY: the program's own mutex.
     let result = unsafe { mutex::acquire(inside, lock, NEVER) };
     pending::push(Record::WaitEnd {
@@ -52,9 +53,15 @@ unsafe fn wait_until(
         condition: key,
         class,
         lock: lock_addr,
-        timed_out,
+        timed_out: woken != Woken::Thread,
     });
-    if timed_out { libc::ETIMEDOUT } else { result }
+    match woken {
+        Woken::Deadline => return libc::ETIMEDOUT,
+        // If it does not want to be, this is a wake-up without reason, which any wait may have.
+        Woken::Cancel => inside.may_be_cancelled(),
+        Woken::Thread | Woken::Signal => {}
+    }
+    result
 }
 
 pub unsafe extern "C-unwind" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {

@@ -4,7 +4,7 @@ use super::deadline;
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
-use crate::{baton, pending, real};
+use crate::{baton, pending, real, sys};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use recorder_ring::{ObjectClass, Record};
@@ -12,6 +12,8 @@ use recorder_ring::{ObjectClass, Record};
 /// Where glibc keeps a mutex's owner (a thread id of the kernel) and its kind.
 const OWNER: usize = 8;
 const KIND: usize = 16;
+/// How often a recursive one is held.
+const DEPTH: usize = 4;
 
 fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
     // SAFETY: both offsets lie inside the structure, aligned.
@@ -26,6 +28,21 @@ pub fn class(mutex: *mut pthread_mutex_t) -> ObjectClass {
     }
 }
 
+/// What glibc writes in place of the owner of a robust mutex that nobody may take any more.
+const NOT_RECOVERABLE: i32 = i32::MAX - 1;
+
+/// As the real one, which forgets to give back what it took of a mutex that is not recoverable.
+///
+/// # Safety
+/// `mutex` is a mutex.
+unsafe fn try_real(mutex: *mut pthread_mutex_t) -> c_int {
+    if field(mutex, OWNER) == NOT_RECOVERABLE {
+        return libc::ENOTRECOVERABLE;
+    }
+    // SAFETY: promised by the caller.
+    unsafe { real::pthread_mutex_trylock(mutex) }
+}
+
 fn taken(result: c_int) -> bool {
     result == 0 || result == libc::EOWNERDEAD
 }
@@ -37,8 +54,12 @@ fn taken(result: c_int) -> bool {
 pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64) -> c_int {
     loop {
         // SAFETY: promised by the caller.
-        let result = unsafe { real::pthread_mutex_trylock(mutex) };
+        let result = unsafe { try_real(mutex) };
         if result != libc::EBUSY {
+            if result == libc::ENOTRECOVERABLE {
+                // Nobody will get it any more, nor wake the others.
+                baton::wake(mutex as usize, usize::MAX);
+            }
             return result;
         }
         let own = field(mutex, OWNER) == inside.os_id.load(Relaxed);
@@ -62,6 +83,49 @@ pub unsafe fn give_back(mutex: *mut pthread_mutex_t) -> c_int {
         baton::wake(mutex as usize, 1);
     }
     result
+}
+
+/// The robust mutexes that a thread holds at its end are given back: the next owner learns of it. The kernel does that
+/// when the thread is gone; nobody else runs until then.
+pub fn leave_robust_ones() {
+    /// No program holds more.
+    const MOST: usize = 1 << 16;
+    /// The start of the kernel's list: the first entry, and where a mutex is, seen from its entry.
+    #[repr(C)]
+    struct Head {
+        first: usize,
+        offset: isize,
+    }
+    let (mut head, mut len) = (0_usize, 0_usize);
+    let (head_at, len_at) = (&raw mut head as usize, &raw mut len as usize);
+    // SAFETY: the kernel writes two words; the list is glibc's, whose entries lie in mutexes that are held.
+    unsafe {
+        if sys::call(libc::SYS_get_robust_list, 0, head_at, len_at, 0) != 0 || head == 0 {
+            return;
+        }
+        let list = &*(head as *const Head);
+        let mut entry = list.first & !1;
+        for _ in 0..MOST {
+            if entry == head || entry == 0 {
+                break;
+            }
+            let mutex = entry.wrapping_add_signed(list.offset) as *mut pthread_mutex_t;
+            let class = class(mutex);
+            let depth = match class {
+                ObjectClass::RecursiveMutex => field(mutex, DEPTH).max(1),
+                _ => 1,
+            };
+            for _ in 0..depth {
+                pending::push(Record::Release {
+                    pc: 0,
+                    class,
+                    lock: mutex as u64,
+                });
+            }
+            baton::wake(mutex as usize, usize::MAX);
+            entry = *(entry as *const usize) & !1;
+        }
+    }
 }
 
 unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
@@ -124,7 +188,7 @@ unsafe extern "C-unwind" fn clock_lock(
 pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     let inside = Inside::enter();
     // SAFETY: the program's own mutex.
-    let result = unsafe { real::pthread_mutex_trylock(mutex) };
+    let result = unsafe { try_real(mutex) };
     if inside.is_some() {
         let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
         if taken(result) {

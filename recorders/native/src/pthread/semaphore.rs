@@ -34,6 +34,7 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
 unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: usize) -> c_int {
     let errno = save_errno();
     loop {
+        inside.may_be_cancelled();
         // SAFETY: the program's own semaphore.
         let result = unsafe { take(semaphore, pc) };
         if result == 0 {
@@ -44,15 +45,16 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
             return result;
         }
         inside.interruptible.set(true);
-        let woken = baton::block(inside.thread(), semaphore as usize, deadline);
+        let woken = baton::block_cancellably(inside.thread(), semaphore as usize, deadline);
         inside.interruptible.set(false);
         match woken {
-            Woken::Thread => {}
+            Woken::Thread | Woken::Cancel => {}
             Woken::Deadline => {
                 restore_errno(libc::ETIMEDOUT);
                 return -1;
             }
             Woken::Signal => {
+                inside.may_be_cancelled();
                 restore_errno(libc::EINTR);
                 return -1;
             }

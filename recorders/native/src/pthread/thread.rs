@@ -1,11 +1,11 @@
 //! Threads: their beginning, their end, and waiting for it.
 
-use super::deadline;
+use super::{deadline, mutex};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::modules::text;
 use crate::thread::{NEVER, Routine, Thread, UNRECORDED, Woken, set_slot, state};
-use crate::{baton, images, pending, real, schedule, sys};
+use crate::{baton, images, pending, real, schedule, signals, sys};
 use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
@@ -282,6 +282,8 @@ unsafe extern "C" fn finish(value: *mut c_void) {
     }
     let Some(inside) = Inside::enter() else { return };
     inside.forget();
+    mutex::leave_robust_ones();
+    signals::forget(thread);
     end(thread);
     REGISTER.alive.set(REGISTER.alive.get() - 1);
     if thread.detached.get() {
@@ -317,10 +319,13 @@ unsafe fn join_until(
         // SAFETY: the program's own arguments.
         return Some(inside.outside(|| unsafe { real::pthread_join(handle, value) }));
     };
+    inside.may_be_cancelled();
     while child.state.load(Relaxed) != state::ENDED {
         let key = ptr::from_ref(child) as usize;
-        if baton::block(inside.thread(), key, deadline) == Woken::Deadline {
-            return None;
+        match baton::block_cancellably(inside.thread(), key, deadline) {
+            Woken::Deadline => return None,
+            Woken::Cancel => inside.may_be_cancelled(),
+            Woken::Thread | Woken::Signal => {}
         }
     }
     // The child is past its last hook: this waits only for glibc and the kernel.
@@ -390,6 +395,35 @@ unsafe extern "C-unwind" fn clock_join(
             Some(inside) => join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT),
             None => real::pthread_clockjoin_np(handle, value, clock, limit),
         }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_cancel(handle: pthread_t) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own thread.
+        return unsafe { real::pthread_cancel(handle) };
+    };
+    // SAFETY: as above. It may be the caller itself, and end at once.
+    let result = inside.in_program(|| unsafe { real::pthread_cancel(handle) });
+    if result == 0
+        && let Some(thread) = REGISTER.iter().find(|thread| thread.handle.get() == handle)
+    {
+        baton::cancel(thread);
+    }
+    result
+}
+
+/// All that a loop may do which waits to be cancelled, so others get a turn.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_testcancel() {
+    match Inside::enter() {
+        Some(inside) => {
+            baton::give_way(inside.thread());
+            inside.may_be_cancelled();
+        }
+        // SAFETY: no arguments.
+        None => unsafe { real::pthread_testcancel() },
     }
 }
 

@@ -1,0 +1,293 @@
+//! Signal handlers of the program.
+//!
+//! The kernel runs a handler between any two instructions: between a hook and its access, or in the middle of the
+//! runtime. What it did there could not be recorded in its place. So the runtime's own handler takes the signal; the
+//! program's runs at the thread's next hook, which is a place between two accesses, as ThreadSanitizer does it. It
+//! runs at once in a thread that is in a call outside (no access is on its way there), and when the fault is the
+//! program's own: then there is no next hook. A thread that is blocked gets the baton for the time of its handler.
+
+use crate::inside::Inside;
+use crate::real::real;
+use crate::start::{self, Phase};
+use crate::thread::{Thread, UNRECORDED, slot, state};
+use crate::{baton, sys};
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::mem::{MaybeUninit, transmute};
+use core::ptr;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
+use libc::{c_int, pid_t, pthread_t, sigaction as Action, siginfo_t, sigval, ucontext_t};
+
+const SIGNALS: usize = 65;
+/// Signals that wait for their thread's next hook, of all threads together.
+const SAVED: usize = 128;
+
+real! {
+    fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
+    fn raise(signal: c_int) -> c_int;
+    fn kill(process: pid_t, signal: c_int) -> c_int;
+    fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
+    fn sigqueue(process: pid_t, signal: c_int, value: sigval) -> c_int;
+}
+
+/// What the program wants done about a signal, if it has a handler.
+struct Handler {
+    /// 0 for none.
+    code: AtomicUsize,
+    flags: AtomicI32,
+    mask: AtomicU64,
+}
+
+static HANDLERS: [Handler; SIGNALS] = [const {
+    Handler {
+        code: AtomicUsize::new(0),
+        flags: AtomicI32::new(0),
+        mask: AtomicU64::new(0),
+    }
+}; SIGNALS];
+
+/// A signal that waits.
+struct Saved {
+    /// Whose it is; null if the place is free.
+    owner: AtomicPtr<Thread>,
+    details: UnsafeCell<MaybeUninit<(siginfo_t, ucontext_t)>>,
+}
+
+// SAFETY: the details are written and read by the owner only.
+unsafe impl Sync for Saved {}
+
+static WAITING: [Saved; SAVED] = [const {
+    Saved {
+        owner: AtomicPtr::new(ptr::null_mut()),
+        details: UnsafeCell::new(MaybeUninit::uninit()),
+    }
+}; SAVED];
+
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+/// The first 64 signals of a set.
+fn mask_of(action: &Action) -> u64 {
+    // SAFETY: a set is larger than a word, and any word is one.
+    unsafe { ptr::from_ref(&action.sa_mask).cast::<u64>().read() }
+}
+
+/// What stands in the kernel's table for a signal that the program handles.
+unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let errno = crate::inside::save_errno();
+    let thread = slot();
+    let here = start::phase() == Phase::On && sys::process_id() == start::process();
+    // SAFETY: a slot holds a thread, which lives for ever; the kernel's arguments.
+    unsafe {
+        if !here || thread.is_null() || ptr::eq(thread, &raw const UNRECORDED) || is_own_fault(signal, &*info) {
+            run(signal, info, context);
+        } else {
+            let thread: &'static Thread = &*thread;
+            if thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE {
+                run(signal, info, context);
+                baton::leave_again(thread);
+            } else {
+                put_off(thread, signal, &*info, &*context.cast());
+            }
+        }
+    }
+    crate::inside::restore_errno(errno);
+}
+
+/// Whether the thread cannot go on before the signal is handled.
+fn is_own_fault(signal: c_int, info: &siginfo_t) -> bool {
+    let faults = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGSYS,
+    ];
+    signal == libc::SIGABRT || info.si_code > 0 && faults.contains(&signal)
+}
+
+fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &ucontext_t) {
+    // Like the kernel's: one of each kind waits.
+    if thread.deferred.load(Relaxed) & bit(signal) != 0 {
+        return;
+    }
+    let owner = ptr::from_ref(thread).cast_mut();
+    let free = WAITING.iter().find(|saved| {
+        saved
+            .owner
+            .compare_exchange(ptr::null_mut(), owner, Acquire, Relaxed)
+            .is_ok()
+    });
+    let Some(saved) = free else { return };
+    // SAFETY: the place is this thread's now; its other signals are blocked or have places of their own.
+    unsafe { (*saved.details.get()).write((*info, *context)) };
+    thread.deferred.fetch_or(bit(signal), Release);
+    // At its next hook; or now, if it sleeps.
+    thread.switch_at.store(0, Relaxed);
+    thread.word.store(1, Relaxed);
+}
+
+/// Runs the program's handler.
+unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let handler = &HANDLERS[signal as usize];
+    let code = handler.code.load(Relaxed);
+    if code == 0 {
+        return;
+    }
+    // SAFETY: what the program gave to `sigaction`, of the type that its flags say.
+    unsafe {
+        if handler.flags.load(Relaxed) & libc::SA_SIGINFO != 0 {
+            transmute::<usize, unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void)>(code)(
+                signal, info, context,
+            );
+        } else {
+            transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(code)(signal);
+        }
+    }
+}
+
+/// Runs the handlers of the signals that the thread has put off. It is inside, with the baton and nothing pending.
+#[cold]
+#[inline(never)]
+pub fn deliver(inside: &Inside) {
+    let thread = inside.thread();
+    let owner = ptr::from_ref(thread).cast_mut();
+    while thread.deferred.load(Acquire) != 0 {
+        // No signal comes while the places change hands.
+        let before = sys::block_signals(u64::MAX);
+        let saved = WAITING.iter().find(|saved| ptr::eq(saved.owner.load(Relaxed), owner));
+        let Some(saved) = saved else {
+            thread.deferred.store(0, Relaxed);
+            sys::block_signals(before);
+            return;
+        };
+        // SAFETY: the place is this thread's, and was written.
+        let (mut info, mut context) = unsafe { (*saved.details.get()).assume_init_read() };
+        saved.owner.store(ptr::null_mut(), Release);
+        let signal = info.si_signo;
+        thread.deferred.fetch_and(!bit(signal), AcqRel);
+        let handler = &HANDLERS[signal as usize];
+        let own = match handler.flags.load(Relaxed) & libc::SA_NODEFER {
+            0 => bit(signal),
+            _ => 0,
+        };
+        sys::block_signals(before | handler.mask.load(Relaxed) | own);
+        let errno = crate::inside::save_errno();
+        // SAFETY: the kernel's arguments, as they were when the signal came.
+        inside.in_program(|| unsafe { run(signal, &mut info, (&raw mut context).cast()) });
+        crate::inside::restore_errno(errno);
+        sys::block_signals(before);
+    }
+}
+
+/// The calling thread ends: what it has put off is lost, as signals to threads that end are.
+pub fn forget(thread: &Thread) {
+    if thread.deferred.load(Acquire) == 0 {
+        return;
+    }
+    sys::block_signals(u64::MAX);
+    for saved in &WAITING {
+        if ptr::eq(saved.owner.load(Relaxed), thread) {
+            saved.owner.store(ptr::null_mut(), Release);
+        }
+    }
+    thread.deferred.store(0, Relaxed);
+}
+
+#[unsafe(export_name = "sigaction")]
+pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+    let known = (1..SIGNALS as c_int).contains(&signal);
+    // SAFETY: the program's own arguments.
+    unsafe {
+        if !known || start::phase() != Phase::On {
+            return sigaction(signal, new, old);
+        }
+        let handler = &HANDLERS[signal as usize];
+        let mask = sys::block_signals(u64::MAX);
+        let was = (
+            handler.code.load(Relaxed),
+            handler.flags.load(Relaxed),
+            handler.mask.load(Relaxed),
+        );
+        let mut before = MaybeUninit::<Action>::uninit();
+        let wanted = new.as_ref().filter(|new| new.sa_sigaction > libc::SIG_IGN);
+        let result = match wanted {
+            Some(wanted) => {
+                let mut ours = *wanted;
+                ours.sa_sigaction = take as *const () as usize;
+                ours.sa_flags |= libc::SA_SIGINFO;
+                let result = sigaction(signal, &ours, before.as_mut_ptr());
+                if result == 0 {
+                    handler.code.store(wanted.sa_sigaction, Relaxed);
+                    handler.flags.store(wanted.sa_flags, Relaxed);
+                    handler.mask.store(mask_of(wanted), Relaxed);
+                }
+                result
+            }
+            None => sigaction(signal, new, before.as_mut_ptr()),
+        };
+        sys::block_signals(mask);
+        if result == 0 && !old.is_null() {
+            let mut before = before.assume_init();
+            if before.sa_sigaction == take as *const () as usize {
+                before.sa_sigaction = was.0;
+                before.sa_flags = was.1;
+                ptr::from_mut(&mut before.sa_mask).cast::<u64>().write(was.2);
+            }
+            old.write(before);
+        }
+        result
+    }
+}
+
+#[unsafe(export_name = "signal")]
+pub unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize) -> usize {
+    // SAFETY: all zeros is an action; its set is empty.
+    let mut new: Action = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut old = new;
+    new.sa_sigaction = handler;
+    // As glibc's own.
+    new.sa_flags = libc::SA_RESTART;
+    // SAFETY: two actions.
+    match unsafe { set_action(signal, &new, &mut old) } {
+        0 => old.sa_sigaction,
+        _ => libc::SIG_ERR,
+    }
+}
+
+/// A signal to the caller itself is handled before the call returns.
+fn sends(call: impl FnOnce() -> c_int) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        return call();
+    };
+    let result = inside.in_program(call);
+    deliver(&inside);
+    result
+}
+
+#[unsafe(export_name = "raise")]
+pub unsafe extern "C-unwind" fn send_to_itself(signal: c_int) -> c_int {
+    // SAFETY: the program's own argument.
+    sends(|| unsafe { raise(signal) })
+}
+
+#[unsafe(export_name = "kill")]
+pub unsafe extern "C-unwind" fn send_to_process(process: pid_t, signal: c_int) -> c_int {
+    // SAFETY: the program's own arguments.
+    sends(|| unsafe { kill(process, signal) })
+}
+
+#[unsafe(export_name = "pthread_kill")]
+pub unsafe extern "C-unwind" fn send_to_thread(thread: pthread_t, signal: c_int) -> c_int {
+    // SAFETY: the program's own arguments.
+    sends(|| unsafe { pthread_kill(thread, signal) })
+}
+
+#[unsafe(export_name = "sigqueue")]
+pub unsafe extern "C-unwind" fn send_with_value(process: pid_t, signal: c_int, value: sigval) -> c_int {
+    // SAFETY: the program's own arguments.
+    sends(|| unsafe { sigqueue(process, signal, value) })
+}
