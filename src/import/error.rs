@@ -134,6 +134,14 @@ pub enum Malformed {
         /// The lock.
         lock: String,
     },
+    /// A thread waits while it holds a lock that another one takes meanwhile.
+    #[error("{thread} waits while it holds {lock}, which another thread acquires meanwhile")]
+    HeldInWait {
+        /// Who waits.
+        thread: String,
+        /// The lock.
+        lock: String,
+    },
     /// A release without an acquire.
     #[error("{thread} releases {lock}, which it does not hold")]
     NotHeld {
@@ -226,6 +234,7 @@ impl Malformed {
             Malformed::Unreadable { .. } => "remove the line",
             Malformed::LockHeld { .. } => "let the holder release it just before",
             Malformed::HeldAtEnd { .. } => "let it release the lock at its end",
+            Malformed::HeldInWait { .. } => "let it release the lock before the wait",
             Malformed::NotHeld { .. } => "remove the release",
             Malformed::WaitWithoutLock { .. } | Malformed::WaitWithoutAcquire { .. } => "remove the wait",
             Malformed::JoinTooEarly { .. } => "remove the join",

@@ -247,11 +247,17 @@ fn translate(name: &str, bytes: &[u8], format: Format, repair: bool) -> Result<(
         Format::RvPredict => rv_predict::parse,
         _ => std_text::parse,
     };
-    let mut names = record::Names::default();
-    let survey = survey::survey(name, bytes, parse, &mut names)?;
-    let mut mender = mend::Mender::new(name, format, survey, names, repair)?;
-    parse(name, bytes, &mut record::Names::default(), &mut |line, parsed| {
-        mender.record(line, parsed)
-    })?;
-    mender.finish()
+    let mut released = mend::Released::default();
+    loop {
+        let mut names = record::Names::default();
+        let survey = survey::survey(name, bytes, parse, &mut names)?;
+        let mut mender = mend::Mender::new(name, format, survey, names, repair, released)?;
+        parse(name, bytes, &mut record::Names::default(), &mut |line, parsed| {
+            mender.record(line, parsed)
+        })?;
+        match mender.finish()? {
+            mend::Finished::Mended(bytes, repairs) => return Ok((bytes, repairs)),
+            mend::Finished::OnceMore(more) => released = more,
+        }
+    }
 }

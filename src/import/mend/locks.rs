@@ -47,7 +47,45 @@ impl Mender {
             since: held.since,
         };
         self.fault(line, what)?;
+        if let Some(wait) = self.waiting.get(&held.thread) {
+            self.missed.insert((wait.line(), lock));
+        }
         self.releases(line, held.thread, lock, held.depth)
+    }
+
+    /// With `--repair`: gives back what somebody takes while this thread waits.
+    pub(super) fn release_before_wait(&mut self, line: u64, thread: u32, wait: u64) -> Result<(), ImportError> {
+        let mut locks: Vec<u32> = self
+            .released
+            .iter()
+            .filter(|&&(at, _)| at == wait)
+            .map(|&(_, lock)| lock)
+            .collect();
+        locks.sort_unstable();
+        for lock in locks {
+            let Some(depth) = self.give_up(thread, lock) else {
+                continue;
+            };
+            let what = Malformed::HeldInWait {
+                thread: self.thread(thread),
+                lock: self.lock(lock),
+            };
+            self.fault(line, what)?;
+            self.releases(line, thread, lock, depth)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets that a thread holds a lock; returns how often.
+    fn give_up(&mut self, thread: u32, lock: u32) -> Option<u32> {
+        if self.holds(thread, lock) {
+            return self.locks.remove(&lock).map(|held| held.depth);
+        }
+        let readers = self.readers.get_mut(&lock)?;
+        let before = readers.len();
+        readers.retain(|reader| reader.thread != thread);
+        let depth = (before - readers.len()) as u32;
+        (depth > 0).then_some(depth)
     }
 
     pub(super) fn releases(&mut self, line: u64, thread: u32, lock: u32, depth: u32) -> Result<(), ImportError> {
@@ -108,7 +146,8 @@ impl Mender {
 
     /// With `--repair`: gives back what a thread holds at its last event and others take later.
     pub(super) fn release_rest(&mut self, line: u64, thread: u32) -> Result<(), ImportError> {
-        if !self.repair {
+        // Who waits to the end gives nothing back.
+        if !self.repair || self.waiting.contains_key(&thread) {
             return Ok(());
         }
         let readers = self

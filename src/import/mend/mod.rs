@@ -15,10 +15,22 @@ use super::build::{Access, Build};
 use super::error::{ImportError, Malformed, Repair};
 use super::record::{Names, Record, RecordOp, shown};
 use super::survey::Survey;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use locks::Held;
 use trace_format::Op;
 use waits::Waiting;
+
+/// With `repair`: locks that somebody takes while their holder waits on something else, by the line at which that wait
+/// begins. They have to be given back before it.
+pub(super) type Released = HashSet<(u64, u32)>;
+
+/// How a walk ends.
+pub(super) enum Finished {
+    /// With the trace's bytes, and what was repaired.
+    Mended(Vec<u8>, Vec<Repair>),
+    /// A repair belongs before what was already written: all of these, so far.
+    OnceMore(Released),
+}
 
 /// Walks the records in order.
 pub(super) struct Mender {
@@ -34,6 +46,9 @@ pub(super) struct Mender {
     forked: HashMap<u32, u64>,
     /// By thread. Few, so that a notify may look at all of them.
     waiting: HashMap<u32, Waiting>,
+    /// What is known to be given back before a wait, and what should have been.
+    released: Released,
+    missed: Released,
     build: Build,
 }
 
@@ -44,6 +59,7 @@ impl Mender {
         survey: Survey,
         names: Names,
         repair: bool,
+        released: Released,
     ) -> Result<Mender, ImportError> {
         Ok(Mender {
             file: file.to_owned(),
@@ -56,12 +72,18 @@ impl Mender {
             readers: HashMap::new(),
             forked: HashMap::new(),
             waiting: HashMap::new(),
+            released,
+            missed: Released::new(),
         })
     }
 
-    /// The trace's bytes, and what was repaired.
-    pub(super) fn finish(self) -> Result<(Vec<u8>, Vec<Repair>), ImportError> {
-        Ok((self.build.finish(self.repairs.len())?, self.repairs))
+    /// The trace, unless more is known now of what has to be given back before a wait.
+    pub(super) fn finish(mut self) -> Result<Finished, ImportError> {
+        if !self.missed.is_empty() {
+            self.missed.extend(self.released);
+            return Ok(Finished::OnceMore(self.missed));
+        }
+        Ok(Finished::Mended(self.build.finish(self.repairs.len())?, self.repairs))
     }
 
     /// The next event, or why a line is none.

@@ -27,6 +27,13 @@ pub(super) struct Waiting {
     woken: bool,
 }
 
+impl Waiting {
+    /// Line of the `wait`.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+}
+
 impl Mender {
     pub(super) fn wait(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
         let known = self.survey.waits[&line];
@@ -64,6 +71,7 @@ impl Mender {
         wait: u64,
         lock: u32,
     ) -> Result<(), ImportError> {
+        self.release_before_wait(line, thread, wait)?;
         let known = self.survey.waits[&wait];
         let condition = known.condition;
         let depth = self.locks.remove(&lock).map_or(1, |held| held.depth);
