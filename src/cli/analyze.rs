@@ -1,15 +1,19 @@
 //! `witness analyze`: predicts the races of a trace and proves each of them.
 
 use super::ExitCode;
+use super::follow::Following;
 use super::input::InputArgs;
 use super::output::Color;
+use super::plan;
 use super::reports::{ReportArgs, name_unused};
 use clap::builder::NonEmptyStringValueParser;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use witness::analyze::{Options, Solver, analyze};
+use std::thread::available_parallelism;
+use witness::analyze::{Options, Shard, Solver, Work, analyze_with};
 use witness::encode::Form;
 use witness::report::results::{self, Summary};
-use witness::report::{Exporter, Filters, Findings, Json, Noise, Text, Words};
+use witness::report::{Filters, Findings, Noise, Words};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
@@ -19,7 +23,8 @@ use witness::verdict::Analysis;
 ///
 /// Every pair of code positions with conflicting accesses ends as witnessed (with a schedule that
 /// the checker accepted), refuted (no schedule of this trace shows it; with the reason), or
-/// unknown (and why). The results are stored beside the trace, in TRACE.witnesses.
+/// unknown (and why). The results are stored beside the trace, in TRACE.witnesses. An analysis that was interrupted goes on
+/// where it stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness analyze trace.bin
@@ -36,10 +41,22 @@ pub struct AnalyzeArgs {
     /// The results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
+    /// Decide only the M-th of N shards of the plan that `witness plan` made; `witness merge` puts them together.
+    #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
+        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model"])]
+    shard: Option<Shard>,
     #[command(flatten)]
     reports: ReportArgs,
     #[command(flatten)]
     analysis: AnalysisArgs,
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let numbers = text
+        .split_once('/')
+        .and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    let shard = numbers.and_then(|(number, of)| Shard::new(number, of));
+    shard.ok_or_else(|| "not M/N with M from 1 to N".to_owned())
 }
 
 /// How hard to try, and where to keep the results.
@@ -67,6 +84,9 @@ pub struct AnalysisArgs {
     /// Where the results are stored and looked for [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     store: Option<String>,
+    /// Threads that decide pairs [default: as many as there are processors]. The results are the same with any number.
+    #[arg(long, env = "WITNESS_THREADS", value_name = "N")]
+    threads: Option<NonZeroUsize>,
 }
 
 /// The two forms of the formula.
@@ -130,6 +150,12 @@ impl AnalysisArgs {
         self.store.as_ref().map(PathBuf::from)
     }
 
+    /// Threads that decide pairs.
+    pub fn threads(&self) -> NonZeroUsize {
+        self.threads
+            .unwrap_or_else(|| available_parallelism().unwrap_or(NonZeroUsize::MIN))
+    }
+
     /// How hard to try.
     pub fn options(&self) -> Options {
         Options {
@@ -161,30 +187,73 @@ impl AnalysisArgs {
     ) -> anyhow::Result<(Analysis, ExitCode)> {
         warn_if_cut(path, trace);
         let options = self.options();
-        let analysis = analyze(trace, &options);
-        let symbols = Symbols::new(trace.tables());
-        let words = Words {
-            trace,
-            symbols: &symbols,
-        };
-        let noise = Noise::of(&words, &analysis, filters);
         let folder = self.folder(path);
-        let findings = Findings {
-            trace,
-            path,
-            analysis: &analysis,
-            symbols: &symbols,
-            options: reported(&options),
-            folder: None,
-            noise: &noise,
-            root,
-            heard: &[],
+        let journal = store::journal_path(&folder);
+        let following = Following::whole(trace.id(), reported(&options), &journal);
+        let work = Work {
+            threads: self.threads(),
+            ..Work::default()
         };
-        let findings = stored(findings, &folder);
-        report(&findings)?;
-        name_unused(&[&noise]);
-        let code = exit_code(&findings, &folder);
+        let analysis = analyze_with(trace, &options, &work, &following)?;
+        following.finished();
+        let shown = Shown {
+            filters,
+            root,
+            folder: &folder,
+        };
+        let code = show(path, trace, &analysis, reported(&options), &shown, report)?;
         Ok((analysis, code))
+    }
+}
+
+/// How findings are shown, and where they are stored.
+pub struct Shown<'a> {
+    pub filters: &'a Filters,
+    pub root: &'a Path,
+    pub folder: &'a Path,
+}
+
+/// Stores what an analysis found, shows it to `report`, and returns the exit status. Says on stderr what did not go as it should.
+pub fn show(
+    path: &Path,
+    trace: &Trace,
+    analysis: &Analysis,
+    options: results::Options,
+    shown: &Shown<'_>,
+    report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let symbols = Symbols::new(trace.tables());
+    let words = Words {
+        trace,
+        symbols: &symbols,
+    };
+    let noise = Noise::of(&words, analysis, shown.filters);
+    let findings = Findings {
+        trace,
+        path,
+        analysis,
+        symbols: &symbols,
+        options,
+        folder: None,
+        noise: &noise,
+        root: shown.root,
+        heard: &[],
+    };
+    let findings = stored(findings, shown.folder);
+    report(&findings)?;
+    name_unused(&[&noise]);
+    Ok(exit_code(&findings, shown.folder))
+}
+
+/// The options that reports have.
+pub fn taken(options: &results::Options) -> Options {
+    Options {
+        instances: options.instances,
+        explanations: options.explanations,
+        budget: options.budget,
+        solver: options.solver,
+        form: options.model,
+        mutation: None,
     }
 }
 
@@ -258,6 +327,9 @@ pub fn verdict_code(summary: Summary) -> ExitCode {
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
+    if let Some(shard) = args.shard {
+        return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard);
+    }
     report(
         &args.input.trace,
         &trace,
@@ -279,14 +351,7 @@ pub fn report(
 ) -> anyhow::Result<ExitCode> {
     let (filters, root) = (reports.filters()?, reports.root());
     let (_, code) = analysis.run(path, trace, &filters, &root, |findings| {
-        let all = std::slice::from_ref(findings);
-        reports.write(
-            all,
-            color,
-            json,
-            &|paint, out| Ok(Text { paint }.export(all, out)?),
-            &|_, out| Ok(Json.export(all, out)?),
-        )
+        reports.write_findings(findings, color, json)
     })?;
     Ok(code)
 }

@@ -15,11 +15,13 @@ mod dump;
 mod event;
 mod exit_code;
 mod explain;
+mod follow;
 mod generate;
 mod info;
 mod input;
 mod live;
 mod output;
+mod plan;
 mod record;
 mod replay;
 mod reports;
@@ -57,6 +59,8 @@ enum Command {
     Analyze(analyze::AnalyzeArgs),
     Confirm(confirm::ConfirmArgs),
     Explain(explain::ExplainArgs),
+    Plan(plan::PlanArgs),
+    Merge(plan::MergeArgs),
     Replay(replay::ReplayArgs),
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
@@ -115,6 +119,8 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Analyze(args) => analyze::run(args, cli.color).map(Into::into),
         Command::Confirm(args) => confirm::run(args, cli.color).map(Into::into),
         Command::Explain(args) => explain::run(args, cli.color).map(Into::into),
+        Command::Plan(args) => plan::plan(args).map(Into::into),
+        Command::Merge(args) => plan::merge(args, cli.color).map(Into::into),
         Command::Replay(args) => replay::run(args, cli.color).map(Into::into),
         Command::Check(args) => check::run(args).map(Into::into),
         Command::Dump(args) => dump::run(args).map(Into::into),

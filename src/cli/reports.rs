@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use witness::report::noise::{Baseline, Suppressions};
-use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Noise, Paint, Sarif};
+use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text};
 
 /// What to show, in which forms, and what not.
 #[derive(Debug, clap::Args)]
@@ -91,6 +91,18 @@ impl ReportArgs {
     pub fn root(&self) -> PathBuf {
         let root = self.source_root.as_deref().unwrap_or(Path::new("."));
         fs::canonicalize(root).unwrap_or_else(|_| root.to_owned())
+    }
+
+    /// Writes the reports on one trace: on standard output the text, or with `as_json` the results object, if nothing else goes there.
+    pub fn write_findings(&self, findings: &Findings<'_>, color: Color, as_json: bool) -> anyhow::Result<()> {
+        let all = std::slice::from_ref(findings);
+        self.write(
+            all,
+            color,
+            as_json,
+            &|paint, out| Ok(Text { paint }.export(all, out)?),
+            &|_, out| Ok(Json.export(all, out)?),
+        )
     }
 
     /// Writes the reports that were asked for, and on standard output the text, or with `as_json` the JSON, if none goes there.

@@ -134,6 +134,20 @@ impl fmt::Display for Schedule {
     }
 }
 
+impl From<Schedule> for String {
+    fn from(schedule: Schedule) -> String {
+        schedule.to_string()
+    }
+}
+
+impl TryFrom<String> for Schedule {
+    type Error = ParseScheduleError;
+
+    fn try_from(text: String) -> Result<Schedule, ParseScheduleError> {
+        text.parse()
+    }
+}
+
 impl FromStr for Schedule {
     type Err = ParseScheduleError;
 

@@ -31,7 +31,8 @@ pub enum RaceKind {
 }
 
 /// A thread schedule of a trace that ends in a race.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Schedule {
     /// The trace that it belongs to.
     pub trace: TraceId,

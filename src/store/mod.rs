@@ -5,6 +5,15 @@
 //! written last, so where it is, its schedules are there too. It names the trace's identity and
 //! the version that wrote it; results of another trace or version are not used. Nothing that is
 //! read here is trusted: a schedule is checked again before it is shown.
+//!
+//! While an analysis goes on, its decisions are in `journal`; what is there when it begins is not decided again. An analysis
+//! in shards has its [`Plan`] in `plan.json` and their decisions in `shards/`.
+
+mod decisions;
+mod plan;
+
+pub use decisions::{Journal, load_shards, save_shard, shard_journal_path, shard_path};
+pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};
 
 pub use crate::report::folder_of;
 use crate::report::results::{SCHEMA, tool};
@@ -38,6 +47,40 @@ pub enum StoreError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// The plan is no plan.
+    #[error("{}: {source}; `witness plan` writes it anew", path.display())]
+    MalformedPlan {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The plan is for something else.
+    #[error("{}: this is a plan for another {what}; `witness plan` writes it anew", path.display())]
+    OtherPlan {
+        /// The file.
+        path: PathBuf,
+        /// In what it differs.
+        what: &'static str,
+    },
+    /// There is no complete set of shards.
+    #[error("{}: {}", folder.display(), shards(missing, foreign))]
+    Shards {
+        /// Their folder.
+        folder: PathBuf,
+        /// The shards that are missing, as in `2/8`.
+        missing: Vec<String>,
+        /// The files of other plans.
+        foreign: Vec<PathBuf>,
+    },
+    /// A shard is not as it was written.
+    #[error("{}:{line}: the file is damaged or not complete; analyze this shard again", path.display())]
+    DamagedShard {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
     /// A schedule is malformed.
     #[error("{}: {source}", path.display())]
     Schedule {
@@ -46,6 +89,28 @@ pub enum StoreError {
         /// What is wrong with it.
         source: ParseScheduleError,
     },
+}
+
+fn shards(missing: &[String], foreign: &[PathBuf]) -> String {
+    let mut text = match missing {
+        [] => "there is no shard of this plan; run `witness analyze --shard M/N` for each M from 1 to N".to_owned(),
+        missing => format!(
+            "missing {}; run `witness analyze --shard {}`",
+            missing.join(", "),
+            missing[0]
+        ),
+    };
+    if !foreign.is_empty() {
+        let foreign: Vec<_> = foreign.iter().map(|path| path.display().to_string()).collect();
+        text += &format!("; of another plan, and not used: {}", foreign.join(", "));
+    }
+    text
+}
+
+/// The file of the decisions of an analysis that goes on, in a folder.
+#[must_use]
+pub fn journal_path(folder: &Path) -> PathBuf {
+    folder.join("journal")
 }
 
 /// The file of a witness in a folder; witnesses are numbered from 1.
@@ -63,7 +128,7 @@ pub struct Stored {
     pub schedules: Vec<Schedule>,
 }
 
-/// Writes findings and their schedules to a folder, in place of what was there.
+/// Writes findings and their schedules to a folder, in place of what was there; a journal is not needed any more.
 ///
 /// # Errors
 /// [`StoreError::Io`].
@@ -149,11 +214,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, StoreError> {
 
 /// Removes earlier results, and no file that has another name.
 fn clear(folder: &Path) -> Result<(), StoreError> {
-    let results = folder.join(RESULTS);
-    match fs::remove_file(&results) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => at(&results, Err(error))?,
-        _ => {}
-    }
+    remove(&folder.join(RESULTS))?;
     for entry in at(folder, fs::read_dir(folder))? {
         let path = at(folder, entry)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -171,4 +232,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let partial = path.with_extension("partial");
     at(&partial, fs::write(&partial, bytes))?;
     at(path, fs::rename(&partial, path))
+}
+
+/// Removes a file that may be there.
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => at(path, Err(error)),
+        _ => Ok(()),
+    }
 }

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A cell: the number of a piece of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct CellId(pub u32);
 
 impl CellId {

@@ -13,7 +13,7 @@ pub struct Analysis {
 }
 
 /// A schedule that the analysis believed in and the checker did not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Rejected {
     /// The schedule.
     pub schedule: Schedule,
@@ -22,7 +22,7 @@ pub struct Rejected {
 }
 
 /// The verdict on one pair of code positions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Pair {
     /// The two positions, in the order of `example`.
     pub positions: (CodePosition, CodePosition),
@@ -37,7 +37,7 @@ pub struct Pair {
 
 /// Dynamic instances of a pair of positions, by what became of them. Counted per cell: an
 /// instance that overlaps in two cells may count twice in `ordered`, `locked` and `total`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Instances {
     /// All conflicting pairs of events at the two positions.
     pub total: u64,
@@ -50,7 +50,7 @@ pub struct Instances {
 }
 
 /// The verdict on a candidate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Verdict {
     /// A schedule shows it, and the checker accepted it.
     Witnessed(Schedule),
@@ -62,7 +62,7 @@ pub enum Verdict {
 
 /// Why a pair is refuted. Where instances fell for different reasons, the strongest argument that
 /// was needed: a core, else lock histories, else a common lock, else must-happen-before.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Refutation {
     /// One must happen before the other: the chain of events from the first to the second, each
     /// before the next by program order, fork, join, or another must-happen-before step.
@@ -87,7 +87,7 @@ pub enum Refutation {
 }
 
 /// One fact of the trace that a refutation leans on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Fact {
     /// A read must see the value it saw in the trace, and only these can have left it.
     Read {
@@ -153,7 +153,7 @@ pub enum Fact {
 }
 
 /// Why a pair was not decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Unknown {
     /// The solver's resource budget was spent on at least one instance.
     Budget,
@@ -166,7 +166,7 @@ pub enum Unknown {
 }
 
 /// The kind of refutation that a cut trace gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CutRefutation {
     /// Must-happen-before.
     MustHappenBefore,

@@ -5,6 +5,7 @@ mod command;
 mod exports;
 mod noise;
 mod page;
+mod parts;
 mod reports;
 mod setup;
 mod stored;

@@ -1,0 +1,263 @@
+//! A candidate that its nearest instances left open: all its instances, by the fast arguments and then by the solvers.
+
+use super::decider::Decider;
+use super::{Decision, Instance, MAX_EVENTS_Z3, Sites, Solver, reject};
+use crate::candidates::Candidate;
+use crate::check::Rejection;
+use crate::predict::Cut;
+use crate::schedule::Schedule;
+use crate::solve::{Answer, NativeAnswer, Session};
+use crate::trace::{EventId, Wakes};
+use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
+use hashbrown::HashMap;
+use std::ops::ControlFlow;
+
+/// Instances per pair that the fast arguments look at, however few the solver may try.
+const LOOKED_AT: usize = 500;
+
+/// What the solvers say of an instance.
+#[derive(Debug)]
+enum Asked {
+    /// A feasible prefix brings both next: so many events as recorded, then these.
+    Feasible(u32, Vec<EventId>),
+    Infeasible,
+    Budget,
+}
+
+/// Z3 has to be asked, and may not be yet.
+#[derive(Debug)]
+struct NeedsZ3;
+
+/// The work on one candidate after the other.
+struct Case<'d, 't> {
+    known: &'d Decider<'t>,
+    z3: Z3<'t>,
+    rejected: Vec<Rejected>,
+}
+
+/// Z3, for the candidates of one batch alone: what it learns from others must not decide which schedule these get.
+enum Z3<'t> {
+    /// Without a context. To make one costs more than to decide most candidates.
+    Closed,
+    /// In a context of its own, with a session once there is a question.
+    Open(Option<Box<Session<'t>>>),
+}
+
+/// Decides the candidates of one batch. `sites` are theirs, `rejected` the schedules that the checker rejected so far.
+/// The schedules found are not checked yet.
+pub(super) fn decide(
+    known: &Decider<'_>,
+    batch: &[(u32, &Candidate)],
+    sites: &Sites,
+    rejected: &HashMap<u32, Vec<Rejected>>,
+) -> Vec<Decision> {
+    let decide = |z3, batch: &[(u32, &Candidate)]| {
+        let mut case = Case {
+            known,
+            z3,
+            rejected: Vec::new(),
+        };
+        let decided = batch.iter().map(|&(number, candidate)| {
+            case.rejected = rejected.get(&number).cloned().unwrap_or_default();
+            let pair = case.by_all(candidate, &sites[&candidate.positions])?;
+            let rejected = std::mem::take(&mut case.rejected);
+            Ok(Decision { number, pair, rejected })
+        });
+        decided.collect::<Vec<Result<Decision, NeedsZ3>>>()
+    };
+    let first = decide(Z3::Closed, batch);
+    let hard = batch.iter().zip(&first).filter(|(_, result)| result.is_err());
+    let hard: Vec<(u32, &Candidate)> = hard.map(|(&candidate, _)| candidate).collect();
+    let mut decisions: Vec<Decision> = first.into_iter().flatten().collect();
+    if !hard.is_empty() {
+        decisions.extend(in_context(|| decide(Z3::Open(None), &hard)).into_iter().flatten());
+        decisions.sort_unstable_by_key(|decision| decision.number);
+    }
+    assert_eq!(decisions.len(), batch.len(), "with Z3, each candidate is decided");
+    decisions
+}
+
+/// The facts that exclude an instance; none if the budget does not suffice.
+pub(super) fn explain(known: &Decider<'_>, (a, b): Instance) -> Vec<Fact> {
+    let explain = || session(known).explain(a, b);
+    in_context(explain).unwrap_or_default()
+}
+
+fn in_context<R: Send + Sync>(work: impl FnOnce() -> R + Send + Sync) -> R {
+    z3::with_z3_config(&z3::Config::new(), work)
+}
+
+fn session<'t>(known: &Decider<'t>) -> Session<'t> {
+    let options = &known.options;
+    let (trace, order, sections) = (known.trace, known.order, known.sections);
+    Session::with_form(trace, order, sections, options.budget, options.form, options.mutation)
+}
+
+impl<'t> Case<'_, 't> {
+    fn session(&mut self) -> Result<&mut Session<'t>, NeedsZ3> {
+        match &mut self.z3 {
+            Z3::Closed => Err(NeedsZ3),
+            Z3::Open(open) => Ok(open.get_or_insert_with(|| Box::new(session(self.known)))),
+        }
+    }
+
+    /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
+    fn by_all(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
+        let known = self.known;
+        let mut instances = Instances {
+            total: candidate.total,
+            ..Instances::default()
+        };
+        let mut undecided: Vec<Instance> = Vec::new();
+        let mut excluded: Option<Instance> = None;
+        let mut cut: Option<(Instance, Cut)> = None;
+        let fast = !known.solver_only();
+        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let visited = known.candidates.visit(sites, &mut |a, b| {
+            instances.tried += 1;
+            if known.needs.exclude(a, b) {
+                excluded.get_or_insert((a, b));
+                return ControlFlow::Continue(());
+            }
+            if fast && let Some(found) = known.predictor.predict(a, b) {
+                cut = Some(((a, b), found));
+                return ControlFlow::Break(());
+            }
+            undecided.push((a, b));
+            if undecided.len() > limit.max(LOOKED_AT) {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        (instances.ordered, instances.locked) = (visited.ordered, visited.locked);
+        instances.tried += visited.needed;
+        if let Some((race, cut)) = cut {
+            return Ok(known.witnessed(race, known.schedule(&cut, race), instances));
+        }
+        tracing::debug!(positions = ?candidate.positions, tried = instances.tried, undecided = undecided.len(), "all instances visited");
+        let mut open: Option<Unknown> = (undecided.len() > limit).then_some(Unknown::Instances);
+        undecided.sort_by_key(|&(a, b)| (b.0 - a.0, a));
+        let example = undecided.first().copied();
+        for &(a, b) in undecided.iter().take(limit) {
+            let answer = self.ask(a, b)?;
+            tracing::debug!(?a, ?b, ?answer, "asked");
+            match answer {
+                Asked::Feasible(as_recorded, then) => {
+                    let schedule = known.schedule_of(as_recorded, &then, (a, b));
+                    return Ok(known.witnessed((a, b), schedule, instances));
+                }
+                Asked::Infeasible => {}
+                Asked::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
+            }
+        }
+        let core = example.or(excluded).or(visited.first_needed);
+        let unordered = undecided.first().copied().or(excluded).or(visited.first_needed);
+        if unordered.is_some()
+            && let Some((race, schedule)) = self.unordered(candidate, sites)?
+        {
+            return Ok(known.witnessed(race, schedule, instances));
+        }
+        let example = core
+            .or(visited.first_locked)
+            .or(visited.first_ordered)
+            .unwrap_or(candidate.first);
+        let verdict = match open {
+            Some(unknown) => Verdict::Unknown(unknown),
+            None => known.refuted(core.is_some(), visited.first_locked.is_some(), example),
+        };
+        Ok(Pair {
+            positions: known.positions(example),
+            example,
+            verdict,
+            instances,
+        })
+    }
+
+    /// Our own solver first, and Z3 for what that leaves.
+    fn ask(&mut self, a: EventId, b: EventId) -> Result<Asked, NeedsZ3> {
+        let known = self.known;
+        if !known.solver_only() && known.options.solver != Solver::Z3 {
+            match known.native.ask(a, b) {
+                NativeAnswer::Feasible(as_recorded, then) => return Ok(Asked::Feasible(as_recorded, then)),
+                NativeAnswer::Infeasible => return Ok(Asked::Infeasible),
+                NativeAnswer::Unknown if known.options.solver == Solver::Native => return Ok(Asked::Budget),
+                NativeAnswer::Unknown => {}
+            }
+        }
+        if known.trace.len() > MAX_EVENTS_Z3 {
+            return Ok(Asked::Budget);
+        }
+        Ok(match self.session()?.ask(a, b) {
+            Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
+            Answer::Infeasible => Asked::Infeasible,
+            Answer::Budget => Asked::Budget,
+        })
+    }
+
+    /// An instance that is never co-enabled, as far as is known, but that nothing orders in some execution: first
+    /// in the order of π, then, in a trace that Z3 can take, in any. The checker accepts what is returned.
+    fn unordered(
+        &mut self,
+        candidate: &Candidate,
+        sites: &[(u32, u32, u32)],
+    ) -> Result<Option<(Instance, Schedule)>, NeedsZ3> {
+        let known = self.known;
+        if !known.weak_atomics || known.solver_only() {
+            return Ok(None);
+        }
+        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let mut instances = Vec::new();
+        known.candidates.visit_concurrent(sites, &mut |a, b| {
+            instances.push((a, b));
+            if instances.len() < limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
+        for &(a, b) in &instances {
+            if let Some(cut) = known.predictor.perform(a, b) {
+                let prefix = cut.events_from(known.trace, EventId(0));
+                if let Ok(schedule) = self.schedule_of_unordered(&prefix, (a, b)) {
+                    return Ok(Some(((a, b), schedule)));
+                }
+            }
+        }
+        if known.trace.len() > MAX_EVENTS_Z3 || known.options.solver == Solver::Native {
+            return Ok(None);
+        }
+        for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
+            if let Some(prefix) = self.session()?.ask_unordered(a, b) {
+                match self.schedule_of_unordered(&prefix, (a, b)) {
+                    Ok(schedule) => return Ok(Some(((a, b), schedule))),
+                    Err(rejected) => self.rejected.push(reject(rejected.0, &rejected.1)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A schedule that the checker accepts: with few context switches, or else, since other events between them may
+    /// order the two, in the order given. With the reason why it does not accept that either.
+    fn schedule_of_unordered(
+        &self,
+        prefix: &[EventId],
+        race: Instance,
+    ) -> Result<Schedule, Box<(Schedule, Rejection)>> {
+        let known = self.known;
+        let short = Schedule::of_unordered(known.trace, known.order, prefix, race);
+        if known.checker.check(&short).is_ok() {
+            return Ok(short);
+        }
+        let schedule = Schedule {
+            slices: Schedule::slices_of(known.trace, prefix),
+            wakes: Wakes::of(known.trace, prefix).woken,
+            ..short
+        };
+        match known.checker.check(&schedule) {
+            Ok(_) => Ok(schedule),
+            Err(rejection) => Err(Box::new((schedule, rejection))),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! All candidates, stage by stage: the nearest instances first, then everything else for what they leave open.
+
+use super::case;
+use super::{
+    Decision, Follow, Instance, MAX_EVENTS_Z3, Options, Shard, Work, check_rest, in_order, reject, schedule_of,
+};
+use crate::candidates::{Candidate, Candidates};
+use crate::check::Checker;
+use crate::encode::Form;
+use crate::predict::{Cut, SyncPreserving};
+use crate::prune::{LockContexts, MustHappenBefore, Needs};
+use crate::schedule::Schedule;
+use crate::solve::Native;
+use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
+use crate::verdict::{Instances, Pair, Refutation, Rejected, Verdict};
+use hashbrown::{HashMap, HashSet};
+
+/// Events of a schedule up to which it is shortened.
+const READABLE: usize = 3_000;
+
+/// What is known of a trace before any candidate is decided. Nothing here changes.
+pub(super) struct Decider<'t> {
+    pub trace: &'t Trace,
+    pub order: &'t MustHappenBefore,
+    pub sections: &'t Sections,
+    pub contexts: &'t LockContexts,
+    pub candidates: &'t Candidates<'t>,
+    pub options: Options,
+    /// Whether some atomic operation is weaker than sequentially consistent.
+    pub weak_atomics: bool,
+    pub predictor: SyncPreserving<'t>,
+    pub needs: &'t Needs<'t>,
+    pub native: Native<'t>,
+    pub checker: Checker<'t>,
+    /// Whom the notifies wake in π.
+    pub wakes: Wakes,
+}
+
+impl Decider<'_> {
+    /// Decides the candidates of a shard, in their order, but for those that were decided earlier.
+    pub(super) fn decide<F: Follow>(
+        &self,
+        work: &Work<'_>,
+        mut earlier: Vec<Decision>,
+        follow: &F,
+    ) -> Result<Vec<Decision>, F::Error> {
+        let mut of_shard = HashSet::new();
+        earlier.retain(|decision| work.shard.has(decision.number) && of_shard.insert(decision.number));
+        // What does not hold is not taken up but decided anew, together with its batch.
+        self.take_back(&mut earlier);
+        let all = self.candidates.list.len() as u32;
+        let found: HashSet<u32> = earlier.iter().map(|decision| decision.number).collect();
+        earlier.retain(|decision| Shard::batch_of(decision.number, all).all(|number| found.contains(&number)));
+        let known: HashSet<u32> = earlier.iter().map(|decision| decision.number).collect();
+        let numbered = (0..).zip(&self.candidates.list);
+        let mine: Vec<(u32, &Candidate)> = numbered
+            .filter(|&(number, _)| work.shard.has(number) && !known.contains(&number))
+            .collect();
+
+        let near = |&(number, candidate): &(u32, &Candidate)| Ok(self.by_nearest(number, candidate));
+        let near = in_order::map(work.threads, &mine, near)?;
+        let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
+        let rejected = self.take_back(&mut decisions);
+        decisions.iter().try_for_each(|decision| follow.decided(decision))?;
+        decisions.append(&mut earlier);
+        let checked: HashSet<u32> = decisions.iter().map(|decision| decision.number).collect();
+
+        let left: Vec<(u32, &Candidate)> = mine
+            .into_iter()
+            .filter(|(number, _)| !checked.contains(number))
+            .collect();
+        tracing::info!(left = left.len(), "pairs that the nearest instances leave open");
+        let positions: Vec<_> = left.iter().map(|(_, candidate)| candidate.positions).collect();
+        let sites = self.candidates.site_pairs(&positions);
+        let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(|&(a, _), &(b, _)| Shard::together(a, b)).collect();
+        let far = |batch: &&[(u32, &Candidate)]| {
+            let decided = case::decide(self, batch, &sites, &rejected);
+            decided.iter().try_for_each(|decision| follow.decided(decision))?;
+            Ok(decided)
+        };
+        decisions.extend(in_order::map(work.threads, &batches, far)?.into_iter().flatten());
+        decisions.sort_unstable_by_key(|decision| decision.number);
+        check_rest(&self.checker, &mut decisions, &|number| checked.contains(&number));
+        self.explain(work, &mut decisions, follow)?;
+        Ok(decisions)
+    }
+
+    /// Whether the fast arguments are left out.
+    pub(super) fn solver_only(&self) -> bool {
+        self.options.form == Form::WholeTrace || self.options.mutation.is_some()
+    }
+
+    /// First of all, the instances in which the two accesses are near each other in π. The schedule is not
+    /// checked yet.
+    fn by_nearest(&self, number: u32, candidate: &Candidate) -> Option<Decision> {
+        if self.solver_only() {
+            return None;
+        }
+        let nearest = &candidate.nearest;
+        let late = |&(a, b): &Instance| Some(((a, b), self.predictor.predict_late(a, b)?));
+        let early = |&(a, b): &Instance| Some(((a, b), self.predictor.predict(a, b)?));
+        let (race, cut) = nearest
+            .iter()
+            .find_map(late)
+            .or_else(|| nearest.iter().find_map(early))?;
+        let place = nearest.iter().position(|&instance| instance == race).unwrap_or(0);
+        let instances = Instances {
+            total: candidate.total,
+            tried: 1 + place as u64,
+            ..Instances::default()
+        };
+        Some(Decision {
+            number,
+            pair: self.witnessed(race, self.schedule(&cut, race), instances),
+            rejected: Vec::new(),
+        })
+    }
+
+    /// Checks the schedules of some decisions. Those whose schedule is rejected are taken back; returns
+    /// these schedules by the candidate's number.
+    fn take_back(&self, decisions: &mut Vec<Decision>) -> HashMap<u32, Vec<Rejected>> {
+        let schedules: Vec<&Schedule> = decisions
+            .iter()
+            .filter_map(|decision| schedule_of(&decision.pair))
+            .collect();
+        let mut verdicts = self.checker.check_all(&schedules).into_iter();
+        let mut taken_back: HashMap<u32, Vec<Rejected>> = HashMap::new();
+        decisions.retain_mut(|decision| {
+            let Verdict::Witnessed(schedule) = &decision.pair.verdict else {
+                return true;
+            };
+            let Some(Err(rejection)) = verdicts.next() else {
+                return true;
+            };
+            let rejected = reject(schedule.clone(), &rejection);
+            taken_back.entry(decision.number).or_default().push(rejected);
+            false
+        });
+        taken_back
+    }
+
+    /// Works out the facts behind the first refutations that rest on the solver's word, as many as the options say.
+    fn explain<F: Follow>(&self, work: &Work<'_>, decisions: &mut [Decision], follow: &F) -> Result<(), F::Error> {
+        if self.trace.len() > MAX_EVENTS_Z3 {
+            return Ok(());
+        }
+        let limit = self.options.explanations.map_or(usize::MAX, |limit| limit as usize);
+        let cores = decisions
+            .iter()
+            .enumerate()
+            .filter(|(_, decision)| matches!(decision.pair.verdict, Verdict::Refuted(Refutation::Core(_))));
+        let unexplained = cores.take(limit).filter(|(_, decision)| {
+            matches!(&decision.pair.verdict, Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty())
+        });
+        let unexplained: Vec<usize> = unexplained.map(|(place, _)| place).collect();
+        let explain = |&place: &usize| {
+            let mut decision = decisions[place].clone();
+            let facts = case::explain(self, decision.pair.example);
+            decision.pair.verdict = Verdict::Refuted(Refutation::Core(facts));
+            follow.decided(&decision).map(|()| decision)
+        };
+        let explained = in_order::map(work.threads, &unexplained, explain)?;
+        for (place, decision) in unexplained.into_iter().zip(explained) {
+            decisions[place] = decision;
+        }
+        Ok(())
+    }
+
+    /// The schedule of a feasible prefix, in an order that works: so many events as recorded, then these.
+    pub(super) fn schedule_of(&self, as_recorded: u32, then: &[EventId], race: Instance) -> Schedule {
+        if as_recorded as usize + then.len() > READABLE {
+            return Schedule::of_order(self.trace, as_recorded, then, &self.wakes, race);
+        }
+        let recorded = self.trace.events().take(as_recorded as usize);
+        let prefix: Vec<EventId> = recorded.chain(then.iter().copied()).collect();
+        Schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)
+    }
+
+    /// The schedule of a cut: shortened, unless it is so long that nobody will read it from its start.
+    pub(super) fn schedule(&self, cut: &Cut, race: Instance) -> Schedule {
+        if cut.len() > READABLE {
+            return Schedule::of_cut(self.trace, cut, &self.wakes, race);
+        }
+        let prefix = cut.events_from(self.trace, EventId(0));
+        Schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)
+    }
+
+    pub(super) fn positions(&self, (a, b): Instance) -> (CodePosition, CodePosition) {
+        (self.trace.pc(a), self.trace.pc(b))
+    }
+
+    pub(super) fn witnessed(&self, example: Instance, schedule: Schedule, instances: Instances) -> Pair {
+        Pair {
+            positions: self.positions(example),
+            example,
+            verdict: Verdict::Witnessed(schedule),
+            instances,
+        }
+    }
+}

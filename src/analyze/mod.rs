@@ -1,0 +1,243 @@
+//! The whole way from a trace to verdicts: candidates, pruning, predicting, solving, schedules, checking.
+//!
+//! What becomes of a candidate depends on the trace, the options and its batch, a few candidates that always go together,
+//! never on what was decided before. So candidates can be decided by any number of threads, in several [shards](Shard) on several machines,
+//! or in a second attempt after the first was interrupted ([`Follow`]), and the results are the same to the byte.
+
+mod case;
+mod decider;
+mod follow;
+mod in_order;
+mod refute;
+
+pub use follow::{Decision, Follow, Shard, Unfollowed};
+
+use crate::candidates::{Candidate, Candidates, Scope};
+use crate::check::{Checker, Rejection};
+use crate::encode::{Form, Mutation};
+use crate::predict::SyncPreserving;
+use crate::prune::{LockContexts, MustHappenBefore, Needs};
+use crate::schedule::Schedule;
+use crate::solve::Native;
+use crate::trace::{CodePosition, EventId, MemoryOrder, Sections, Trace, Wakes};
+use crate::verdict::{Analysis, Pair, Refutation, Rejected, Unknown, Verdict};
+use decider::Decider;
+use hashbrown::HashMap;
+use std::num::NonZeroUsize;
+
+/// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
+const MAX_EVENTS_Z3: usize = 50_000;
+
+/// Who decides what the fast arguments leave open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Our own solver first, then Z3.
+    #[default]
+    Both,
+    /// Our own solver alone.
+    Native,
+    /// Z3 alone.
+    Z3,
+}
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Dynamic instances that the solver tries per pair of code positions; `None` for all. A pair
+    /// with instances left is never refuted.
+    pub instances: Option<u32>,
+    /// In traces of up to 50,000 events: how many pairs that need the solver's word are refuted with the facts that exclude them; `None` for all.
+    /// The verdicts of the others are the same, without the facts.
+    pub explanations: Option<u32>,
+    /// Z3 resource units for each check; about 15 million are a second.
+    pub budget: u32,
+    /// Who decides what the fast arguments leave open.
+    pub solver: Solver,
+    /// What has to be linearized for a witness.
+    pub form: Form,
+    /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
+    pub mutation: Option<Mutation>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            instances: Some(10),
+            explanations: Some(20),
+            budget: 20_000_000,
+            solver: Solver::Both,
+            form: Form::Prefix,
+            mutation: None,
+        }
+    }
+}
+
+/// Which pairs to decide, and with how many threads. Verdicts do not depend on the latter.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'s> {
+    /// Only these pairs; `None` for all.
+    pub scope: Option<&'s Scope>,
+    /// Only these candidates.
+    pub shard: Shard,
+    /// Threads that decide candidates.
+    pub threads: NonZeroUsize,
+}
+
+impl Default for Work<'_> {
+    /// All pairs, on one thread.
+    fn default() -> Self {
+        Work {
+            scope: None,
+            shard: Shard::WHOLE,
+            threads: NonZeroUsize::MIN,
+        }
+    }
+}
+
+/// Decides every pair of code positions with conflicting accesses.
+///
+/// The result depends on the trace and the options only.
+#[must_use]
+pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
+    let Ok(analysis) = analyze_with(trace, options, &Work::default(), &Unfollowed);
+    analysis
+}
+
+/// Decides the pairs in `scope` that have conflicting accesses.
+#[must_use]
+pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analysis {
+    let work = Work {
+        scope: Some(scope),
+        ..Work::default()
+    };
+    let Ok(analysis) = analyze_with(trace, options, &work, &Unfollowed);
+    analysis
+}
+
+/// Calls `then` with the candidates of a trace, in the order in which they are numbered.
+pub fn with_candidates<R>(trace: &Trace, then: impl FnOnce(&[Candidate]) -> R) -> R {
+    let order = MustHappenBefore::of(trace);
+    let sections = Sections::of(trace);
+    let contexts = LockContexts::of(trace, &sections);
+    let needs = Needs::of(trace, &order, &sections);
+    then(&Candidates::of(trace, &order, &contexts, &needs).list)
+}
+
+/// Decides some pairs, and tells `follow` of each decision as it is made.
+///
+/// # Errors
+/// Those of `follow`; nothing more is decided then.
+pub fn analyze_with<F: Follow>(
+    trace: &Trace,
+    options: &Options,
+    work: &Work<'_>,
+    follow: &F,
+) -> Result<Analysis, F::Error> {
+    Ok(collect(decide_with(trace, options, work, follow)?))
+}
+
+/// As [`analyze_with`], but returns the decisions: what [`join`] needs of each shard.
+///
+/// # Errors
+/// Those of `follow`; nothing more is decided then.
+pub fn decide_with<F: Follow>(
+    trace: &Trace,
+    options: &Options,
+    work: &Work<'_>,
+    follow: &F,
+) -> Result<Vec<Decision>, F::Error> {
+    let order = MustHappenBefore::of(trace);
+    let sections = Sections::of(trace);
+    let contexts = LockContexts::of(trace, &sections);
+    let needs = Needs::of(trace, &order, &sections);
+    let candidates = Candidates::within(trace, &order, &contexts, &needs, work.scope);
+    tracing::info!(
+        candidates = candidates.list.len(),
+        events = trace.len(),
+        "candidates found"
+    );
+    let decider = Decider {
+        trace,
+        order: &order,
+        sections: &sections,
+        contexts: &contexts,
+        candidates: &candidates,
+        options: *options,
+        weak_atomics: trace
+            .accesses()
+            .iter()
+            .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
+        predictor: SyncPreserving::new(trace, &order, &sections),
+        needs: &needs,
+        native: Native::new(trace, &needs, &sections),
+        checker: Checker::new(trace),
+        wakes: Wakes::of(trace, &trace.events().collect::<Vec<_>>()),
+    };
+    let earlier = follow.begin(&candidates.list)?;
+    decider.decide(work, earlier, follow)
+}
+
+/// The analysis that some decisions make up, all of its shards for instance: schedules are checked again, and facts
+/// kept for as many refutations as the options say.
+#[must_use]
+pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> Analysis {
+    decisions.sort_by_key(|decision| decision.number);
+    check_rest(&Checker::new(trace), &mut decisions, &|_| false);
+    let limit = options.explanations.map_or(usize::MAX, |limit| limit as usize);
+    let cores = decisions
+        .iter_mut()
+        .filter_map(|decision| match &mut decision.pair.verdict {
+            Verdict::Refuted(Refutation::Core(facts)) => Some(facts),
+            _ => None,
+        });
+    cores.skip(limit).for_each(Vec::clear);
+    collect(decisions)
+}
+
+fn collect(decisions: Vec<Decision>) -> Analysis {
+    let mut analysis = Analysis::default();
+    for decision in decisions {
+        analysis.pairs.push(decision.pair);
+        analysis.rejected.extend(decision.rejected);
+    }
+    analysis
+}
+
+/// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is
+/// a bug, kept for the report.
+fn check_rest(checker: &Checker<'_>, decisions: &mut [Decision], checked: &dyn Fn(u32) -> bool) {
+    let left = |decision: &&mut Decision| !checked(decision.number) && schedule_of(&decision.pair).is_some();
+    let mut left: Vec<&mut Decision> = decisions.iter_mut().filter(left).collect();
+    let schedules: Vec<&Schedule> = left.iter().filter_map(|decision| schedule_of(&decision.pair)).collect();
+    let verdicts = checker.check_all(&schedules);
+    for (decision, verdict) in left.iter_mut().zip(verdicts) {
+        if let Err(rejection) = verdict {
+            let rejected = Verdict::Unknown(Unknown::Rejected);
+            if let Verdict::Witnessed(schedule) = std::mem::replace(&mut decision.pair.verdict, rejected) {
+                decision.rejected.push(reject(schedule, &rejection));
+            }
+        }
+    }
+}
+
+fn reject(schedule: Schedule, rejection: &Rejection) -> Rejected {
+    tracing::error!(race = ?schedule.race, %rejection, "the checker rejected a schedule");
+    Rejected {
+        schedule,
+        reason: rejection.to_string(),
+    }
+}
+
+fn schedule_of(pair: &Pair) -> Option<&Schedule> {
+    match &pair.verdict {
+        Verdict::Witnessed(schedule) => Some(schedule),
+        _ => None,
+    }
+}
+
+/// Per pair of positions, the pairs of sites at which its instances are.
+type Sites = HashMap<(CodePosition, CodePosition), Vec<(u32, u32, u32)>>;
+
+/// A dynamic instance of a candidate; the first comes earlier in the trace.
+type Instance = (EventId, EventId);

@@ -1,0 +1,137 @@
+//! An analysis as it goes on: a progress bar, if somebody sees it, and a journal, so that an interrupted one can be taken up.
+
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use witness::analyze::{Decision, Follow, Shard};
+use witness::candidates::Candidate;
+use witness::report::results::Options;
+use witness::store::{Journal, Plan};
+use witness::trace::TraceId;
+
+/// Follows the analysis of one shard.
+pub struct Following<'a> {
+    trace: TraceId,
+    options: Options,
+    shard: Shard,
+    /// The file of the journal.
+    path: &'a Path,
+    /// The plan that the shard belongs to; `None` for an analysis without one.
+    plan: Option<&'a Plan>,
+    begun: OnceLock<Begun>,
+}
+
+struct Begun {
+    bar: ProgressBar,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    /// `None` if there cannot be one.
+    journal: Option<Journal>,
+    decided: HashSet<u32>,
+}
+
+impl<'a> Following<'a> {
+    /// Follows an analysis without a plan.
+    pub fn whole(trace: TraceId, options: Options, journal: &'a Path) -> Following<'a> {
+        Following {
+            trace,
+            options,
+            shard: Shard::WHOLE,
+            path: journal,
+            plan: None,
+            begun: OnceLock::new(),
+        }
+    }
+
+    /// Follows the analysis of a shard of a plan.
+    pub fn shard(trace: TraceId, plan: &'a Plan, shard: Shard, journal: &'a Path) -> Following<'a> {
+        Following {
+            shard,
+            plan: Some(plan),
+            ..Following::whole(trace, plan.options, journal)
+        }
+    }
+
+    /// Everything is decided: there is no progress to show any more.
+    pub fn finished(&self) {
+        if let Some(begun) = self.begun.get() {
+            begun.bar.finish_and_clear();
+        }
+    }
+
+    fn open(&self, plan: &Plan) -> anyhow::Result<Option<(Journal, Vec<Decision>)>> {
+        let opened = Journal::open(self.path, &plan.id(), self.shard);
+        match (opened, self.plan) {
+            (Ok(Some(opened)), _) => Ok(Some(opened)),
+            (Ok(None), Some(_)) => bail!("{}: another process analyzes this shard", self.path.display()),
+            (Err(error), Some(_)) => Err(error).context("the decisions of a shard cannot be kept"),
+            // A whole analysis can do without; if nothing can be stored at all, that is said at its end.
+            (Ok(None), None) => Ok(None),
+            (Err(error), None) => {
+                tracing::warn!(%error, "no journal");
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Follow for Following<'_> {
+    type Error = anyhow::Error;
+
+    fn begin(&self, candidates: &[Candidate]) -> anyhow::Result<Vec<Decision>> {
+        let plan = Plan::new(self.trace, self.options, candidates);
+        if self.plan.is_some_and(|planned| *planned != plan) {
+            bail!("the candidates of the trace are not those of its plan; `witness plan` writes it anew");
+        }
+        let (journal, earlier) = self.open(&plan)?.unzip();
+        let earlier = earlier.unwrap_or_default();
+        if !earlier.is_empty() {
+            eprintln!(
+                "witness: taking up an analysis that was interrupted: {} of {} pairs are decided",
+                earlier.len(),
+                plan.share(self.shard)
+            );
+        }
+        let bar = ProgressBar::new(plan.share(self.shard) as u64);
+        let style = ProgressStyle::with_template("{pos} of {len} pairs decided {wide_bar} {per_sec}, {eta} left");
+        bar.set_style(style.expect("a valid template"));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar.inc(earlier.len() as u64);
+        let decided = earlier.iter().map(|decision| decision.number).collect();
+        let kept = Mutex::new(Kept { journal, decided });
+        let begun = Begun { bar, kept };
+        assert!(self.begun.set(begun).is_ok(), "an analysis begins once");
+        Ok(earlier)
+    }
+
+    fn decided(&self, decision: &Decision) -> anyhow::Result<()> {
+        let begun = self.begun.get().expect("begin comes first");
+        let mut kept = kept(begun);
+        if let Some(Err(error)) = kept.journal.as_mut().map(|journal| journal.append(decision)) {
+            if self.plan.is_some() {
+                return Err(error).context("the decisions of a shard cannot be kept");
+            }
+            eprintln!("witness: if this analysis is interrupted, it cannot be taken up: {error}");
+            kept.journal = None;
+        }
+        if kept.decided.insert(decision.number) {
+            begun.bar.inc(1);
+        }
+        Ok(())
+    }
+}
+
+fn kept(begun: &Begun) -> MutexGuard<'_, Kept> {
+    begun.kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,126 @@
+//! `witness plan`, `witness analyze --shard` and `witness merge`: one analysis on several machines.
+
+use super::ExitCode;
+use super::analyze::{AnalysisArgs, Shown, reported, show, taken, warn_if_cut};
+use super::follow::Following;
+use super::input::InputArgs;
+use super::output::{Color, print};
+use super::reports::ReportArgs;
+use std::io::Write;
+use std::path::Path;
+use witness::analyze::{Shard, Work, decide_with, join, with_candidates};
+use witness::store::{self, Plan};
+use witness::trace::Trace;
+use witness::verdict::Verdict;
+
+/// Plan an analysis that several machines share.
+///
+/// Writes the trace's identity, the options and the pairs to decide, in their order, to TRACE.witnesses/plan.json. Each
+/// shard of the plan can then be analyzed wherever trace and plan are, and when the shards are together in
+/// TRACE.witnesses/shards, `witness merge` makes of them what one analysis would have written, byte for byte.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness plan trace.bin
+  for m in 1 2 3 4; do witness analyze trace.bin --shard $m/4; done
+  witness merge trace.bin
+
+Exit status: 0 done, 2 a trace that cannot be read.")]
+pub struct PlanArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+}
+
+/// Put the shards of an analysis together.
+///
+/// Reads TRACE.witnesses/plan.json and the shards in TRACE.witnesses/shards, checks every schedule, and stores and reports what
+/// `witness analyze` would have. Missing shards, and shards of another plan, are named.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Exit status: as `witness analyze`; 2 also if shards are missing or damaged.")]
+pub struct MergeArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// The results object (schema witness-results/1) instead of the report.
+    #[arg(long, env = "WITNESS_JSON")]
+    json: bool,
+    #[command(flatten)]
+    reports: ReportArgs,
+    /// Where plan and shards are, and the results are stored [default: TRACE.witnesses].
+    #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
+    store: Option<std::path::PathBuf>,
+}
+
+pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let path = &args.input.trace;
+    let trace = args.input.load()?;
+    warn_if_cut(path, &trace);
+    let options = reported(&args.analysis.options());
+    let plan = with_candidates(&trace, |candidates| Plan::new(trace.id(), options, candidates));
+    let file = plan.save(&args.analysis.folder(path))?;
+    print(|out| {
+        writeln!(out, "{} pairs to decide: {}", plan.candidates.len(), file.display())?;
+        let trace = path.display();
+        writeln!(
+            out,
+            "next: `witness analyze {trace} --shard M/N` for each M from 1 to N, then `witness merge {trace}`"
+        )?;
+        Ok(())
+    })?;
+    Ok(ExitCode::Nothing)
+}
+
+/// Decides one shard of the plan, and stores what it decides.
+pub fn carry_out(path: &Path, trace: &Trace, analysis: &AnalysisArgs, shard: Shard) -> anyhow::Result<ExitCode> {
+    warn_if_cut(path, trace);
+    let folder = analysis.folder(path);
+    let plan = Plan::load(&folder, trace.id())?;
+    let journal = store::shard_journal_path(&folder, shard);
+    let following = Following::shard(trace.id(), &plan, shard, &journal);
+    let work = Work {
+        shard,
+        threads: analysis.threads(),
+        ..Work::default()
+    };
+    let decisions = decide_with(trace, &taken(&plan.options), &work, &following)?;
+    following.finished();
+    let count = |wanted: fn(&Verdict) -> bool| {
+        decisions
+            .iter()
+            .filter(|decision| wanted(&decision.pair.verdict))
+            .count()
+    };
+    let witnessed = count(|verdict| matches!(verdict, Verdict::Witnessed(_)));
+    let refuted = count(|verdict| matches!(verdict, Verdict::Refuted(_)));
+    let unknown = count(|verdict| matches!(verdict, Verdict::Unknown(_)));
+    let file = store::save_shard(&folder, &plan.id(), shard, decisions)?;
+    print(|out| {
+        let (number, of) = (shard.number(), shard.of());
+        writeln!(
+            out,
+            "shard {number}/{of}: {witnessed} witnessed, {refuted} refuted, {unknown} unknown: {}",
+            file.display()
+        )?;
+        Ok(())
+    })?;
+    Ok(ExitCode::Nothing)
+}
+
+pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let path = &args.input.trace;
+    let trace = args.input.load()?;
+    warn_if_cut(path, &trace);
+    let folder = args.store.clone().unwrap_or_else(|| store::folder_of(path));
+    let plan = Plan::load(&folder, trace.id())?;
+    let decisions = store::load_shards(&folder, &plan.id())?;
+    let analysis = join(&trace, &taken(&plan.options), decisions);
+    let (filters, root) = (args.reports.filters()?, args.reports.root());
+    let shown = Shown {
+        filters: &filters,
+        root: &root,
+        folder: &folder,
+    };
+    show(path, &trace, &analysis, plan.options, &shown, |findings| {
+        args.reports.write_findings(findings, color, args.json)
+    })
+}

@@ -1,0 +1,127 @@
+//! What is to be decided: the trace, the options, and the candidates in their order. Written down once, it can be carried out in
+//! several shards, on machines that share nothing but the trace and this.
+
+use super::{StoreError, at, write};
+use crate::analyze::Shard;
+use crate::candidates::Candidate;
+use crate::report::results::{Options, tool};
+use crate::trace::TraceId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The value of [`Plan::schema`].
+pub const PLAN_SCHEMA: &str = "witness-plan/1";
+
+/// A plan: two that are equal have equal results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`PLAN_SCHEMA`].
+    pub schema: String,
+    /// Name and version of what decides.
+    pub tool: String,
+    /// The identity of the trace, 32 hexadecimal digits.
+    pub trace: String,
+    /// The options that verdicts depend on.
+    pub options: Options,
+    /// The candidates, in the order of their first conflict in the trace.
+    pub candidates: Vec<PlannedPair>,
+}
+
+/// One candidate of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPair {
+    /// The two code positions, hexadecimal.
+    pub positions: (String, String),
+    /// Conflicting pairs of events there, counted per cell.
+    pub instances: u64,
+}
+
+/// The digest of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PlanId(String);
+
+impl fmt::Display for PlanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Plan {
+    /// The plan to decide `candidates` of a trace.
+    #[must_use]
+    pub fn new(trace: TraceId, options: Options, candidates: &[Candidate]) -> Plan {
+        let planned = |candidate: &Candidate| PlannedPair {
+            positions: (
+                format!("{:x}", candidate.positions.0),
+                format!("{:x}", candidate.positions.1),
+            ),
+            instances: candidate.total,
+        };
+        Plan {
+            schema: PLAN_SCHEMA.to_owned(),
+            tool: tool(),
+            trace: trace.to_string(),
+            options,
+            candidates: candidates.iter().map(planned).collect(),
+        }
+    }
+
+    /// Its digest.
+    #[must_use]
+    pub fn id(&self) -> PlanId {
+        let json = serde_json::to_vec(self).expect("a plan has string keys only");
+        PlanId(format!("{:032x}", twox_hash::XxHash3_128::oneshot(&json)))
+    }
+
+    /// How many of its candidates are in a shard.
+    #[must_use]
+    pub fn share(&self, shard: Shard) -> usize {
+        (0..self.candidates.len() as u32)
+            .filter(|&number| shard.has(number))
+            .count()
+    }
+
+    /// The file of a plan in a folder.
+    #[must_use]
+    pub fn path(folder: &Path) -> PathBuf {
+        folder.join("plan.json")
+    }
+
+    /// Writes the plan to a folder, in place of what was there.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn save(&self, folder: &Path) -> Result<PathBuf, StoreError> {
+        at(folder, fs::create_dir_all(folder))?;
+        let path = Plan::path(folder);
+        let mut json = serde_json::to_vec_pretty(self).expect("a plan has string keys only");
+        json.push(b'\n');
+        write(&path, &json)?;
+        Ok(path)
+    }
+
+    /// Reads the plan of a trace from a folder.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is none, or it is malformed, or one of another trace or version.
+    pub fn load(folder: &Path, trace: TraceId) -> Result<Plan, StoreError> {
+        let path = Plan::path(folder);
+        let json = at(&path, fs::read(&path))?;
+        let plan: Plan = match serde_json::from_slice(&json) {
+            Ok(plan) => plan,
+            Err(source) => return Err(StoreError::MalformedPlan { path, source }),
+        };
+        let other = [
+            (plan.schema == PLAN_SCHEMA, "schema"),
+            (plan.tool == tool(), "version of witness"),
+            (plan.trace == trace.to_string(), "trace"),
+        ];
+        match other.into_iter().find(|&(same, _)| !same) {
+            None => Ok(plan),
+            Some((_, what)) => Err(StoreError::OtherPlan { path, what }),
+        }
+    }
+}
