@@ -149,7 +149,8 @@ pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
     let mut json = Vec::new();
     let path = folder.join(RESULTS);
     at(&path, Json.export(&[findings], &mut json))?;
-    write(&path, &json)
+    write(&path, &json)?;
+    remove(&journal_path(folder))
 }
 
 /// Writes schedules that the checker rejected, for a report of the bug; returns their paths.
