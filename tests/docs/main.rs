@@ -12,13 +12,14 @@ use page::Page;
 use std::fs;
 use std::path::Path;
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "README.md",
     "docs/tutorial.md",
     "docs/commands.md",
     "docs/reports.md",
     "docs/confirm.md",
     "docs/ci.md",
+    "docs/formats.md",
 ];
 
 fn run(name: &str) {
@@ -69,6 +70,11 @@ fn confirm() {
 #[test]
 fn ci() {
     run(PAGES[5]);
+}
+
+#[test]
+fn formats() {
+    run(PAGES[6]);
 }
 
 #[test]

@@ -25,6 +25,9 @@ const GUTTER: usize = 56;
 /// Where in its lane a thread's line is.
 const LINE: usize = 34;
 
+/// What fits on a sheet of paper across; wider pictures are printed smaller.
+const PAPER: usize = 690;
+
 /// Rows of a picture; of a longer schedule the last ones are drawn.
 const ROWS: usize = 300;
 
@@ -123,9 +126,10 @@ impl<'a> Picture<'a> {
     pub(super) fn draw(&self) -> Markup {
         let words = self.findings.words();
         let total = GUTTER + self.lanes.len() * self.width;
+        let print = format!("{:.3}", (PAPER as f64 / total as f64).min(1.0));
         html! {
             div.scroll {
-                div.picture style={ "width:" (total) "px;--lane:" (self.width) "px" } {
+                div.picture style={ "width:" (total) "px;--lane:" (self.width) "px;--print:" (print) } {
                     div.heads {
                         @for &lane in &self.lanes {
                             div.head style={ "left:" (self.left(lane)) "px" } { (words.thread(lane)) }

@@ -118,6 +118,9 @@ fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mu
         Verdict::Unknown(_) => false,
         Verdict::Refuted(_) => return None,
     };
+    if filters.suppressions.len() == 0 && filters.baseline.is_none() {
+        return None;
+    }
     let (trace, symbols) = (words.trace, words.symbols);
     let events = [pair.example.0, pair.example.1];
     let stacks = events.map(|event| symbols.stack(trace.pc(event), trace.stack(event)));
