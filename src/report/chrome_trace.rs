@@ -85,7 +85,9 @@ impl Picture<'_> {
             let [from, to] = [link.from, link.to].map(|step| self.replay.executed[step].event);
             self.arrow(number, link.kind, (link.from, from), (link.to, to), events);
         }
-        for (number, held) in found.held.iter().enumerate() {
+        // Threads that take no step here have no lane.
+        let held = found.held.iter().filter(|held| threads.contains(&held.thread));
+        for (number, held) in held.enumerate() {
             let how = if held.shared { " for reading" } else { "" };
             let name = format!("{}{how} ({})", words.object(held.lock), words.thread(held.thread));
             let ends = [

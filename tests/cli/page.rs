@@ -219,6 +219,67 @@ fn the_page_loads_steps_and_filters_and_shows_the_schedule() {
 }
 
 #[test]
+fn what_is_drawn_is_in_the_lane_of_its_thread() {
+    let folder = folder("page_lanes");
+    witness(
+        &folder,
+        &["generate", "-o", "trace.bin", "--events", "10000", "--threads", "8"],
+    )
+    .status(0);
+    let arguments = [
+        "analyze",
+        "trace.bin",
+        "--report",
+        "html=page.html",
+        "--report",
+        "perfetto=r.json",
+        "--explanations",
+        "1",
+    ];
+    witness(&folder, &arguments).status(66);
+    let page = fs::read_to_string(folder.join("page.html")).expect("a page");
+    let page = page.split("<script").next().expect("the page before its script");
+    let (mut as_recorded, mut drawn) = (0, 0);
+    for race in page.split("<section class=\"race\"").skip(1) {
+        let heads: Vec<&str> = race
+            .split("<div class=\"head\"")
+            .skip(1)
+            .filter_map(|head| between(head, ">", "<"))
+            .collect();
+        assert!(heads.len() >= 2, "two threads race: {heads:?}");
+        for bar in race.split("<rect class=\"lock").skip(1) {
+            let thread = between(bar, "data-thread=\"", "\"").expect("a thread");
+            assert!(heads.contains(&thread), "{thread} has no lane among {heads:?}");
+            drawn += 1;
+        }
+        as_recorded += usize::from(race.contains("events, as recorded"));
+    }
+    assert!(
+        as_recorded > 0 && drawn > 0,
+        "the case is not there: {as_recorded}, {drawn}"
+    );
+    let chrome: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("r.json")).expect("a file")).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("events");
+    let lane = |event: &Value| (event["pid"].as_u64(), event["tid"].as_u64());
+    let named: Vec<_> = events
+        .iter()
+        .filter(|event| event["name"] == "thread_name")
+        .map(lane)
+        .collect();
+    assert!(
+        events
+            .iter()
+            .all(|event| event["name"] == "process_name" || named.contains(&lane(event)))
+    );
+}
+
+/// What stands between two texts.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
+    text.split_once(from)?.1.split(to).next()
+}
+
+#[test]
 fn names_are_text_and_nothing_else() {
     let folder = folder("page_names");
     let trace = "T0|fork(T1)|<b>a</b>.c:1\nT0|w(</script><script>alert(1)</script>)|2\nT1|w(</script><script>alert(1)</script>)|3\n";

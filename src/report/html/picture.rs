@@ -101,7 +101,9 @@ impl<'a> Picture<'a> {
         let steps = replay.executed[first..].iter().map(|step| trace.thread(step.event));
         let racing = [replay.race.0.thread, replay.race.1.thread];
         let lanes: BTreeSet<ThreadId> = steps.chain(racing).collect();
-        let links = Links::of(trace, replay);
+        let mut links = Links::of(trace, replay);
+        // What threads hold that take no step here is not drawn: they have no lane.
+        links.held.retain(|held| lanes.contains(&held.thread));
         let locks: BTreeSet<ObjectId> = links.held.iter().map(|held| held.lock).collect();
         let lanes: Vec<ThreadId> = lanes.into_iter().collect();
         let width = match lanes.len() {
