@@ -76,6 +76,7 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
         seed: 0,
         depth: 0,
         steps: 0,
+        most: u64::MAX,
     };
     let ring = Ring::with_plan(ROW_WORDS, EVENT_BYTES, settings, plan).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(trace, &WriterOptions::default())?;

@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, Summary, TraceWriter, WriteError, WriterOptions};
@@ -60,7 +60,7 @@ pub struct Options {
     pub depth: u32,
     /// For [`Policy::Pct`]: about how many accesses and calls the run has.
     pub steps: u64,
-    /// The program is ended once the trace has at least so many events.
+    /// The program is ended at its first operation after so many events.
     pub max_events: Option<u64>,
     /// The program is ended after this time.
     pub timeout: Option<Duration>,
@@ -154,6 +154,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         seed: options.seed,
         depth: options.depth,
         steps: options.steps,
+        most: options.max_events.unwrap_or(u64::MAX),
     };
     let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
@@ -180,13 +181,16 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         return Err(RecordError::NotAttached);
     }
     let (summary, degraded) = translator.finish(ended(status), ring.dropped())?;
+    let full = ring.has(Flag::Full);
     Ok(Recorded {
         status,
-        summary,
         elapsed,
-        stopped: limits.reached,
+        stopped: limits
+            .reached
+            .or_else(|| full.then(|| format!("stopped after {} events", summary.events))),
         deadlock: ring.has(Flag::Deadlock),
         degraded,
+        summary,
     })
 }
 
@@ -198,11 +202,10 @@ fn follow(
     limits: &mut Limits,
 ) -> Result<(ExitStatus, Ring, Translator), RecordError> {
     let ended = AtomicBool::new(false);
-    let events = AtomicU64::new(0);
     let bell = ring.bell();
     thread::scope(|scope| {
-        let drainer = scope.spawn(|| drain(ring, translator, &ended, &events));
-        let status = limits.wait(&mut child, &events);
+        let drainer = scope.spawn(|| drain(ring, translator, &ended));
+        let status = limits.wait(&mut child);
         ended.store(true, Ordering::Release);
         bell.ring();
         let drained = drainer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -213,16 +216,10 @@ fn follow(
 
 /// Empties the rings until the program has ended. An error lets the program go on by itself: the
 /// ring is dropped, which tells the program not to wait for it.
-fn drain(
-    mut ring: Ring,
-    mut translator: Translator,
-    ended: &AtomicBool,
-    events: &AtomicU64,
-) -> Result<(Ring, Translator), RecordError> {
+fn drain(mut ring: Ring, mut translator: Translator, ended: &AtomicBool) -> Result<(Ring, Translator), RecordError> {
     loop {
         let last = ended.load(Ordering::Acquire);
         let more = translator.follow(&mut ring)?;
-        events.store(translator.events(), Ordering::Relaxed);
         if more {
             continue;
         }

@@ -37,11 +37,6 @@ impl Translator {
         }
     }
 
-    /// How many events are written so far.
-    pub(super) fn events(&self) -> u64 {
-        self.writer.events()
-    }
-
     /// Takes all rows that are there, and the blocks that they end; whether there was any.
     pub(super) fn follow(&mut self, ring: &mut Ring) -> Result<bool, RecordError> {
         let mut any = false;

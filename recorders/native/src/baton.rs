@@ -18,8 +18,8 @@ use core::cell::{Cell, UnsafeCell};
 use core::hint::spin_loop;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicPtr};
-use recorder_ring::{Settings, futex};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use recorder_ring::{Flag, Settings, futex};
 
 /// The thread that runs; null if none can. Changed only with the scheduler locked.
 pub static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
@@ -34,6 +34,7 @@ static SCHEDULER: Scheduler = Scheduler {
     outside: Cell::new(0),
     watcher: Cell::new(ptr::null()),
     leaving: Cell::new(0),
+    most: AtomicU64::new(u64::MAX),
     last_recorded: Cell::new(ptr::null()),
     choices: Choices::new(),
 };
@@ -52,6 +53,8 @@ pub struct Scheduler {
     /// The kernel's number of a thread that is over, and whose end nobody has waited for; or 0. glibc still gives its
     /// memory back, and what the next thread gets of it must not depend on who is faster.
     leaving: Cell<i32>,
+    /// How many events the trace shall have.
+    most: AtomicU64,
     /// The thread that the ring's last `Switch` names.
     last_recorded: Cell<*const Thread>,
     choices: Choices,
@@ -145,6 +148,7 @@ impl Scheduler {
         let running = unsafe { HOLDER.load(Relaxed).as_ref() };
         if let Some(running) = running.filter(|running| self.choices.precedes(thread, running)) {
             // At its next hook.
+            running.turn_ends.store(0, Relaxed);
             running.switch_at.store(0, Relaxed);
         }
     }
@@ -274,6 +278,7 @@ fn rouse(thread: &Thread) {
 pub fn start(settings: Settings, first: &'static Thread) {
     let scheduler = lock();
     scheduler.choices.start(settings);
+    scheduler.most.store(settings.most, Relaxed);
     scheduler.choices.admit(first);
     first.state.store(state::RUNNING, Relaxed);
     HOLDER.store(ptr::from_ref(first).cast_mut(), SeqCst);
@@ -284,10 +289,43 @@ fn begin_turn(scheduler: &Scheduler, me: &'static Thread) {
     // SAFETY: null or a thread, which lives for ever.
     let before = unsafe { scheduler.last_recorded.get().as_ref() };
     let hooks = scheduler.choices.begin_turn(before, me);
-    me.switch_at.store(me.ticks.load(Relaxed) + hooks, Relaxed);
+    me.turn_ends.store(me.ticks.load(Relaxed) + hooks, Relaxed);
+    look_up_in_time(me);
+}
+
+/// Sets when the thread looks up next: at the end of its turn, when the trace may have as many events as are wanted, or
+/// at once if a signal waits.
+fn look_up_in_time(me: &Thread) {
+    // SAFETY: the ring is attached while there are threads to schedule.
+    let left = SCHEDULER.most.load(Relaxed).saturating_sub(unsafe { RING.events() });
+    let at = me
+        .turn_ends
+        .load(Relaxed)
+        .min(me.ticks.load(Relaxed).saturating_add(left.max(1)));
+    me.switch_at.store(at, Relaxed);
     if me.deferred.load(SeqCst) != 0 {
         me.switch_at.store(0, Relaxed);
     }
+}
+
+/// A thread looks up: runs the handlers of its signals, and ends the program if the trace has as many events as are
+/// wanted. Whether its turn is over.
+fn look_up(me: &'static Thread) -> bool {
+    if me.deferred.load(Relaxed) != 0 {
+        signals::deliver(&Inside::of(me));
+    }
+    // SAFETY: as above; whatever is published is read.
+    unsafe {
+        if RING.events() >= SCHEDULER.most.load(Relaxed) {
+            RING.flag(Flag::Full);
+            sys::die("");
+        }
+    }
+    let over = me.ticks.load(Relaxed) >= me.turn_ends.load(Relaxed);
+    if !over {
+        look_up_in_time(me);
+    }
+    over
 }
 
 /// The thread has the baton from here on.
@@ -446,7 +484,7 @@ pub fn count_blocked(key: usize) -> usize {
 #[cold]
 #[inline(never)]
 pub fn give_way(me: &'static Thread) {
-    handle_signals(me);
+    look_up(me);
     if schedule::gate(me, &Intent::NONE) {
         let_others(me, true);
     }
@@ -463,15 +501,9 @@ pub fn turn_over(me: &'static Thread) {
 #[cold]
 #[inline(never)]
 pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
-    handle_signals(me);
-    if schedule::gate(me, intent) {
+    let over = look_up(me);
+    if schedule::gate(me, intent) && over {
         let_others(me, false);
-    }
-}
-
-fn handle_signals(me: &'static Thread) {
-    if me.deferred.load(Relaxed) != 0 {
-        signals::deliver(&Inside::of(me));
     }
 }
 

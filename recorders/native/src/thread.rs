@@ -38,10 +38,12 @@ pub struct Thread {
     pub index: Cell<u32>,
     /// Hooks passed; tells others whether it moved.
     pub ticks: AtomicU64,
-    /// The tick at which it gives way.
+    /// The tick at which it looks up: to give way, or for something else.
     pub switch_at: AtomicU64,
     /// A write whose value is not known yet: the hook runs before the store.
     pub pending: PendingWrite,
+    /// The tick at which it gives way.
+    pub turn_ends: AtomicU64,
     /// Its call stack while another thread runs: see [`events`](crate::events).
     pub call_stack: Cell<u32>,
     /// The last atomic load: a hash of place and value, and how often it came in a row.
@@ -139,6 +141,7 @@ impl Thread {
             index: Cell::new(0),
             ticks: AtomicU64::new(0),
             switch_at: AtomicU64::new(0),
+            turn_ends: AtomicU64::new(0),
             pending: PendingWrite {
                 addr: Cell::new(0),
                 pc: Cell::new(0),

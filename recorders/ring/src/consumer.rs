@@ -154,6 +154,7 @@ impl Ring {
             (*header).seed.store(settings.seed, Relaxed);
             (*header).depth.store(settings.depth, Relaxed);
             (*header).steps.store(settings.steps, Relaxed);
+            (*header).most.store(settings.most, Relaxed);
             (*header).plan.store(plan.len() as u64, Relaxed);
             Mapping {
                 start: NonNull::new_unchecked(start.cast::<u8>()),

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x03");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
@@ -40,6 +40,8 @@ pub struct Header {
     pub depth: AtomicU32,
     /// See [`Settings`].
     pub steps: AtomicU64,
+    /// See [`Settings`].
+    pub most: AtomicU64,
     /// All events so far: the bytes of encoded events, and how many predicted events follow them.
     /// One store publishes an event, so a program that dies loses none and leaves no half of one.
     pub published: Line<AtomicU64>,
@@ -159,6 +161,8 @@ pub struct Settings {
     pub depth: u32,
     /// For [`Policy::Pct`]: the steps (hooks passed) within which they change, the paper's k.
     pub steps: u64,
+    /// The program is ended at its first operation after so many events.
+    pub most: u64,
 }
 
 /// Facts about the whole run.
@@ -173,6 +177,8 @@ pub enum Flag {
     Abandoned = 4,
     /// A thread released a lock that another one had taken.
     ForeignUnlock = 8,
+    /// The runtime ended the program after [`Settings::most`] events.
+    Full = 16,
 }
 
 /// Things worth telling the trace's reader, as they happen.

@@ -129,6 +129,7 @@ impl Producer {
                 seed: header.seed.load(Relaxed),
                 depth: header.depth.load(Relaxed),
                 steps: header.steps.load(Relaxed),
+                most: header.most.load(Relaxed),
             })
         }
     }

@@ -253,6 +253,13 @@ mod tests {
                 constant: true,
                 before: u64::MAX,
             },
+            Row::Parked {
+                stack: 5,
+                thread: (1 << 24) - 1,
+                pc: addr,
+                addr,
+                size: (1 << 40) - 1,
+            },
             Row::Block {
                 end: 1 << 44,
                 events: 1 << 20,

@@ -10,6 +10,7 @@ const SETTINGS: Settings = Settings {
     seed: 42,
     depth: 3,
     steps: 1000,
+    most: u64::MAX,
 };
 
 fn small() -> Ring {
