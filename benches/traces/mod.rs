@@ -26,6 +26,7 @@ pub fn hard(events: u64) -> Shape {
         unprotected: 0.3,
         values: 2,
         seed: 1,
+        waits: 0.0,
     }
 }
 

@@ -104,6 +104,9 @@ impl<'t> Case<'_, 't> {
     /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
     fn by_all(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
         let known = self.known;
+        if known.options.solver == Solver::Z3Reference {
+            return self.by_z3(candidate, sites);
+        }
         let mut instances = Instances {
             total: candidate.total,
             ..Instances::default()
@@ -164,6 +167,46 @@ impl<'t> Case<'_, 't> {
         let verdict = match open {
             Some(unknown) => Verdict::Unknown(unknown),
             None => known.refuted(core.is_some(), visited.first_locked.is_some(), example),
+        };
+        Ok(Pair {
+            positions: known.positions(example),
+            example,
+            verdict,
+            instances,
+        })
+    }
+
+    /// Z3 on all that must-happen-before and locks leave open, the nearest first.
+    fn by_z3(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
+        let known = self.known;
+        let mut open: Vec<Instance> = Vec::new();
+        known.candidates.visit_concurrent(sites, &mut |a, b| {
+            open.push((a, b));
+            ControlFlow::Continue(())
+        });
+        open.sort_unstable_by_key(|&(a, b)| (b.0 - a.0, a));
+        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let mut unknown = (open.len() > limit).then_some(Unknown::Instances);
+        let mut instances = Instances {
+            total: candidate.total,
+            ..Instances::default()
+        };
+        for &(a, b) in open.iter().take(limit) {
+            instances.tried += 1;
+            match self.ask(a, b)? {
+                Asked::Feasible(as_recorded, then) => {
+                    let schedule = known.schedule_of(as_recorded, &then, (a, b));
+                    return Ok(known.witnessed((a, b), schedule, instances));
+                }
+                Asked::Infeasible => {}
+                Asked::Budget => unknown = Some(unknown.unwrap_or(Unknown::Budget)),
+            }
+        }
+        let example = open.first().copied().unwrap_or(candidate.first);
+        let locked = known.order.concurrent(example.0, example.1);
+        let verdict = match unknown {
+            Some(unknown) => Verdict::Unknown(unknown),
+            None => known.refuted(!open.is_empty(), locked, example),
         };
         Ok(Pair {
             positions: known.positions(example),

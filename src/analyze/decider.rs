@@ -2,7 +2,7 @@
 
 use super::case;
 use super::{
-    Decision, Follow, Instance, MAX_EVENTS_Z3, Options, Shard, Work, check_rest, in_order, reject, schedule_of,
+    Decision, Follow, Instance, MAX_EVENTS_Z3, Options, Shard, Solver, Work, check_rest, in_order, reject, schedule_of,
 };
 use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
@@ -87,7 +87,9 @@ impl Decider<'_> {
 
     /// Whether the fast arguments are left out.
     pub(super) fn solver_only(&self) -> bool {
-        self.options.form == Form::WholeTrace || self.options.mutation.is_some()
+        self.options.form == Form::WholeTrace
+            || self.options.mutation.is_some()
+            || self.options.solver == Solver::Z3Reference
     }
 
     /// First of all, the instances in which the two accesses are near each other in π. The schedule is not

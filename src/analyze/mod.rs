@@ -39,6 +39,9 @@ pub enum Solver {
     Native,
     /// Z3 alone.
     Z3,
+    /// Z3 for every instance that must-happen-before and locks leave open, without predictors, without the closure over
+    /// unique writers, and without a search for unordered races: slow, to compare the others with.
+    Z3Reference,
 }
 
 /// How hard to try.

@@ -17,6 +17,7 @@ fn trace(seed: u64) -> Trace {
         unprotected: 0.3,
         values: 3,
         seed,
+        ..Shape::default()
     };
     let generator = Generator::new(shape);
     let tables = Tables {

@@ -102,6 +102,8 @@ enum SolverArg {
     Both,
     Native,
     Z3,
+    /// Z3 without the fast arguments and without the search for unordered races: slow, to compare the others with.
+    Z3Reference,
 }
 
 /// A number of instances, or all.
@@ -166,6 +168,7 @@ impl AnalysisArgs {
                 SolverArg::Both => Solver::Both,
                 SolverArg::Native => Solver::Native,
                 SolverArg::Z3 => Solver::Z3,
+                SolverArg::Z3Reference => Solver::Z3Reference,
             },
             form: match self.model {
                 Model::Prefix => Form::Prefix,

@@ -31,6 +31,9 @@ pub struct GenerateArgs {
     /// Share of accesses to shared variables outside of their lock, 0 to 1.
     #[arg(long, env = "WITNESS_UNPROTECTED", default_value_t = Shape::default().unprotected, value_parser = share)]
     unprotected: f64,
+    /// Share of blocks with locks that wait on a condition or notify it, 0 to 1.
+    #[arg(long, env = "WITNESS_WAITS", default_value_t = Shape::default().waits, value_parser = share)]
+    waits: f64,
     /// Distinct values that are written: the fewer, the more writes can explain a read.
     #[arg(long, env = "WITNESS_VALUES", default_value_t = Shape::default().values, value_parser = clap::value_parser!(u64).range(1..))]
     values: u64,
@@ -54,6 +57,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         variables: args.variables,
         locks: args.locks,
         unprotected: args.unprotected,
+        waits: args.waits,
         values: args.values,
         seed: args.seed,
     };

@@ -4,10 +4,14 @@
 //! the other: a block takes no lock, or up to three in ascending order (so that the simulated run
 //! cannot deadlock), accesses variables in between and gives the locks back in reverse. A variable
 //! belongs to one lock and is accessed under it, but for the share of accesses that is asked to be
-//! unprotected. Threads take turns of random length; the trace is valid by construction.
+//! unprotected. Some blocks wait on the condition of their lock, or notify it; a wait that nobody ends
+//! times out. Threads take turns of random length; the trace is valid by construction.
 //!
 //! The same shape gives the same trace.
 
+mod conditions;
+
+use conditions::Condition;
 use std::collections::VecDeque;
 use trace_format::{MemRange, ObjectId, ObjectInfo, ObjectKind, Op, SourceInfo, ThreadId, ThreadInfo};
 
@@ -24,6 +28,8 @@ pub struct Shape {
     pub locks: u32,
     /// Share of accesses to shared variables outside of their lock, 0 to 1.
     pub unprotected: f64,
+    /// Share of blocks with locks that wait on a condition or notify it, 0 to 1.
+    pub waits: f64,
     /// Distinct values that are written; the fewer, the more writes explain a read.
     pub values: u64,
     /// Seed of the random numbers.
@@ -38,6 +44,7 @@ impl Default for Shape {
             variables: 100,
             locks: 20,
             unprotected: 0.0005,
+            waits: 0.0,
             values: 16,
             seed: 1,
         }
@@ -50,6 +57,8 @@ const MAX_TURN: u32 = 20;
 const MAX_NESTING: usize = 3;
 /// Percentage of blocks that take no lock and touch only variables of their own thread.
 const PRIVATE_BLOCKS: u32 = 30;
+/// Of so many times that a waiting thread that nobody has notified gets its turn, it times out in one.
+const PATIENCE: u32 = 64;
 const VARIABLES_AT: u64 = 0x10_0000;
 const PRIVATE_AT: u64 = 0x80_0000;
 
@@ -58,6 +67,9 @@ const PRIVATE_AT: u64 = 0x80_0000;
 enum Intent {
     Acquire(u32),
     Release(u32),
+    Wait(u32),
+    WakeUp(u32),
+    Notify { lock: u32, all: bool },
     Access { variable: u64, write: bool, position: u64 },
 }
 
@@ -66,6 +78,8 @@ pub struct Generator {
     shape: Shape,
     random: fastrand::Rng,
     holder: Vec<Option<u32>>,
+    /// One for each lock.
+    conditions: Vec<Condition>,
     /// What is left of each thread's block; `None` once the thread is finished.
     intents: Vec<Option<VecDeque<Intent>>>,
     memory: hashbrown::HashMap<u64, u64>,
@@ -97,6 +111,7 @@ impl Generator {
             shape,
             random: fastrand::Rng::with_seed(shape.seed),
             holder: vec![None; shape.locks as usize],
+            conditions: vec![Condition::default(); shape.locks as usize],
             intents: vec![Some(VecDeque::new()); shape.threads as usize],
             memory: hashbrown::HashMap::new(),
             made: 0,
@@ -126,7 +141,15 @@ impl Generator {
             name: Some(format!("L{lock}")),
             initial: 0,
         };
-        (0..self.shape.locks).map(info).collect()
+        let condition = |lock: u32| ObjectInfo {
+            kind: ObjectKind::Condition,
+            addr: 0x1020 + 64 * u64::from(lock),
+            name: Some(format!("C{lock}")),
+            initial: 0,
+        };
+        let conditions = if self.shape.waits > 0.0 { self.shape.locks } else { 0 };
+        let locks = (0..self.shape.locks).map(info);
+        locks.chain((0..conditions).map(condition)).collect()
     }
 
     /// The rows of the trace's table of source positions.
@@ -166,6 +189,9 @@ impl Generator {
             }
             return block;
         }
+        if self.shape.waits > 0.0 && self.random.f64() < self.shape.waits {
+            return self.conditional_block();
+        }
         let mut locks: Vec<u32> = Vec::new();
         for _ in 0..self.random.usize(1..=MAX_NESTING) {
             locks.push(self.random.u32(..self.shape.locks));
@@ -183,6 +209,20 @@ impl Generator {
             block.push_back(Intent::Release(lock));
             held.pop();
         }
+        block
+    }
+
+    /// A block that waits or notifies. It holds one lock only, so that no wait blocks who would end it.
+    fn conditional_block(&mut self) -> VecDeque<Intent> {
+        let lock = self.random.u32(..self.shape.locks);
+        let mut block = VecDeque::from([Intent::Acquire(lock)]);
+        self.accesses(&mut block, &[lock]);
+        match self.random.u32(..4) {
+            0 | 1 => block.extend([Intent::Wait(lock), Intent::WakeUp(lock)]),
+            kind => block.push_back(Intent::Notify { lock, all: kind == 3 }),
+        }
+        self.accesses(&mut block, &[lock]);
+        block.push_back(Intent::Release(lock));
         block
     }
 
@@ -253,6 +293,51 @@ impl Generator {
                 Intent::Release(lock) => {
                     self.holder[lock as usize] = None;
                     (2 * POSITIONS + u64::from(lock), Op::Release { lock: ObjectId(lock) })
+                }
+                Intent::Wait(lock) => {
+                    self.holder[lock as usize] = None;
+                    self.conditions[lock as usize].begin(thread, self.made);
+                    let condition = ObjectId(self.shape.locks + lock);
+                    (
+                        3 * POSITIONS + u64::from(lock),
+                        Op::WaitBegin {
+                            condition,
+                            lock: ObjectId(lock),
+                        },
+                    )
+                }
+                Intent::WakeUp(lock) => {
+                    let condition = &mut self.conditions[lock as usize];
+                    let patient = !condition.is_woken(thread) && self.random.u32(..PATIENCE) > 0;
+                    if patient || self.holder[lock as usize].is_some() {
+                        self.turn = 0;
+                        continue;
+                    }
+                    self.holder[lock as usize] = Some(thread);
+                    let outcome = condition.end(thread);
+                    let condition = ObjectId(self.shape.locks + lock);
+                    let lock = ObjectId(lock);
+                    (
+                        3 * POSITIONS + u64::from(lock.0),
+                        Op::WaitEnd {
+                            condition,
+                            lock,
+                            outcome,
+                        },
+                    )
+                }
+                Intent::Notify { lock, all } => {
+                    let position = 4 * POSITIONS + u64::from(lock);
+                    let condition = ObjectId(self.shape.locks + lock);
+                    self.conditions[lock as usize].notify(self.made, all);
+                    (
+                        position,
+                        if all {
+                            Op::NotifyAll { condition }
+                        } else {
+                            Op::Notify { condition }
+                        },
+                    )
                 }
                 Intent::Access {
                     variable,
@@ -331,7 +416,7 @@ mod tests {
     use super::*;
     use crate::check::validate;
     use crate::trace::Trace;
-    use trace_format::{Event, StackId, Tables};
+    use trace_format::{Event, StackId, Tables, WaitOutcome};
 
     #[test]
     fn generated_traces_are_valid_and_reproducible() {
@@ -342,6 +427,7 @@ mod tests {
                 locks: 3,
                 variables: 10,
                 unprotected: 0.2,
+                waits: if seed % 2 == 0 { 0.3 } else { 0.0 },
                 seed,
                 ..Shape::default()
             };
@@ -360,6 +446,12 @@ mod tests {
             let events: Vec<Event> = generator.map(event).collect();
             assert!(events.len() >= 2_000);
             assert!(events.iter().any(|event| matches!(event.op, Op::Acquire { .. })));
+            let ends = |wanted| {
+                let end = move |event: &&Event| matches!(event.op, Op::WaitEnd { outcome, .. } if outcome == wanted);
+                events.iter().filter(end).count()
+            };
+            assert_eq!(ends(WaitOutcome::Notified) > 0, seed % 2 == 0);
+            assert_eq!(ends(WaitOutcome::TimedOut) > 0, seed % 2 == 0);
             let again: Vec<Event> = Generator::new(shape).map(event).collect();
             assert_eq!(events, again);
             validate(&Trace::from_events(tables, &events)).expect("a generated trace is valid");
