@@ -11,6 +11,7 @@ use crate::trace::{EventId, Wakes};
 use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
 use hashbrown::HashMap;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// Instances per pair that the fast arguments look at, however few the solver may try.
 const LOOKED_AT: usize = 500;
@@ -27,6 +28,13 @@ enum Asked {
 /// Z3 has to be asked, and may not be yet.
 #[derive(Debug)]
 struct NeedsZ3;
+
+/// A decision, and for the log, what it took.
+pub(super) struct Decided {
+    pub decision: Decision,
+    pub by_z3: bool,
+    pub took: Duration,
+}
 
 /// The work on one candidate after the other.
 struct Case<'d, 't> {
@@ -50,7 +58,7 @@ pub(super) fn decide(
     batch: &[(u32, &Candidate)],
     sites: &Sites,
     rejected: &HashMap<u32, Vec<Rejected>>,
-) -> Vec<Decision> {
+) -> Vec<Decided> {
     let decide = |z3, batch: &[(u32, &Candidate)]| {
         let mut case = Case {
             known,
@@ -58,23 +66,28 @@ pub(super) fn decide(
             rejected: Vec::new(),
         };
         let decided = batch.iter().map(|&(number, candidate)| {
+            let started = Instant::now();
             case.rejected = rejected.get(&number).cloned().unwrap_or_default();
             let pair = case.by_all(candidate, &sites[&candidate.positions])?;
             let rejected = std::mem::take(&mut case.rejected);
-            Ok(Decision { number, pair, rejected })
+            Ok(Decided {
+                decision: Decision { number, pair, rejected },
+                by_z3: matches!(case.z3, Z3::Open(_)),
+                took: started.elapsed(),
+            })
         });
-        decided.collect::<Vec<Result<Decision, NeedsZ3>>>()
+        decided.collect::<Vec<Result<Decided, NeedsZ3>>>()
     };
     let first = decide(Z3::Closed, batch);
     let hard = batch.iter().zip(&first).filter(|(_, result)| result.is_err());
     let hard: Vec<(u32, &Candidate)> = hard.map(|(&candidate, _)| candidate).collect();
-    let mut decisions: Vec<Decision> = first.into_iter().flatten().collect();
+    let mut decided: Vec<Decided> = first.into_iter().flatten().collect();
     if !hard.is_empty() {
-        decisions.extend(in_context(|| decide(Z3::Open(None), &hard)).into_iter().flatten());
-        decisions.sort_unstable_by_key(|decision| decision.number);
+        decided.extend(in_context(|| decide(Z3::Open(None), &hard)).into_iter().flatten());
+        decided.sort_unstable_by_key(|decided| decided.decision.number);
     }
-    assert_eq!(decisions.len(), batch.len(), "with Z3, each candidate is decided");
-    decisions
+    assert_eq!(decided.len(), batch.len(), "with Z3, each candidate is decided");
+    decided
 }
 
 /// The facts that exclude an instance; none if the budget does not suffice.

@@ -1,6 +1,7 @@
 //! All candidates, stage by stage: the nearest instances first, then everything else for what they leave open.
 
 use super::case;
+use super::timing::{stage, tier};
 use super::{
     Decision, Follow, Instance, MAX_EVENTS_Z3, Options, Shard, Solver, Work, check_rest, in_order, reject, schedule_of,
 };
@@ -14,6 +15,7 @@ use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
 use crate::verdict::{Instances, Pair, Refutation, Rejected, Verdict};
 use hashbrown::{HashMap, HashSet};
+use std::time::Instant;
 
 /// Events of a schedule up to which it is shortened.
 const READABLE: usize = 3_000;
@@ -57,10 +59,16 @@ impl Decider<'_> {
             .filter(|&(number, _)| work.shard.has(number) && !known.contains(&number))
             .collect();
 
-        let near = |&(number, candidate): &(u32, &Candidate)| Ok(self.by_nearest(number, candidate));
-        let near = in_order::map(work.threads, &mine, near)?;
+        let near = |&(number, candidate): &(u32, &Candidate)| {
+            let started = Instant::now();
+            let decision = self.by_nearest(number, candidate);
+            Ok((decision, started.elapsed()))
+        };
+        let near = stage("nearest instances", || in_order::map(work.threads, &mine, near))?;
+        let (near, took): (Vec<_>, Vec<_>) = near.into_iter().unzip();
+        tier("nearest instances", took);
         let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
-        let rejected = self.take_back(&mut decisions);
+        let rejected = stage("checking", || self.take_back(&mut decisions));
         decisions.iter().try_for_each(|decision| follow.decided(decision))?;
         decisions.append(&mut earlier);
         let checked: HashSet<u32> = decisions.iter().map(|decision| decision.number).collect();
@@ -75,13 +83,24 @@ impl Decider<'_> {
         let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(|&(a, _), &(b, _)| Shard::together(a, b)).collect();
         let far = |batch: &&[(u32, &Candidate)]| {
             let decided = case::decide(self, batch, &sites, &rejected);
-            decided.iter().try_for_each(|decision| follow.decided(decision))?;
+            decided
+                .iter()
+                .try_for_each(|decided| follow.decided(&decided.decision))?;
             Ok(decided)
         };
-        decisions.extend(in_order::map(work.threads, &batches, far)?.into_iter().flatten());
+        let far = stage("all instances", || in_order::map(work.threads, &batches, far))?;
+        let (mut fast, mut z3) = (Vec::new(), Vec::new());
+        for decided in far.into_iter().flatten() {
+            if decided.by_z3 { &mut z3 } else { &mut fast }.push(decided.took);
+            decisions.push(decided.decision);
+        }
+        tier("all instances, own solver", fast);
+        tier("all instances, Z3", z3);
         decisions.sort_unstable_by_key(|decision| decision.number);
-        check_rest(&self.checker, &mut decisions, &|number| checked.contains(&number));
-        self.explain(work, &mut decisions, follow)?;
+        stage("checking the rest", || {
+            check_rest(&self.checker, &mut decisions, &|number| checked.contains(&number));
+        });
+        stage("explanations", || self.explain(work, &mut decisions, follow))?;
         Ok(decisions)
     }
 

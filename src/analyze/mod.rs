@@ -9,6 +9,7 @@ mod decider;
 mod follow;
 mod in_order;
 mod refute;
+mod timing;
 
 pub use follow::{Decision, Follow, Shard, Unfollowed};
 
@@ -24,6 +25,7 @@ use crate::verdict::{Analysis, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
 use hashbrown::HashMap;
 use std::num::NonZeroUsize;
+use timing::stage;
 
 /// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
 const MAX_EVENTS_Z3: usize = 50_000;
@@ -150,11 +152,13 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
-    let order = MustHappenBefore::of(trace);
-    let sections = Sections::of(trace);
-    let contexts = LockContexts::of(trace, &sections);
-    let needs = Needs::of(trace, &order, &sections);
-    let candidates = Candidates::within(trace, &order, &contexts, &needs, work.scope);
+    let order = stage("must-happen-before", || MustHappenBefore::of(trace));
+    let sections = stage("sections", || Sections::of(trace));
+    let contexts = stage("locks", || LockContexts::of(trace, &sections));
+    let needs = stage("unique writers", || Needs::of(trace, &order, &sections));
+    let candidates = stage("candidates", || {
+        Candidates::within(trace, &order, &contexts, &needs, work.scope)
+    });
     tracing::info!(
         candidates = candidates.list.len(),
         events = trace.len(),
@@ -171,10 +175,10 @@ pub fn decide_with<F: Follow>(
             .accesses()
             .iter()
             .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
-        predictor: SyncPreserving::new(trace, &order, &sections),
+        predictor: stage("predictor", || SyncPreserving::new(trace, &order, &sections)),
         needs: &needs,
-        native: Native::new(trace, &needs, &sections),
-        checker: Checker::new(trace),
+        native: stage("own solver", || Native::new(trace, &needs, &sections)),
+        checker: stage("checker", || Checker::new(trace)),
         wakes: Wakes::of(trace, &trace.events().collect::<Vec<_>>()),
     };
     let earlier = follow.begin(&candidates.list)?;

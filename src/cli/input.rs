@@ -1,6 +1,7 @@
 //! The trace that a subcommand reads, in whatever format it is.
 
 use std::path::PathBuf;
+use std::time::Instant;
 use trace_format::TraceFile;
 use witness::import::{self, Format, Repair};
 use witness::trace::Trace;
@@ -28,7 +29,10 @@ impl InputArgs {
 
     /// Loads the trace.
     pub fn load(&self) -> anyhow::Result<Trace> {
-        Ok(Trace::from_file(&self.file()?)?)
+        let started = Instant::now();
+        let trace = Trace::from_file(&self.file()?)?;
+        tracing::info!(stage = "reading", us = started.elapsed().as_micros() as u64, "stage");
+        Ok(trace)
     }
 }
 
