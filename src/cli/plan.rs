@@ -37,7 +37,11 @@ pub struct PlanArgs {
 /// Reads TRACE.witnesses/plan.json and the shards in TRACE.witnesses/shards, checks every schedule, and stores and reports what
 /// `witness analyze` would have. Missing shards, and shards of another plan, are named.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Exit status: as `witness analyze`; 2 also if shards are missing or damaged.")]
+#[command(after_long_help = "Examples:
+  witness merge trace.bin
+  witness merge trace.bin --report sarif=races.sarif
+
+Exit status: as `witness analyze`; 2 also if shards are missing or damaged.")]
 pub struct MergeArgs {
     #[command(flatten)]
     input: InputArgs,

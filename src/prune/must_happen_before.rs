@@ -22,6 +22,7 @@
 
 use crate::trace::{EventId, Op, ThreadId, Trace, WaitOutcome};
 use hashbrown::HashMap;
+use std::sync::Arc;
 
 /// The must-happen-before relation of a trace.
 #[derive(Clone, Debug)]
@@ -32,8 +33,8 @@ pub struct MustHappenBefore {
     /// Clocks, `threads` entries a row: how many events of each thread come before. The entry of
     /// the event's own thread is not kept up.
     rows: Vec<u32>,
-    thread: Vec<ThreadId>,
-    place: Vec<u32>,
+    thread: Arc<Vec<ThreadId>>,
+    place: Arc<Vec<u32>>,
     /// Edges from other threads, sorted by the event they lead to.
     incoming: Vec<Edge>,
 }
@@ -323,8 +324,8 @@ impl<'t> Walk<'t> {
             threads: self.threads,
             row_of: self.row_of,
             rows: self.rows,
-            thread: self.trace.events().map(|event| self.trace.thread(event)).collect(),
-            place: self.trace.events().map(|event| self.trace.place(event)).collect(),
+            thread: self.trace.thread_column(),
+            place: self.trace.place_column(),
             incoming: self.given,
         }
     }

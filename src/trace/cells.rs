@@ -157,18 +157,22 @@ impl CellBuilder {
         Some(id)
     }
 
-    /// The incarnation of an access and the number of its range.
-    pub(super) fn range(&mut self, addr: u64, size: u8) -> (IncarnationId, u32) {
+    /// The incarnation of each range, by number.
+    pub(super) fn incarnations_of_ranges(&self) -> impl Iterator<Item = IncarnationId> + '_ {
+        self.ranges.iter().map(|&(incarnation, _, _)| incarnation)
+    }
+
+    /// The number of an access' range.
+    pub(super) fn range(&mut self, addr: u64, size: u8) -> u32 {
         let covering = self.blocks.range(..=addr).next_back().map(|(_, &block)| block);
         let incarnation = covering
             .filter(|&block| addr < self.end(block))
             .unwrap_or(IncarnationId::STATIC);
         let key = (incarnation, addr, size);
-        let number = *self.numbers.entry(key).or_insert_with(|| {
+        *self.numbers.entry(key).or_insert_with(|| {
             self.ranges.push(key);
             self.ranges.len() as u32 - 1
-        });
-        (incarnation, number)
+        })
     }
 
     /// Cuts every incarnation at the boundaries of its ranges. Returns the cells, and for each

@@ -1,9 +1,10 @@
 //! From the file to the model.
 
-use super::cells::{CellBuilder, slice_value};
-use super::{Access, AccessId, AccessKind, CellUse, Cut, EventId, Op, Trace};
+use super::cells::{CellBuilder, CellRange, slice_value};
+use super::{Access, AccessId, AccessKind, CellId, CellUse, Cut, EventId, IncarnationId, Op, Trace};
 use hashbrown::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use trace_format::{Ending, Event, MemRange, MemoryOrder, Op as FileOp, ReadError, Tables, TraceFile, TraceId};
 
 /// Why a trace could not be loaded.
@@ -49,80 +50,129 @@ impl Trace {
                 cause: cause.to_string(),
             }),
         };
-        let mut builder = Builder::new(file.tables().threads.len(), file.len() as usize);
         let mut block = Vec::new();
-        for index in 0..file.blocks().len() {
-            block.clear();
-            file.decode_block(index, &mut block)?;
-            for event in &block {
-                builder.push(event);
+        let mut walk = |each: &mut dyn FnMut(&Event)| {
+            for index in 0..file.blocks().len() {
+                block.clear();
+                file.decode_block(index, &mut block)?;
+                block.iter().for_each(&mut *each);
             }
-        }
+            Ok::<(), ReadError>(())
+        };
+        let mut survey = Survey::new(file.tables().threads.len());
+        walk(&mut |event| survey.push(event))?;
+        let mut builder = Builder::new(survey);
+        walk(&mut |event| builder.push(event))?;
         Ok(builder.finish(file.id(), file.tables().clone(), cut))
     }
 
     /// Builds a trace from events in memory, for tests and generators. Its identity is all zero.
     #[must_use]
     pub fn from_events(tables: Tables, events: &[Event]) -> Trace {
-        let mut builder = Builder::new(tables.threads.len(), events.len());
-        for event in events {
-            builder.push(event);
-        }
+        let mut survey = Survey::new(tables.threads.len());
+        events.iter().for_each(|event| survey.push(event));
+        let mut builder = Builder::new(survey);
+        events.iter().for_each(|event| builder.push(event));
         builder.finish(TraceId([0; 16]), tables, None)
     }
 }
 
-/// An access before its cells are known.
-struct RawAccess {
-    access: Access,
-    /// Number of its range; `None` for a free, which covers its whole incarnation.
-    range: Option<u32>,
-    read: u64,
-    written: u64,
+/// What the first walk over the events finds: the memory that they touch. Where an access belongs, and into which cells it falls, is
+/// known only when all are. To walk twice costs less than to keep every access until then: memory limits the length of traces.
+struct Survey {
+    events: usize,
+    /// Events of each thread.
+    of_thread: Vec<usize>,
+    memory: CellBuilder,
+    /// For each access the number of its range, for each allocation and free the number of its incarnation, in order;
+    /// [`NOWHERE`] for a free of what was never allocated.
+    places: Vec<u32>,
 }
 
+const NOWHERE: u32 = u32::MAX;
+
+impl Survey {
+    fn new(threads: usize) -> Survey {
+        Survey {
+            events: 0,
+            of_thread: vec![0; threads],
+            memory: CellBuilder::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, event: &Event) {
+        let id = EventId(self.events as u32);
+        self.events += 1;
+        let thread = event.thread.index();
+        if thread >= self.of_thread.len() {
+            self.of_thread.resize(thread + 1, 0);
+        }
+        self.of_thread[thread] += 1;
+        let place = match event.op {
+            FileOp::Read { mem, .. }
+            | FileOp::Write { mem, .. }
+            | FileOp::AtomicLoad { mem, .. }
+            | FileOp::AtomicStore { mem, .. }
+            | FileOp::AtomicRmw { mem, .. } => self.memory.range(mem.addr, mem.size),
+            FileOp::Alloc { addr, size } => self.memory.alloc(addr, size, id).0,
+            FileOp::Free { addr } => self.memory.free(addr, id).map_or(NOWHERE, |freed| freed.0),
+            _ => return,
+        };
+        self.places.push(place);
+    }
+}
+
+/// Makes the model in the second walk.
 struct Builder {
     trace: Trace,
-    raw: Vec<RawAccess>,
-    memory: CellBuilder,
+    places: std::vec::IntoIter<u32>,
+    /// By range: its incarnation, and its cells.
+    ranges: Vec<(IncarnationId, CellRange)>,
 }
 
 impl Builder {
-    fn new(threads: usize, events: usize) -> Builder {
+    fn new(survey: Survey) -> Builder {
+        let Survey {
+            events,
+            of_thread,
+            mut memory,
+            places,
+        } = survey;
+        let (cells, covers) = memory.cut();
+        let ranges: Vec<_> = memory.incarnations_of_ranges().zip(covers).collect();
         Builder {
             trace: Trace {
                 id: TraceId([0; 16]),
                 tables: Tables::default(),
                 cut: None,
-                thread: Vec::with_capacity(events),
+                thread: Arc::new(Vec::with_capacity(events)),
                 pc: Vec::with_capacity(events),
                 stack: Vec::with_capacity(events),
                 op: Vec::with_capacity(events),
-                place: Vec::with_capacity(events),
-                program_order: vec![Vec::new(); threads],
-                accesses: Vec::new(),
-                uses: Vec::new(),
-                cells: Vec::new(),
-                incarnations: Vec::new(),
+                place: Arc::new(Vec::with_capacity(events)),
+                program_order: of_thread.into_iter().map(Vec::with_capacity).collect(),
+                accesses: Vec::with_capacity(places.len()),
+                // Most accesses are in one cell.
+                uses: Vec::with_capacity(places.len()),
+                cells,
+                incarnations: memory.incarnations,
                 pins: HashMap::new(),
                 frees_reads: false,
                 waiting_at_start: Vec::new(),
             },
-            raw: Vec::new(),
-            memory: CellBuilder::new(),
+            places: places.into_iter(),
+            ranges,
         }
     }
 
     fn push(&mut self, event: &Event) {
         let id = EventId(self.trace.op.len() as u32);
         let op = self.op(id, event.op);
-        let thread = event.thread.index();
-        if thread >= self.trace.program_order.len() {
-            self.trace.program_order.resize_with(thread + 1, Vec::new);
-        }
-        self.trace.place.push(self.trace.program_order[thread].len() as u32);
-        self.trace.program_order[thread].push(id);
-        self.trace.thread.push(event.thread);
+        let order = &mut self.trace.program_order[event.thread.index()];
+        Arc::make_mut(&mut self.trace.place).push(order.len() as u32);
+        order.push(id);
+        Arc::make_mut(&mut self.trace.thread).push(event.thread);
         self.trace.pc.push(event.pc);
         self.trace.stack.push(event.stack);
         self.trace.op.push(op);
@@ -142,8 +192,8 @@ impl Builder {
                 written,
                 order,
             } => self.access(id, AtomicRmw, order, mem, read, written),
-            FileOp::Alloc { addr, size } => Op::Alloc {
-                incarnation: self.memory.alloc(addr, size, id),
+            FileOp::Alloc { .. } => Op::Alloc {
+                incarnation: IncarnationId(self.next_place()),
             },
             FileOp::Free { addr } => self.free(id, addr),
             FileOp::Begin => Op::Begin,
@@ -189,88 +239,64 @@ impl Builder {
         read: u64,
         written: u64,
     ) -> Op {
-        let (incarnation, range) = self.memory.range(mem.addr, mem.size);
-        let access = Access {
+        let range = self.next_place() as usize;
+        let (incarnation, covered) = self.ranges[range].clone();
+        let start = self.trace.uses.len() as u32;
+        for number in covered {
+            let cell = &self.trace.cells[number as usize];
+            self.trace.uses.push(CellUse {
+                cell: CellId(number),
+                read: slice_value(read, mem.addr, cell),
+                written: slice_value(written, mem.addr, cell),
+            });
+        }
+        self.push_access(Access {
             event,
             kind,
             order,
             incarnation,
             addr: mem.addr,
             size: u64::from(mem.size),
-            uses: 0..0,
-        };
-        self.raw.push(RawAccess {
-            access,
-            range: Some(range),
-            read,
-            written,
-        });
-        Op::Access(AccessId(self.raw.len() as u32 - 1))
+            uses: start..self.trace.uses.len() as u32,
+        })
     }
 
+    /// A free covers its whole incarnation; one of unknown memory touches nothing.
     fn free(&mut self, event: EventId, addr: u64) -> Op {
-        let freed = self.memory.free(addr, event);
-        let incarnation = freed.unwrap_or(super::IncarnationId::STATIC);
-        let size = freed.map_or(0, |block| self.memory.incarnations[block.index()].size);
-        let access = Access {
+        let freed = Some(self.next_place()).filter(|&place| place != NOWHERE);
+        let incarnation = freed.map_or(IncarnationId::STATIC, IncarnationId);
+        let (size, covered) = freed.map_or((0, 0..0), |freed| {
+            let block = &self.trace.incarnations[freed as usize];
+            (block.size, block.cells.clone())
+        });
+        let start = self.trace.uses.len() as u32;
+        self.trace.uses.extend(covered.map(|number| CellUse {
+            cell: CellId(number),
+            read: 0,
+            written: 0,
+        }));
+        self.push_access(Access {
             event,
             kind: AccessKind::Free,
             order: MemoryOrder::Relaxed,
             incarnation,
             addr,
             size,
-            uses: 0..0,
-        };
-        self.raw.push(RawAccess {
-            access,
-            range: None,
-            read: 0,
-            written: 0,
-        });
-        Op::Access(AccessId(self.raw.len() as u32 - 1))
+            uses: start..self.trace.uses.len() as u32,
+        })
+    }
+
+    fn push_access(&mut self, access: Access) -> Op {
+        self.trace.accesses.push(access);
+        Op::Access(AccessId(self.trace.accesses.len() as u32 - 1))
+    }
+
+    fn next_place(&mut self) -> u32 {
+        self.places.next().expect("both walks see the same events")
     }
 
     fn finish(self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
-        let Builder {
-            mut trace,
-            raw,
-            mut memory,
-        } = self;
-        let (cells, covers) = memory.cut();
-        trace.cells = cells;
-        trace.incarnations = memory.incarnations;
-        for RawAccess {
-            mut access,
-            range,
-            read,
-            written,
-        } in raw
-        {
-            let start = trace.uses.len() as u32;
-            let covered = match range {
-                Some(range) => covers[range as usize].clone(),
-                // A free of unknown memory touches nothing.
-                None if access.incarnation == super::IncarnationId::STATIC => 0..0,
-                None => trace.incarnations[access.incarnation.index()].cells.clone(),
-            };
-            for number in covered {
-                let cell = &trace.cells[number as usize];
-                let (read, written) = match range {
-                    Some(_) => (
-                        slice_value(read, access.addr, cell),
-                        slice_value(written, access.addr, cell),
-                    ),
-                    None => (0, 0),
-                };
-                trace.uses.push(CellUse {
-                    cell: super::CellId(number),
-                    read,
-                    written,
-                });
-            }
-            access.uses = start..trace.uses.len() as u32;
-            trace.accesses.push(access);
-        }
+        let mut trace = self.trace;
         trace.id = id;
         trace.tables = tables;
         trace.cut = cut;

@@ -30,6 +30,7 @@ pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, Thr
 pub use wakes::Wakes;
 
 use hashbrown::HashMap;
+use std::sync::Arc;
 
 /// An event: its number in the trace, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -61,12 +62,13 @@ pub struct Trace {
     id: TraceId,
     tables: Tables,
     cut: Option<Cut>,
-    thread: Vec<ThreadId>,
+    /// Shared with the relations between events, which need it as much.
+    thread: Arc<Vec<ThreadId>>,
     pc: Vec<CodePosition>,
     stack: Vec<StackId>,
     op: Vec<Op>,
     /// Place of each event in its thread.
-    place: Vec<u32>,
+    place: Arc<Vec<u32>>,
     /// Events of each thread, in program order.
     program_order: Vec<Vec<EventId>>,
     accesses: Vec<Access>,
@@ -139,6 +141,16 @@ impl Trace {
     #[must_use]
     pub fn thread(&self, event: EventId) -> ThreadId {
         self.thread[event.index()]
+    }
+
+    /// The thread of every event.
+    pub(crate) fn thread_column(&self) -> Arc<Vec<ThreadId>> {
+        Arc::clone(&self.thread)
+    }
+
+    /// The place of every event in its thread.
+    pub(crate) fn place_column(&self) -> Arc<Vec<u32>> {
+        Arc::clone(&self.place)
     }
 
     /// The code position of an event.

@@ -47,6 +47,21 @@ impl Section {
     }
 }
 
+/// Which sections a thread is in, one list after the other.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    /// After how many of the thread's events there is another list, and where it begins.
+    changes: Vec<(u32, u32)>,
+    sections: Vec<SectionId>,
+}
+
+impl Open {
+    fn push(&mut self, after: u32, now: &[SectionId]) {
+        self.changes.push((after, self.sections.len() as u32));
+        self.sections.extend_from_slice(now);
+    }
+}
+
 /// All critical sections of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Sections {
@@ -54,8 +69,8 @@ pub struct Sections {
     by_lock: Vec<Vec<SectionId>>,
     opened_by: HashMap<EventId, SectionId>,
     closed_by: HashMap<EventId, SectionId>,
-    /// Per thread: after how many of its events the sections that it is in change, and which they are then.
-    open: Vec<Vec<(u32, Vec<SectionId>)>>,
+    /// By thread.
+    open: Vec<Open>,
     /// By lock that is handed over: its events, in the order of π.
     handed_over: BTreeMap<ObjectId, Vec<EventId>>,
 }
@@ -90,7 +105,10 @@ impl Sections {
         {
             now[section.thread.index()].push(SectionId(number as u32));
         }
-        self.open = now.iter().map(|now| vec![(0, now.clone())]).collect();
+        self.open = vec![Open::default(); now.len()];
+        for (open, now) in self.open.iter_mut().zip(&now) {
+            open.push(0, now);
+        }
         for event in trace.events().filter(|&event| trace.op(event).lock().is_some()) {
             let thread = trace.thread(event).index();
             if let Some(id) = self.opened_by(event) {
@@ -100,16 +118,23 @@ impl Sections {
             } else {
                 continue;
             }
-            self.open[thread].push((trace.place(event) + 1, now[thread].clone()));
+            self.open[thread].push(trace.place(event) + 1, &now[thread]);
         }
     }
 
     /// The sections that a thread is in after its first `done` events, outermost first.
     #[must_use]
     pub fn open_after(&self, thread: ThreadId, done: u32) -> &[SectionId] {
-        let changes = &self.open[thread.index()];
-        let at = changes.partition_point(|&(after, _)| after <= done);
-        at.checked_sub(1).map_or(&[], |at| &changes[at].1)
+        let open = &self.open[thread.index()];
+        let changes = open.changes.partition_point(|&(after, _)| after <= done);
+        let start = |change: usize| open.changes[change].1 as usize;
+        let Some(last) = changes.checked_sub(1) else { return &[] };
+        let end = if changes < open.changes.len() {
+            start(changes)
+        } else {
+            open.sections.len()
+        };
+        &open.sections[start(last)..end]
     }
 
     fn find(trace: &Trace) -> Sections {
