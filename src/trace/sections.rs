@@ -143,6 +143,13 @@ impl Sections {
         if ahead.from_start.is_empty() && ahead.handed_over.is_empty() {
             return found;
         }
+        // Several threads can hold a lock from the start as readers only, whichever of them gives it back first.
+        let holders: Vec<(ObjectId, ThreadId)> = ahead.from_start.keys().copied().collect();
+        for same in holders.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            for holder in same {
+                ahead.from_start.entry(*holder).and_modify(|(_, shared)| *shared = true);
+            }
+        }
         for event in trace.events() {
             let lock = trace.op(event).lock();
             if let Some(events) = lock.and_then(|lock| ahead.handed_over.get_mut(&lock)) {
