@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn files_below_the_sources_are_relative() {
-        let uri = |file| seen(file, Path::new("/work/app/")).uri();
-        assert_eq!(uri("/work/app/src/a.c"), "src/a.c");
-        assert_eq!(uri("/work/app/build/../src/./a b#1.c"), "src/a%20b%231.c");
+        let uri = |file| seen(file, Path::new("/src/app/")).uri();
+        assert_eq!(uri("/src/app/src/a.c"), "src/a.c");
+        assert_eq!(uri("/src/app/build/../src/./a b#1.c"), "src/a%20b%231.c");
         assert_eq!(uri("src/a.c"), "src/a.c");
-        assert_eq!(uri("/work/apples/a.c"), "file:///work/apples/a.c");
-        assert_eq!(folder_uri(Path::new("/work/app")), "file:///work/app/");
+        assert_eq!(uri("/src/apples/a.c"), "file:///src/apples/a.c");
+        assert_eq!(folder_uri(Path::new("/src/app")), "file:///src/app/");
         assert_eq!(folder_uri(Path::new("/")), "file:///");
     }
 }
