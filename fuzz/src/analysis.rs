@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use witness::analyze::{Options, analyze};
 use witness::check::Checker;
-use witness::report::{Exporter, Findings, Json, Paint, Text, results};
+use witness::report::{
+    ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text, Words, results,
+};
 use witness::schedule::{RaceKind, Schedule};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
@@ -68,6 +70,11 @@ pub fn all(trace: &Trace) {
         panic!("{missed:?} race, and are no candidates");
     }
     let symbols = Symbols::new(trace.tables());
+    let words = Words {
+        trace,
+        symbols: &symbols,
+    };
+    let noise = Noise::of(&words, &analysis, &Filters::default());
     let findings = Findings {
         trace,
         path: Path::new("fuzz"),
@@ -81,16 +88,24 @@ pub fn all(trace: &Trace) {
             model: options.form,
         },
         folder: None,
+        noise: &noise,
+        root: Path::new("/"),
+        heard: &[],
     };
-    let exporters: [&dyn Exporter; 2] = [
+    let exporters: [&dyn Exporter; 7] = [
         &Json,
+        &Sarif,
+        &JUnit,
+        &GitHub,
+        &ChromeTrace,
+        &Html,
         &Text {
             paint: Paint { on: false },
         },
     ];
     for exporter in exporters {
         exporter
-            .export(&findings, &mut Vec::new())
+            .export(&[findings], &mut Vec::new())
             .expect("a vector can be written");
     }
 }
