@@ -1,8 +1,8 @@
 //! A candidate that its nearest instances left open: all its instances, by the fast arguments and then by the solvers.
 
 use super::decider::Decider;
-use super::{Decision, Instance, MAX_EVENTS_Z3, Sites, Solver, reject};
-use crate::candidates::Candidate;
+use super::{Decision, Instance, MAX_EVENTS_Z3, Solver, reject};
+use crate::candidates::{Candidate, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
 use crate::schedule::Schedule;
@@ -56,7 +56,7 @@ enum Z3<'t> {
 pub(super) fn decide(
     known: &Decider<'_>,
     batch: &[(u32, &Candidate)],
-    sites: &Sites,
+    sites: &SitePairs,
     rejected: &HashMap<u32, Vec<Rejected>>,
 ) -> Vec<Decided> {
     let decide = |z3, batch: &[(u32, &Candidate)]| {

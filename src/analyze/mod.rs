@@ -20,10 +20,9 @@ use crate::predict::SyncPreserving;
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
-use crate::trace::{CodePosition, EventId, MemoryOrder, Sections, Trace, Wakes};
+use crate::trace::{EventId, MemoryOrder, Sections, Trace, Wakes};
 use crate::verdict::{Analysis, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
-use hashbrown::HashMap;
 use std::num::NonZeroUsize;
 use timing::stage;
 
@@ -242,9 +241,6 @@ fn schedule_of(pair: &Pair) -> Option<&Schedule> {
         _ => None,
     }
 }
-
-/// Per pair of positions, the pairs of sites at which its instances are.
-type Sites = HashMap<(CodePosition, CodePosition), Vec<(u32, u32, u32)>>;
 
 /// A dynamic instance of a candidate; the first comes earlier in the trace.
 type Instance = (EventId, EventId);

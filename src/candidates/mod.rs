@@ -19,6 +19,7 @@ mod visit;
 mod tests;
 
 pub use scope::Scope;
+pub(crate) use visit::SitePairs;
 pub use visit::Visited;
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
