@@ -47,6 +47,12 @@ pub enum StoreError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// There is no plan.
+    #[error("{}: there is no plan; `witness plan` makes one", path.display())]
+    NoPlan {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// The plan is no plan.
     #[error("{}: {source}; `witness plan` writes it anew", path.display())]
     MalformedPlan {

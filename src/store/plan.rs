@@ -9,6 +9,7 @@ use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The value of [`Plan::schema`].
@@ -109,7 +110,10 @@ impl Plan {
     /// [`StoreError`] if there is none, or it is malformed, or one of another trace or version.
     pub fn load(folder: &Path, trace: TraceId) -> Result<Plan, StoreError> {
         let path = Plan::path(folder);
-        let json = at(&path, fs::read(&path))?;
+        let json = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoPlan { path }),
+            read => at(&path, read)?,
+        };
         let plan: Plan = match serde_json::from_slice(&json) {
             Ok(plan) => plan,
             Err(source) => return Err(StoreError::MalformedPlan { path, source }),
