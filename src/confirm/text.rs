@@ -174,13 +174,7 @@ impl Text {
                 text += &format!(", {count} {what}");
             }
         }
-        if witnessed > 0 {
-            writeln!(out, "{}", self.paint.warning(text))
-        } else if unknown > 0 {
-            writeln!(out, "{}", self.paint.access(text))
-        } else {
-            writeln!(out, "{}", self.paint.good(text))
-        }
+        writeln!(out, "{}", self.paint.summary(witnessed > 0, unknown > 0, text))
     }
 }
 

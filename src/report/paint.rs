@@ -41,6 +41,15 @@ impl Paint {
         self.with("2", text)
     }
 
+    /// The last line of a report, by the worst that it has.
+    pub fn summary<T>(self, witnessed: bool, unknown: bool, text: T) -> Painted<T> {
+        match (witnessed, unknown) {
+            (true, _) => self.warning(text),
+            (false, true) => self.access(text),
+            (false, false) => self.good(text),
+        }
+    }
+
     /// A verdict that clears.
     pub fn good<T>(self, text: T) -> Painted<T> {
         self.with("32", text)

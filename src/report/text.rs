@@ -163,13 +163,7 @@ impl Text {
         if known > 0 {
             text += &format!(", {known} in the baseline");
         }
-        if witnessed > 0 {
-            writeln!(out, "{}", self.paint.warning(text))
-        } else if unknown > 0 {
-            writeln!(out, "{}", self.paint.access(text))
-        } else {
-            writeln!(out, "{}", self.paint.good(text))
-        }
+        writeln!(out, "{}", self.paint.summary(witnessed > 0, unknown > 0, text))
     }
 }
 
