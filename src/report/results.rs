@@ -57,7 +57,7 @@ pub struct Options {
     pub explanations: Option<u32>,
     /// Solver resource units per query.
     pub budget: u32,
-    /// Who decided what the fast predictors left open: `both`, `native` or `z3`.
+    /// Who decided what the fast predictors left open: `both`, `native`, `z3` or `z3-reference`.
     pub solver: Solver,
     /// What was linearized: `prefix` or `whole-trace`.
     pub model: Form,
