@@ -244,7 +244,7 @@ pub fn show(
     };
     let findings = stored(findings, shown.folder);
     report(&findings)?;
-    name_unused(&[&noise]);
+    name_unused(&shown.filters.suppressions.unused(noise.used(), false));
     Ok(exit_code(&findings, shown.folder))
 }
 

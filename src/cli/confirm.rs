@@ -10,7 +10,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use witness::analyze::Options;
-use witness::confirm::{Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Text, confirm, races};
+use witness::confirm::{
+    Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm, races,
+};
 use witness::import;
 use witness::record::{self, Policy};
 use witness::report::results::Summary;
@@ -211,6 +213,7 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();
     let options = reported(&args.analysis.options());
+    let suppressed = Suppressed::of(warnings, &filters.suppressions);
     let noise: Vec<Noise> = asked
         .iter()
         .zip(&symbols)
@@ -219,7 +222,10 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
                 trace: &asked.trace,
                 symbols,
             };
-            Noise::of(&words, &asked.confirmation.analysis, &filters)
+            let Confirmation { analysis, answers } = &asked.confirmation;
+            let mut noise = Noise::of(&words, analysis, &filters);
+            suppressed.hide_pairs(warnings, answers, analysis, &mut noise);
+            noise
         })
         .collect();
     let runs: Vec<Run<'_>> = asked
@@ -237,7 +243,11 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
             }
         })
         .collect();
-    let outcome = Outcome { warnings, runs: &runs };
+    let outcome = Outcome {
+        warnings,
+        runs: &runs,
+        suppressed: &suppressed,
+    };
     let heard: Vec<_> = (0..runs.len()).map(|run| outcome.heard(run)).collect();
     let all = runs
         .iter()
@@ -253,7 +263,12 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
             Ok(writeln!(out)?)
         },
     )?;
-    name_unused(&noise.iter().collect::<Vec<_>>());
+    // By the warnings themselves, or by what some trace says of them.
+    let mut used = suppressed.used().to_vec();
+    for noise in &noise {
+        used.iter_mut().zip(noise.used()).for_each(|(used, also)| *used |= also);
+    }
+    name_unused(&filters.suppressions.unused(&used, true));
     for (asked, folder) in asked.iter().zip(&folders) {
         if let Some(code) = rejected_code(&asked.confirmation.analysis, folder) {
             return Ok(code);
@@ -301,7 +316,11 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
             answers: &asked.confirmation.answers,
         })
         .collect();
-    let outcome = Outcome { warnings, runs: &runs };
+    let outcome = Outcome {
+        warnings,
+        runs: &runs,
+        suppressed: &Suppressed::default(),
+    };
     let mut used = vec![false; asked.len()];
     // One trace stays in any case.
     used[0] = outcome.confirmed().next().is_none();

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::analyze::Options;
-use witness::confirm::{Class, Finding, Outcome, Question, Run, Sought, confirm};
+use witness::confirm::{Class, Finding, Outcome, Question, Run, Sought, Suppressed, confirm};
 use witness::report::results::Summary;
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Text, Words};
 use witness::symbols::Symbols;
@@ -100,6 +100,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     let outcome = Outcome {
         warnings: &warnings,
         runs: &runs,
+        suppressed: &Suppressed::default(),
     };
     print(|out| {
         if args.json {
@@ -183,5 +184,6 @@ fn warning(sides: [Side; 2]) -> Warning {
         kind: Kind::Race,
         sides,
         location: None,
+        stacks: Vec::new(),
     }
 }

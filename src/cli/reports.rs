@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use witness::report::noise::{Baseline, Suppressions};
-use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text};
+use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Paint, Sarif, Text};
 
 /// What to show, in which forms, and what not.
 #[derive(Debug, clap::Args)]
@@ -162,15 +162,7 @@ impl ReportArgs {
 }
 
 /// Says on stderr which suppressions hid nothing.
-pub fn name_unused(noise: &[&Noise]) {
-    let Some((first, others)) = noise.split_first() else {
-        return;
-    };
-    // Of several traces, one may use what the others do not.
-    let unused = first
-        .unused()
-        .iter()
-        .filter(|unused| others.iter().all(|noise| noise.unused().contains(unused)));
+pub fn name_unused(unused: &[String]) {
     for suppression in unused {
         eprintln!("witness: this suppression hides nothing: {suppression}");
     }

@@ -7,10 +7,11 @@ use super::words::described;
 use crate::report::Heard;
 
 impl Outcome<'_> {
-    /// The races that were warned of and that trace `run` answers best.
+    /// The races that were warned of and that trace `run` answers best. Of suppressed ones, those that mean a pair: it is hidden with them.
     #[must_use]
     pub fn heard(&self, run: usize) -> Vec<Heard> {
         let answered = self.confirmed().filter(|confirmed| confirmed.run == run);
+        let answered = answered.filter(|confirmed| confirmed.hidden().is_none() || confirmed.pair().is_some());
         let heard = answered.map(|confirmed| {
             let warning = confirmed.warning;
             let frame = warning.sides[0].frames().iter().find(|frame| !is_intercepted(frame));

@@ -13,6 +13,7 @@ mod matching;
 mod outcome;
 mod results;
 mod scope;
+mod suppressed;
 mod text;
 mod words;
 
@@ -23,6 +24,7 @@ pub use answer::{Answer, Finding, Unmatched};
 pub use matching::{How, Place};
 pub use outcome::{Class, Confirmed, Outcome, Run, races};
 pub use results::{ConfirmResults, ConfirmSummary, OtherResult, SCHEMA, SideResult, WarningResult};
+pub use suppressed::Suppressed;
 pub use text::Text;
 pub use words::described;
 

@@ -1,6 +1,6 @@
 //! What becomes of each warning, over one or several traces.
 
-use super::{Answer, Finding};
+use super::{Answer, Finding, Suppressed};
 use crate::report::Findings;
 use crate::report::noise::Hidden;
 use crate::verdict::{Pair, Verdict};
@@ -20,6 +20,8 @@ pub struct Outcome<'a> {
     pub warnings: &'a [Warning],
     /// The traces, at least one.
     pub runs: &'a [Run<'a>],
+    /// Which warnings are suppressed by what their reports say.
+    pub suppressed: &'a Suppressed,
 }
 
 /// The three ways in which a warning ends.
@@ -56,6 +58,7 @@ pub struct Confirmed<'a> {
     pub findings: &'a Findings<'a>,
     /// The answer.
     pub answer: &'a Answer,
+    own: Option<&'a Hidden>,
 }
 
 impl<'a> Confirmed<'a> {
@@ -77,10 +80,10 @@ impl<'a> Confirmed<'a> {
     /// Why it is not shown; `None` if it is.
     #[must_use]
     pub fn hidden(&self) -> Option<&'a Hidden> {
-        match &self.answer.finding {
+        self.own.or(match &self.answer.finding {
             Finding::Decided(pairs) => self.findings.noise.hidden(pairs[0]),
             Finding::BothAtomic(..) | Finding::Unknown(_) => None,
-        }
+        })
     }
 
     /// The number of its witness.
@@ -114,8 +117,10 @@ impl<'a> Outcome<'a> {
     /// The races, in the order of the reports. A witness in any trace counts, else a refutation that is no
     /// guess, else whatever comes closest.
     pub fn confirmed(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
-        let runs = self.runs;
-        races(self.warnings).enumerate().map(move |(row, warning)| {
+        let (runs, suppressed) = (self.runs, self.suppressed);
+        let numbered = self.warnings.iter().enumerate();
+        let races = numbered.filter(|(_, warning)| warning.kind == Kind::Race);
+        races.enumerate().map(move |(row, (number, warning))| {
             let rank = |run: &Run<'_>| {
                 let answer = &run.answers[row];
                 let matched = matches!(answer.finding, Finding::Decided(_) | Finding::BothAtomic(..));
@@ -127,6 +132,7 @@ impl<'a> Outcome<'a> {
                 run: best,
                 findings: &runs[best].findings,
                 answer: &runs[best].answers[row],
+                own: suppressed.by(number),
             }
         })
     }
@@ -134,6 +140,14 @@ impl<'a> Outcome<'a> {
     /// The races that are shown.
     pub fn shown(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
         self.confirmed().filter(|confirmed| confirmed.hidden().is_none())
+    }
+
+    /// What was warned of besides races, and what hides it.
+    pub fn others(&self) -> impl Iterator<Item = (&'a Warning, Option<&'a Hidden>)> + use<'a> {
+        let suppressed = self.suppressed;
+        let numbered = self.warnings.iter().enumerate();
+        let others = numbered.filter(|(_, warning)| warning.kind != Kind::Race);
+        others.map(move |(number, warning)| (warning, suppressed.by(number)))
     }
 
     /// The number of races that are shown and end in this way.

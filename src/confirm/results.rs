@@ -99,6 +99,9 @@ pub struct OtherResult {
     pub kind: String,
     /// What the tool calls it.
     pub title: String,
+    /// The line of a suppression file that hides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
 }
 
 /// The warnings that are shown, counted by what became of them.
@@ -116,7 +119,6 @@ impl ConfirmResults {
     /// The object for an outcome.
     #[must_use]
     pub fn of(outcome: &Outcome<'_>) -> ConfirmResults {
-        let others = outcome.warnings.iter().filter(|warning| warning.kind != Kind::Race);
         let name = |kind: Kind| {
             serde_json::to_value(kind)
                 .ok()
@@ -131,12 +133,14 @@ impl ConfirmResults {
                 .map(|run| TraceSummary::of(run.findings.trace, run.findings.path))
                 .collect(),
             warnings: outcome.confirmed().map(|confirmed| warning(&confirmed)).collect(),
-            others: others
-                .map(|warning| OtherResult {
+            others: outcome
+                .others()
+                .map(|(warning, hidden)| OtherResult {
                     report: warning.report.clone(),
                     line: warning.line,
                     kind: name(warning.kind).unwrap_or_default(),
                     title: warning.title.clone(),
+                    suppressed: hidden.and_then(line),
                 })
                 .collect(),
             summary: ConfirmSummary {
@@ -179,11 +183,16 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         trace: confirmed.run,
         witness,
         schedule,
-        suppressed: match confirmed.hidden() {
-            Some(Hidden::Suppressed(line)) => Some(line.clone()),
-            Some(Hidden::Known) | None => None,
-        },
+        suppressed: confirmed.hidden().and_then(line),
         known: confirmed.hidden() == Some(&Hidden::Known),
+    }
+}
+
+/// The line of a suppression file.
+fn line(hidden: &Hidden) -> Option<String> {
+    match hidden {
+        Hidden::Suppressed(line) => Some(line.clone()),
+        Hidden::Known => None,
     }
 }
 

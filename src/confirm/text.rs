@@ -135,19 +135,23 @@ impl Text {
     /// What was warned of besides races.
     fn others(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
-        for warning in outcome.warnings.iter().filter(|warning| warning.kind != Kind::Race) {
+        let (hidden, shown): (Vec<_>, Vec<_>) = outcome.others().partition(|(_, hidden)| hidden.is_some());
+        for (warning, _) in &shown {
             *counts.entry(warning.kind).or_default() += 1;
+        }
+        let mut counts: Vec<String> = counts.into_iter().map(|(kind, count)| kind.counted(count)).collect();
+        if !hidden.is_empty() {
+            counts.push(format!("{} suppressed", hidden.len()));
         }
         if counts.is_empty() {
             return Ok(());
         }
-        let counts: Vec<String> = counts.into_iter().map(|(kind, count)| kind.counted(count)).collect();
         writeln!(
             out,
             "Not looked into, since they are no data races: {}",
             counts.join(", ")
         )?;
-        for warning in outcome.warnings.iter().filter(|warning| warning.kind != Kind::Race) {
+        for (warning, _) in shown {
             writeln!(
                 out,
                 "  {}:{}: {}",

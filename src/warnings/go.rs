@@ -25,6 +25,7 @@ pub(super) fn read(name: &str, text: &str) -> Vec<Warning> {
                 kind: Kind::Race,
                 sides: Default::default(),
                 location: None,
+                stacks: Vec::new(),
             });
             continue;
         }

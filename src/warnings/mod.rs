@@ -100,8 +100,11 @@ pub struct Warning {
     pub kind: Kind,
     /// The two accesses of a race, in the order of the report.
     pub sides: [Side; 2],
-    /// What they access.
+    /// What they access, or what a warning of another kind is about.
     pub location: Option<Location>,
+    /// The call stacks of a warning of another kind, each with the innermost activation first: those that say what the
+    /// program did wrong, and not where its threads and locks come from.
+    pub stacks: Vec<Vec<Frame>>,
 }
 
 /// What a warning warns of.

@@ -51,6 +51,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
                 ..Side::default()
             }),
             location: None,
+            stacks: Vec::new(),
         })
     });
     warnings.collect()

@@ -32,6 +32,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
             kind: Kind::Race,
             sides: [side(&pair.a), side(&pair.b)],
             location: None,
+            stacks: Vec::new(),
         });
     }
     Ok(warnings)

@@ -1,8 +1,9 @@
 //! ThreadSanitizer's text, of programs built by gcc, clang and rustc, from its first versions on.
 //!
 //! A report begins with `WARNING: ThreadSanitizer: TITLE (pid=N)` and is made of paragraphs, each a heading and its
-//! frames. The accesses come first; creations of threads and mutexes follow and are passed over. Frames differ by
-//! version: with or without column, build id, and module; `<null>` stands for what is not known.
+//! frames. The accesses come first; creations of threads and mutexes follow and are passed over. What is no race has stacks
+//! without a heading, or with another. Frames differ by version: with or without column, build id, and module; `<null>` stands
+//! for what is not known.
 
 use super::{Format, Frame, Kind, Location, Side, Stack, Warning, lines, position};
 
@@ -67,6 +68,8 @@ enum Owner {
     Nobody,
     Side(usize),
     Heap,
+    /// The last stack of what is no race.
+    Deed,
 }
 
 /// A report that is being read.
@@ -80,18 +83,23 @@ struct Report {
 
 impl Report {
     fn new(name: &str, line: usize, width: usize, title: &str) -> Report {
+        let kind = kind(title);
         Report {
             warning: Warning {
                 report: name.to_owned(),
                 line,
                 format: Format::Tsan,
                 title: title.to_owned(),
-                kind: kind(title),
+                kind,
                 sides: Default::default(),
                 location: None,
+                stacks: vec![Vec::new()],
             },
             width,
-            owner: Owner::Nobody,
+            owner: match kind {
+                Kind::Race => Owner::Nobody,
+                _ => Owner::Deed,
+            },
             sides: 0,
         }
     }
@@ -107,6 +115,11 @@ impl Report {
                 },
                 Owner::Heap => {
                     if let Some(Location::Heap { stack }) = &mut self.warning.location {
+                        stack.push(frame);
+                    }
+                }
+                Owner::Deed => {
+                    if let Some(stack) = self.warning.stacks.last_mut() {
                         stack.push(frame);
                     }
                 }
@@ -129,6 +142,9 @@ impl Report {
                 _ => Owner::Nobody,
             };
             self.warning.location = location.or(self.warning.location.take());
+        } else if is_deed(text, self.warning.kind) {
+            self.owner = Owner::Deed;
+            self.warning.stacks.push(Vec::new());
         } else if text.ends_with(':') || text.is_empty() {
             self.owner = Owner::Nobody;
         }
@@ -138,7 +154,19 @@ impl Report {
         if self.warning.kind == Kind::Race && self.warning.location == Some(Location::Descriptor) {
             self.warning.kind = Kind::Descriptor;
         }
+        self.warning.stacks.retain(|stack| !stack.is_empty());
         self.warning
+    }
+}
+
+/// Whether a heading is of a stack that says what the program did: the second lock of a pair, the end of a thread that
+/// nobody joins. Its counterpart in ThreadSanitizer are the stacks at which suppressions look.
+fn is_deed(text: &str, kind: Kind) -> bool {
+    match kind {
+        Kind::LockOrder => text.starts_with("Mutex ") && text.contains(" acquired "),
+        Kind::ThreadLeak => text.starts_with("Thread ") && text.contains(" created by "),
+        Kind::Race | Kind::Descriptor => false,
+        Kind::LockMisuse | Kind::Signal | Kind::Other => text == "and:",
     }
 }
 

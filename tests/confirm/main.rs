@@ -10,3 +10,4 @@ mod exports;
 mod real;
 mod recorded;
 mod run;
+mod suppressed;

@@ -8,7 +8,7 @@ mod baseline;
 mod suppressions;
 
 pub use baseline::{Baseline, BaselineError};
-pub use suppressions::{SuppressionError, Suppressions};
+pub use suppressions::{Names, ReportType, Reported, SuppressionError, Suppressions};
 
 use super::Words;
 use crate::schedule::RaceKind;
@@ -40,7 +40,7 @@ pub enum Hidden {
 pub struct Noise {
     ids: Vec<String>,
     hidden: Vec<Option<Hidden>>,
-    unused: Vec<String>,
+    used: Vec<bool>,
 }
 
 impl Noise {
@@ -53,11 +53,7 @@ impl Noise {
         let hidden = rows
             .map(|(id, pair)| hidden(words, pair, id, filters, &mut used))
             .collect();
-        Noise {
-            ids,
-            hidden,
-            unused: filters.suppressions.unused(&used),
-        }
+        Noise { ids, hidden, used }
     }
 
     /// The id of a pair: 16 hexadecimal digits.
@@ -72,10 +68,19 @@ impl Noise {
         self.hidden.get(row)?.as_ref()
     }
 
-    /// The suppressions that could have hidden a race, and hid none: `file:line: race:name`.
+    /// Which suppressions hide a pair.
     #[must_use]
-    pub fn unused(&self) -> &[String] {
-        &self.unused
+    pub fn used(&self) -> &[bool] {
+        &self.used
+    }
+
+    /// Hides a pair because whoever warned of it is not to be listened to. A refuted one is hidden from nobody.
+    pub fn hide(&mut self, row: usize, pair: &Pair, why: &Hidden) {
+        if let Some(hidden) = self.hidden.get_mut(row)
+            && !matches!(pair.verdict, Verdict::Refuted(_))
+        {
+            hidden.get_or_insert_with(|| why.clone());
+        }
     }
 
     /// How many pairs are hidden: by suppressions, and by the baseline.
@@ -118,7 +123,7 @@ fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mu
         Verdict::Unknown(_) => false,
         Verdict::Refuted(_) => return None,
     };
-    if filters.suppressions.len() == 0 && filters.baseline.is_none() {
+    if filters.suppressions.is_empty() && filters.baseline.is_none() {
         return None;
     }
     let (trace, symbols) = (words.trace, words.symbols);
@@ -126,7 +131,15 @@ fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mu
     let stacks = events.map(|event| symbols.stack(trace.pc(event), trace.stack(event)));
     let access = trace.access(pair.example.0);
     let variable = access.and_then(|access| words.variable(access));
-    if let Some(line) = filters.suppressions.find(&stacks, variable.as_deref(), used) {
+    let stacks: Vec<Vec<Names<'_>>> = stacks.iter().map(|stack| stack.iter().map(names).collect()).collect();
+    let reported = Reported {
+        of: ReportType::Race,
+        // A trace has the caller where others have what is intercepted.
+        callers: stacks.iter().filter_map(|stack| stack.first().copied()).collect(),
+        stacks,
+        variable: variable.as_deref(),
+    };
+    if let Some(line) = filters.suppressions.find(&reported, used) {
         return Some(Hidden::Suppressed(line));
     }
     let known = filters
@@ -134,6 +147,14 @@ fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mu
         .as_ref()
         .is_some_and(|baseline| baseline.knows(id, witnessed));
     known.then_some(Hidden::Known)
+}
+
+fn names(frame: &Frame) -> Names<'_> {
+    Names {
+        function: frame.function.as_deref(),
+        file: frame.file.as_deref(),
+        module: frame.module.as_ref().map(|(path, _)| path.as_str()),
+    }
 }
 
 /// The line of a suppression file that hides a race in which these frames are innermost: by function, else by file,

@@ -1,21 +1,58 @@
-//! Suppression files in ThreadSanitizer's syntax.
+//! Suppression files in ThreadSanitizer's syntax, applied as its runtime does (`tsan_suppressions.cpp`, `TemplateMatch`).
 //!
 //! One `type:template` a line; `#` begins a comment. A template matches a name that contains it; `*` stands for
-//! anything, `^` and `$` for the beginning and the end. `race:` looks at the function, the file and the module of every frame of both
-//! accesses, and at the name of the variable; `race_top:` at the innermost frames; `called_from_lib:` at the
-//! innermost frames' modules. The other types are of other reports than data races.
+//! anything, `^` and `$` for the beginning and the end. `race:`, `mutex:`, `deadlock:`, `thread:` and `signal:` are each of
+//! one type of report, and look at the function, the file and the module of every frame of its call stacks, and at the name of the
+//! global variable; `race_top:` at the innermost frames of a race. `called_from_lib:` makes ThreadSanitizer ignore what a library
+//! calls of the functions that it intercepts; here it hides the races and misused locks that come of such calls.
 
-use crate::symbols::Frame;
 use std::path::{Path, PathBuf};
 
-/// What a suppression is of.
+/// The types of reports that suppressions tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportType {
+    /// Of a data race, also one for a file descriptor.
+    Race,
+    /// Of a misused lock.
+    Mutex,
+    /// Of locks taken in both orders.
+    Deadlock,
+    /// Of a thread that nobody joins.
+    Thread,
+    /// Of what a signal handler must not do.
+    Signal,
+}
+
+/// What a frame is called.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names<'a> {
+    /// The function.
+    pub function: Option<&'a str>,
+    /// The source file.
+    pub file: Option<&'a str>,
+    /// The module.
+    pub module: Option<&'a str>,
+}
+
+/// What suppressions look at in a report.
+#[derive(Clone, Debug)]
+pub struct Reported<'a> {
+    /// Its type.
+    pub of: ReportType,
+    /// The call stacks, each with the innermost frame first.
+    pub stacks: Vec<Vec<Names<'a>>>,
+    /// The frames that called something intercepted: what `called_from_lib:` looks at.
+    pub callers: Vec<Names<'a>>,
+    /// The global variable that it is about.
+    pub variable: Option<&'a str>,
+}
+
+/// Where a suppression looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Race,
+    All(ReportType),
     RaceTop,
     CalledFromLib,
-    /// `mutex:`, `deadlock:`, `thread:`, `signal:`: reports that are not about data races.
-    Other,
 }
 
 #[derive(Clone, Debug)]
@@ -92,15 +129,24 @@ impl Suppressions {
         Ok(())
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// The first suppression that hides a race with these call stacks; marks all that do as used.
-    pub(super) fn find(&self, stacks: &[Vec<Frame>; 2], variable: Option<&str>, used: &mut [bool]) -> Option<String> {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The first suppression that hides a report; marks all that do as used.
+    #[must_use]
+    pub fn find(&self, reported: &Reported<'_>, used: &mut [bool]) -> Option<String> {
         let mut first = None;
         for (suppression, used) in self.all.iter().zip(used) {
-            if suppression.matches(stacks, variable) {
+            if suppression.matches(reported) {
                 *used = true;
                 first.get_or_insert_with(|| suppression.text.clone());
             }
@@ -108,14 +154,12 @@ impl Suppressions {
         first
     }
 
-    /// Those that could have been used and were not.
-    pub(super) fn unused(&self, used: &[bool]) -> Vec<String> {
-        let unused = self
-            .all
-            .iter()
-            .zip(used)
-            .filter(|(suppression, used)| !**used && suppression.kind != Kind::Other);
-        unused
+    /// Those that hid nothing, by whether each was used; of the types that an analysis can use, or of `all`.
+    #[must_use]
+    pub fn unused(&self, used: &[bool], all: bool) -> Vec<String> {
+        let usable = |kind| all || matches!(kind, Kind::All(ReportType::Race) | Kind::RaceTop | Kind::CalledFromLib);
+        let rows = self.all.iter().zip(used);
+        rows.filter(|(suppression, used)| !**used && usable(suppression.kind))
             .map(|(suppression, _)| format!("{}: {}", suppression.place, suppression.text))
             .collect()
     }
@@ -124,32 +168,34 @@ impl Suppressions {
 fn parse(text: &str) -> Option<(Kind, Template)> {
     let (kind, template) = text.split_once(':')?;
     let kind = match kind {
-        "race" => Kind::Race,
+        "race" => Kind::All(ReportType::Race),
+        "mutex" => Kind::All(ReportType::Mutex),
+        "deadlock" => Kind::All(ReportType::Deadlock),
+        "thread" => Kind::All(ReportType::Thread),
+        "signal" => Kind::All(ReportType::Signal),
         "race_top" => Kind::RaceTop,
         "called_from_lib" => Kind::CalledFromLib,
-        "mutex" | "deadlock" | "thread" | "signal" => Kind::Other,
         _ => return None,
     };
     (!template.is_empty()).then(|| (kind, Template::of(template)))
 }
 
 impl Suppression {
-    fn matches(&self, stacks: &[Vec<Frame>; 2], variable: Option<&str>) -> bool {
-        let named = |frame: &Frame| {
-            let module = frame.module.as_ref().map(|(path, _)| path.as_str());
-            let names = [frame.function.as_deref(), frame.file.as_deref(), module];
-            names.into_iter().flatten().any(|name| self.template.matches(name))
-        };
+    fn matches(&self, reported: &Reported<'_>) -> bool {
+        let is = |name: &str| self.template.matches(name);
+        let named = |names: &Names<'_>| [names.function, names.file, names.module].into_iter().flatten().any(is);
         match self.kind {
-            Kind::Race => {
-                stacks.iter().flatten().any(named) || variable.is_some_and(|name| self.template.matches(name))
+            Kind::All(of) => {
+                of == reported.of && (reported.stacks.iter().flatten().any(named) || reported.variable.is_some_and(is))
             }
-            Kind::RaceTop => stacks.iter().filter_map(|stack| stack.first()).any(named),
-            Kind::CalledFromLib => stacks.iter().filter_map(|stack| stack.first()).any(|frame| {
-                let module = frame.module.as_ref();
-                module.is_some_and(|(path, _)| self.template.matches(path))
-            }),
-            Kind::Other => false,
+            Kind::RaceTop => {
+                let tops = reported.stacks.iter().filter_map(|stack| stack.first());
+                reported.of == ReportType::Race && tops.into_iter().any(named)
+            }
+            Kind::CalledFromLib => {
+                let ignorable = [ReportType::Race, ReportType::Mutex, ReportType::Deadlock].contains(&reported.of);
+                ignorable && reported.callers.iter().filter_map(|names| names.module).any(is)
+            }
         }
     }
 }
@@ -174,26 +220,17 @@ impl Template {
         }
     }
 
+    /// Each piece is where it comes first, as in ThreadSanitizer: `push$` does not match `push_push`.
     fn matches(&self, name: &str) -> bool {
         let mut rest = name;
-        let last = self.pieces.len() - 1;
         for (at, piece) in self.pieces.iter().enumerate() {
-            rest = if at == 0 && self.from_start {
-                match rest.strip_prefix(piece.as_str()) {
-                    Some(rest) if !(self.to_end && last == 0) => rest,
-                    Some("") => return true,
-                    _ => return false,
-                }
-            } else if at == last && self.to_end {
-                return rest.ends_with(piece.as_str());
-            } else {
-                match rest.find(piece.as_str()) {
-                    Some(found) => &rest[found + piece.len()..],
-                    None => return false,
-                }
-            };
+            match rest.find(piece.as_str()) {
+                Some(found) if found == 0 || at > 0 || !self.from_start => rest = &rest[found + piece.len()..],
+                _ => return false,
+            }
         }
-        !name.is_empty()
+        let ends_open = self.pieces.len() > 1 && self.pieces.last().is_some_and(String::is_empty);
+        !name.is_empty() && (!self.to_end || rest.is_empty() || ends_open)
     }
 }
 
@@ -206,7 +243,8 @@ mod tests {
         let matches = |template: &str, name: &str| Template::of(template).matches(name);
         assert!(matches("push", "queue_push_back") && matches("queue*back", "queue_push_back"));
         assert!(matches("^queue", "queue_push") && !matches("^push", "queue_push"));
-        assert!(matches("push$", "queue_push") && matches("push$", "push_push") && !matches("queue$", "queue_push"));
+        assert!(matches("push$", "queue_push") && !matches("push$", "push_push") && !matches("queue$", "queue_push"));
+        assert!(matches("push*push$", "push_push") && matches("push*$", "push_push") && !matches("^$", "push"));
         assert!(matches("^push$", "push") && !matches("^push$", "push_push") && !matches("^push$", "pushy"));
         assert!(matches("^q*h$", "queue_push") && !matches("^q*e$", "queue_push"));
         assert!(matches("*", "anything") && !matches("*", "") && !matches("x", ""));
@@ -233,46 +271,63 @@ mod tests {
 
     #[test]
     fn each_type_looks_where_it_should() {
-        let frame = |function: &str, module: &str| Frame {
-            function: Some(function.to_owned()),
-            file: Some("/src/queue.c".to_owned()),
-            module: Some((module.to_owned(), 0)),
-            ..Frame::default()
+        let names = |function, module| Names {
+            function: Some(function),
+            file: Some("/src/queue.c"),
+            module: Some(module),
         };
-        let stacks = [
-            vec![frame("push", "/lib/libq.so"), frame("main", "/bin/app")],
-            vec![frame("pop", "/bin/app")],
+        let stacks = vec![
+            vec![names("push", "/lib/libq.so"), names("main", "/bin/app")],
+            vec![names("pop", "/bin/app")],
         ];
-        let hides = |text: &str| {
+        let hides = |of: ReportType, text: &str| {
             let (kind, template) = parse(text).expect("a suppression");
-            let (place, text) = (String::new(), text.to_owned());
-            Suppression {
-                place,
-                text,
+            let suppression = Suppression {
+                place: String::new(),
+                text: text.to_owned(),
                 kind,
                 template,
-            }
-            .matches(&stacks, Some("head"))
+            };
+            suppression.matches(&Reported {
+                of,
+                stacks: stacks.clone(),
+                callers: vec![stacks[0][0]],
+                variable: Some("head"),
+            })
         };
-        for text in [
-            "race:main",
-            "race:pop",
-            "race:queue.c",
-            "race:libq",
-            "race:^head$",
-            "race_top:push",
-        ] {
-            assert!(hides(text), "{text}");
+        let types = [
+            (ReportType::Race, "race"),
+            (ReportType::Mutex, "mutex"),
+            (ReportType::Deadlock, "deadlock"),
+            (ReportType::Thread, "thread"),
+            (ReportType::Signal, "signal"),
+        ];
+        for (of, name) in types {
+            for template in ["main", "pop", "queue.c", "libq", "^head$"] {
+                for (other, _) in types {
+                    assert_eq!(
+                        hides(other, &format!("{name}:{template}")),
+                        of == other,
+                        "{name}:{template}"
+                    );
+                }
+            }
+            assert!(!hides(of, &format!("{name}:nothing")));
         }
-        assert!(hides("race_top:pop") && hides("race_top:queue.c") && hides("called_from_lib:libq.so"));
         for text in [
-            "race:nothing",
-            "race_top:main",
-            "called_from_lib:push",
-            "mutex:push",
-            "deadlock:push",
+            "race_top:push",
+            "race_top:pop",
+            "race_top:queue.c",
+            "called_from_lib:libq.so",
         ] {
-            assert!(!hides(text), "{text}");
+            assert!(
+                hides(ReportType::Race, text) && !hides(ReportType::Thread, text),
+                "{text}"
+            );
+        }
+        assert!(hides(ReportType::Mutex, "called_from_lib:libq") && !hides(ReportType::Mutex, "race_top:push"));
+        for text in ["race_top:main", "called_from_lib:push", "called_from_lib:app"] {
+            assert!(!hides(ReportType::Race, text), "{text}");
         }
     }
 }

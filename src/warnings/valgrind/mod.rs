@@ -80,6 +80,12 @@ fn kind(title: &str) -> Kind {
     }
 }
 
+/// Whether a sentence says where a thread, a lock or a block comes from, and not what was done wrong.
+fn explains(text: &str) -> bool {
+    let words = ["was created", "was first observed", "Other segment", "Block was alloc"];
+    words.iter().any(|words| text.contains(words))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

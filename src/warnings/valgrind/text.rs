@@ -1,6 +1,6 @@
 //! The text of Helgrind and DRD, out of a log in which every line of theirs begins with `==PID==`.
 
-use super::{Said, kind, said};
+use super::{Said, explains, kind, said};
 use crate::warnings::{Format, Frame, Kind, Location, Stack, Warning, lines, position};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,7 @@ pub(crate) fn read(name: &str, text: &str, format: Format) -> Vec<Warning> {
             owner: Owner::Nobody,
             title: None,
             ended: false,
+            order: false,
         });
         process.line(number, text.trim_start());
     }
@@ -55,6 +56,8 @@ enum Owner {
     Nobody,
     Side(usize),
     Heap,
+    /// The last stack of what is no race.
+    Deed,
 }
 
 /// What one process has said.
@@ -67,6 +70,8 @@ struct Process<'n> {
     title: Option<(usize, String)>,
     /// Whether the list of all errors once more has begun.
     ended: bool,
+    /// Whether the paragraphs are of a lock order that is violated: Helgrind tells that one in several.
+    order: bool,
 }
 
 impl Process<'_> {
@@ -78,6 +83,7 @@ impl Process<'_> {
             self.ended = true;
         } else if text.is_empty() || text.starts_with("----") {
             (self.owner, self.title) = (Owner::Nobody, None);
+            self.order &= text.is_empty();
         } else if let Some(frame) = frame(text) {
             self.frame(frame);
         } else {
@@ -86,7 +92,7 @@ impl Process<'_> {
                     let mut warning = self.warning(number, "data race", Kind::Race);
                     warning.sides[0] = side;
                     self.warnings.push(warning);
-                    (self.owner, self.title) = (Owner::Side(0), None);
+                    (self.owner, self.title, self.order) = (Owner::Side(0), None, false);
                 }
                 Some(Said::Other(side)) => {
                     if let Some(race) = self.last_race() {
@@ -115,19 +121,23 @@ impl Process<'_> {
             return;
         }
         self.owner = Owner::Nobody;
+        if text.contains("lock order \"") {
+            let warning = self.warning(number, text, Kind::LockOrder);
+            self.warnings.push(warning);
+            self.order = true;
+            return;
+        }
+        if self.order {
+            if text.contains("acquisition of lock") {
+                self.begin_stack();
+            }
+            return;
+        }
         let heading = text.strip_prefix("Thread ").is_some_and(|rest| {
             let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
             rest.starts_with(':') && rest.len() <= 1
         });
-        let explains = [
-            "was created",
-            "was first observed",
-            "Other segment",
-            "Block was alloc",
-            "Required order",
-        ]
-        .iter()
-        .any(|words| text.contains(words));
+        let explains = explains(text);
         if self.title.is_none() && !heading && !explains {
             self.title = Some((number, text.to_owned()));
         } else if explains {
@@ -143,6 +153,8 @@ impl Process<'_> {
                 let warning = self.warning(number, &title, kind);
                 self.warnings.push(warning);
                 self.title = Some((0, String::new()));
+                self.begin_stack();
+                self.frame(frame);
             }
             (Owner::Nobody, title) => self.title = title,
             (Owner::Side(side), _) => {
@@ -153,11 +165,25 @@ impl Process<'_> {
                     }
                 }
             }
+            (Owner::Deed, title) => {
+                self.title = title;
+                if let Some(stack) = self.warnings.last_mut().and_then(|warning| warning.stacks.last_mut()) {
+                    stack.push(frame);
+                }
+            }
             (Owner::Heap, _) => {
                 if let Some(Location::Heap { stack }) = self.last_race().and_then(|race| race.location.as_mut()) {
                     stack.push(frame);
                 }
             }
+        }
+    }
+
+    /// The frames that follow are of the last warning.
+    fn begin_stack(&mut self) {
+        self.owner = Owner::Deed;
+        if let Some(warning) = self.warnings.last_mut() {
+            warning.stacks.push(Vec::new());
         }
     }
 
@@ -170,6 +196,7 @@ impl Process<'_> {
             kind,
             sides: Default::default(),
             location: None,
+            stacks: Vec::new(),
         }
     }
 

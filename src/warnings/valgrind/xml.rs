@@ -1,6 +1,6 @@
 //! Valgrind's XML, protocol 4, as Helgrind and DRD write it (docs/internals/xml-output-protocol4.txt in Valgrind).
 
-use super::{Said, kind, said};
+use super::{Said, explains, kind, said};
 use crate::warnings::{Format, Frame, Kind, Location, ReadError, Stack, Warning};
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -67,6 +67,8 @@ enum Owner {
     Nobody,
     Side(usize),
     Heap,
+    /// What is no race.
+    Deed,
 }
 
 fn warning(error: Node<'_, '_>, format: Format) -> Warning {
@@ -78,6 +80,7 @@ fn warning(error: Node<'_, '_>, format: Format) -> Warning {
         kind: Kind::Other,
         sides: Default::default(),
         location: None,
+        stacks: Vec::new(),
     };
     let mut owner = Owner::Nobody;
     let mut first = true;
@@ -116,7 +119,9 @@ fn warning(error: Node<'_, '_>, format: Format) -> Warning {
             None if first => {
                 warning.kind = kind(sentence);
                 warning.title = sentence.to_owned();
+                owner = Owner::Deed;
             }
+            None if warning.kind != Kind::Race && !explains(sentence) => owner = Owner::Deed,
             None => {}
         }
         first = false;
@@ -137,7 +142,8 @@ fn stack(warning: &mut Warning, owner: Owner, stack: Node<'_, '_>) {
                 *stack = frames;
             }
         }
-        Owner::Nobody | Owner::Side(_) => {}
+        Owner::Deed if !frames.is_empty() => warning.stacks.push(frames),
+        Owner::Nobody | Owner::Side(_) | Owner::Deed => {}
     }
 }
 

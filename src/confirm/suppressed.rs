@@ -1,0 +1,102 @@
+//! Warnings that the user does not want to see, by what their reports say of them.
+//!
+//! Other tools would not have written them, had they been given the suppressions: they are matched with the call stacks of the
+//! report. What a trace says of the same places is matched with the trace's (`report::noise`).
+
+use super::answer::{Answer, Finding};
+use super::frames::is_intercepted;
+use crate::report::Noise;
+use crate::report::noise::{Hidden, Names, ReportType, Reported, Suppressions};
+use crate::verdict::Analysis;
+use crate::warnings::{Frame, Kind, Location, Warning};
+
+/// Which warnings suppressions hide.
+#[derive(Clone, Debug, Default)]
+pub struct Suppressed {
+    /// Each warning's suppression.
+    by: Vec<Option<Hidden>>,
+    /// Which suppressions hide one.
+    used: Vec<bool>,
+}
+
+impl Suppressed {
+    /// Matches warnings with suppressions.
+    #[must_use]
+    pub fn of(warnings: &[Warning], suppressions: &Suppressions) -> Suppressed {
+        let mut used = vec![false; suppressions.len()];
+        let find = |warning| suppressions.find(&reported(warning)?, &mut used);
+        let by = warnings.iter().map(find).map(|line| line.map(Hidden::Suppressed));
+        Suppressed { by: by.collect(), used }
+    }
+
+    /// What hides a warning; `None` if it is shown.
+    #[must_use]
+    pub fn by(&self, warning: usize) -> Option<&Hidden> {
+        self.by.get(warning)?.as_ref()
+    }
+
+    /// Which suppressions hide a warning.
+    #[must_use]
+    pub fn used(&self) -> &[bool] {
+        &self.used
+    }
+
+    /// Hides the pairs that only suppressed warnings mean.
+    pub fn hide_pairs(&self, warnings: &[Warning], answers: &[Answer], analysis: &Analysis, noise: &mut Noise) {
+        let numbered = (0..).zip(warnings);
+        let races = numbered.filter(|(_, warning)| warning.kind == Kind::Race);
+        let mut by: Vec<Option<Option<&Hidden>>> = vec![None; analysis.pairs.len()];
+        for ((number, _), answer) in races.zip(answers) {
+            if let Finding::Decided(pairs) = &answer.finding {
+                for &pair in pairs {
+                    by[pair] = match by[pair] {
+                        None => Some(self.by(number)),
+                        Some(before) => Some(before.and(self.by(number))),
+                    };
+                }
+            }
+        }
+        for (row, by) in by.into_iter().enumerate() {
+            if let Some(Some(by)) = by {
+                noise.hide(row, &analysis.pairs[row], by);
+            }
+        }
+    }
+}
+
+/// What suppressions look at; `None` for what they know no type of.
+fn reported(warning: &Warning) -> Option<Reported<'_>> {
+    let of = match warning.kind {
+        Kind::Race | Kind::Descriptor => ReportType::Race,
+        Kind::LockOrder => ReportType::Deadlock,
+        Kind::LockMisuse => ReportType::Mutex,
+        Kind::ThreadLeak => ReportType::Thread,
+        Kind::Signal => ReportType::Signal,
+        Kind::Other => return None,
+    };
+    let sides = warning.sides.iter().map(|side| side.frames());
+    let stacks: Vec<&[Frame]> = sides.chain(warning.stacks.iter().map(Vec::as_slice)).collect();
+    Some(Reported {
+        of,
+        callers: stacks.iter().filter_map(|stack| caller(stack)).map(names).collect(),
+        stacks: stacks.iter().map(|stack| stack.iter().map(names).collect()).collect(),
+        variable: match &warning.location {
+            Some(Location::Global { name }) => Some(name),
+            _ => None,
+        },
+    })
+}
+
+/// The frame that called what the tool intercepts, if that is innermost.
+fn caller(stack: &[Frame]) -> Option<&Frame> {
+    let intercepted = stack.iter().take_while(|frame| is_intercepted(frame)).count();
+    stack.get(intercepted).filter(|_| intercepted > 0)
+}
+
+fn names(frame: &Frame) -> Names<'_> {
+    Names {
+        function: frame.function.as_deref(),
+        file: frame.file.as_deref(),
+        module: frame.module.as_deref(),
+    }
+}
