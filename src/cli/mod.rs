@@ -27,7 +27,8 @@ mod replay;
 mod reports;
 mod run;
 
-use clap::{Parser, Subcommand};
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit_code::ExitCode;
 use output::Color;
 use std::panic;
@@ -83,9 +84,19 @@ enum Command {
     Man(complete::ManArgs),
 }
 
+/// The command line. A flag without a value takes `1` and `yes` from the environment as well as `true`; empty, `0`, `no`
+/// and `false` are as if it were not there.
+fn definitions() -> clap::Command {
+    let lenient = |flag: clap::Arg| match flag.get_action() {
+        ArgAction::SetTrue => flag.value_parser(FalseyValueParser::new()),
+        _ => flag,
+    };
+    Cli::command().mut_subcommands(|command| command.mut_args(lenient))
+}
+
 /// Runs the program and returns its exit status.
 pub fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&definitions().get_matches()).unwrap_or_else(|error| error.exit());
     let filter = EnvFilter::try_from_env("WITNESS_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter);
     logs.with_writer(std::io::stderr).without_time().init();
@@ -144,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_consistent() {
-        super::Cli::command().debug_assert();
+        super::definitions().debug_assert();
     }
 
     #[test]

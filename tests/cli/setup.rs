@@ -73,3 +73,21 @@ fn completions_and_manual_pages_know_every_command() {
     let page = witness(&folder, &["man"]).status(0).stdout;
     assert!(page.contains(".TH witness 1"), "{page}");
 }
+
+#[test]
+fn flags_are_set_in_the_environment_as_people_write_it() {
+    let folder = folder("environment");
+    crate::traces::hidden_race(&folder.join("trace.bin"));
+    let is_json = |value: &str| {
+        let said = run(command(&folder)
+            .args(["analyze", "trace.bin"])
+            .env("WITNESS_JSON", value));
+        said.status(66).stdout.starts_with('{')
+    };
+    for yes in ["1", "true", "yes", "on"] {
+        assert!(is_json(yes), "{yes}");
+    }
+    for no in ["0", "false", "no", "off", ""] {
+        assert!(!is_json(no), "{no}");
+    }
+}

@@ -1,0 +1,50 @@
+//! The commands of the documentation that are not executed with their page, each with the reason.
+
+/// Page, command, reason.
+pub const ELSEWHERE: [(&str, &str, &str); 9] = [
+    (
+        "README.md",
+        "scripts/setup && scripts/demo",
+        "installs packages; `.ci/run` begins with it",
+    ),
+    (
+        "README.md",
+        "scripts/setup && cargo test --release --locked --workspace",
+        "is what executes this",
+    ),
+    (
+        "README.md",
+        "scripts/setup build && cargo install --locked --path .",
+        "installs packages, and builds everything once more",
+    ),
+    (
+        "docs/ci.md",
+        "git clone https://example.org/witness.git \"$RUNNER_TEMP/witness\"",
+        "the address is the reader's",
+    ),
+    (
+        "docs/ci.md",
+        "cd \"$RUNNER_TEMP/witness\" && scripts/setup build && cargo install --locked --path .",
+        "installs packages, and builds everything once more",
+    ),
+    (
+        "docs/ci.md",
+        "git clone https://example.org/witness.git /tmp/witness",
+        "the address is the reader's",
+    ),
+    (
+        "docs/ci.md",
+        "(cd /tmp/witness && scripts/setup build && cargo install --locked --path .)",
+        "installs packages, and builds everything once more",
+    ),
+    (
+        "docs/live.md",
+        "witness replay trace.bin --live --witness 2 --gdb",
+        "waits for a debugger; `tests/live/outcomes.rs` attaches one",
+    ),
+    (
+        "docs/recording.md",
+        "rustup component add rust-src",
+        "downloads a part of the toolchain",
+    ),
+];
