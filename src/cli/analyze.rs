@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use witness::analyze::{Options, Shard, Solver, Work, analyze_with};
 use witness::encode::Form;
+use witness::record::ProcessNumber;
 use witness::report::results::{self, Summary};
 use witness::report::{Filters, Findings, Noise, Words};
 use witness::store;
@@ -60,7 +61,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 }
 
 /// How hard to try, and where to keep the results.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct AnalysisArgs {
     /// Dynamic instances that are tried for each pair of code positions, or `all`. A pair with
     /// instances left is never refuted.
@@ -140,6 +141,14 @@ impl std::fmt::Display for Instances {
 }
 
 impl AnalysisArgs {
+    /// For the trace of another process of the program: its results have a place of their own.
+    pub fn of_process(&self, number: &ProcessNumber) -> AnalysisArgs {
+        AnalysisArgs {
+            store: self.store.as_ref().map(|folder| format!("{folder}.{number}")),
+            ..self.clone()
+        }
+    }
+
     /// The folder of the results of `trace`.
     pub fn folder(&self, trace: &Path) -> PathBuf {
         self.store

@@ -36,6 +36,14 @@ impl ExitCode {
 `witness record` ends with the exit status of the recorded program.";
 }
 
+impl ExitCode {
+    /// Of the verdicts on two traces, what they say together.
+    pub fn or_worse(self, other: ExitCode) -> ExitCode {
+        // A bug before a race, a race before what is not known.
+        if self as u8 >= other as u8 { self } else { other }
+    }
+}
+
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> std::process::ExitCode {
         std::process::ExitCode::from(code as u8)

@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::Meta;
+use witness::record::{Origin, ProcessNumber, traces_beside};
 use witness::symbols::printable;
 use witness::trace::{ThreadId, Trace};
 
@@ -37,6 +38,10 @@ struct Info {
     seed: u64,
     control_flow_recorded: bool,
     foreign_unlock: bool,
+    /// Which process of the recorded program the trace is of, if not the first.
+    process: Option<String>,
+    /// The traces of its other processes, beside that of the first.
+    processes: Vec<ProcessLine>,
     /// Why the trace may lack events or order that the program had.
     degraded: Vec<String>,
     /// In words.
@@ -63,6 +68,19 @@ struct ThreadLine {
     name: Option<String>,
     parent: Option<u32>,
     events: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ProcessLine {
+    process: String,
+    path: String,
+}
+
+fn process_words(number: &ProcessNumber) -> String {
+    match number.origin {
+        Origin::Forked => format!("{number} (forked)"),
+        Origin::Executed => format!("{number} (executed)"),
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -119,6 +137,15 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let bytes = std::fs::metadata(&args.input.trace)
         .with_context(|| args.input.trace.display().to_string())?
         .len();
+    let process = ProcessNumber::of(&tables.meta);
+    let others = match &process {
+        None => traces_beside(&args.input.trace),
+        Some(_) => Vec::new(),
+    };
+    let processes = others.into_iter().map(|(number, path)| ProcessLine {
+        process: process_words(&number),
+        path: path.display().to_string(),
+    });
     let Meta {
         producer,
         command,
@@ -140,6 +167,8 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         seed,
         control_flow_recorded,
         foreign_unlock,
+        process: process.as_ref().map(process_words),
+        processes: processes.collect(),
         degraded,
         ending: file.ending().to_string(),
         complete: trace.cut().is_none(),
@@ -167,6 +196,12 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
     }
     if !info.policy.is_empty() {
         writeln!(out, "policy    {}, seed {}", info.policy, info.seed)?;
+    }
+    if let Some(process) = &info.process {
+        writeln!(out, "process   {process}")?;
+    }
+    for line in &info.processes {
+        writeln!(out, "process   {}: {}", line.process, line.path)?;
     }
     writeln!(out, "ending    {}", info.ending)?;
     for reason in &info.degraded {

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
-use witness::record::{self, Options, Policy, Recorded};
+use trace_format::Summary;
+use witness::record::{self, Options, Origin, Policy, Process, Recorded};
 
 /// Record one run of a program.
 ///
@@ -86,6 +87,15 @@ impl RecordArgs {
 
 /// Records; ends with the program's exit status, 128 + n if signal n killed it, 0 if a limit ended it.
 pub fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+    let recorded = record(args)?;
+    if recorded.stopped.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::from(status_code(recorded.status)))
+}
+
+/// Records, and says what was written.
+pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
     let (program, arguments) = args.command.split_first().context("no program given")?;
     let options = Options {
         program: program.clone(),
@@ -104,11 +114,14 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         degraded: args.degraded.clone(),
     };
     let recorded = record::record(&options)?;
-    eprintln!("{}", summary(&recorded));
-    if recorded.stopped.is_some() {
-        return Ok(ExitCode::SUCCESS);
+    eprintln!("witness: {}", summary(&recorded));
+    for process in &recorded.processes {
+        eprintln!("witness: {}", summary_of(process));
     }
-    Ok(ExitCode::from(status_code(recorded.status)))
+    for failure in &recorded.failures {
+        eprintln!("witness: {failure}");
+    }
+    Ok(recorded)
 }
 
 /// A time in seconds.
@@ -117,29 +130,57 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// What was recorded, in one line.
+/// What was recorded of the first process, in one line.
 fn summary(recorded: &Recorded) -> String {
-    let written = &recorded.summary;
+    let time = format!(", {:.2} s", recorded.elapsed.as_secs_f64());
+    let mut line = written(&recorded.summary, &time);
+    if let Some(why) = &recorded.stopped {
+        line += &format!(" ({why})");
+    }
+    line + &remarks(recorded.deadlock, &recorded.degraded)
+}
+
+/// What was recorded of another process, in one line.
+fn summary_of(process: &Process) -> String {
+    let how = match process.number.origin {
+        Origin::Forked => "forked",
+        Origin::Executed => "executed",
+    };
+    let (number, os_id) = (&process.number, process.os_id);
     let mut line = format!(
-        "witness: {} thread{}, {} events, {} bytes, {:.2} bytes/event, {:.2} s: {}",
+        "process {number} ({how}, pid {os_id}): {}",
+        written(&process.summary, "")
+    );
+    if process.full {
+        line += &format!(" (stopped after {} events)", process.summary.events);
+    }
+    if process.goes_on {
+        line += " (it goes on without being recorded)";
+    }
+    line + &remarks(process.deadlock, &process.degraded)
+}
+
+fn written(written: &Summary, time: &str) -> String {
+    format!(
+        "{} thread{}, {} events, {} bytes, {:.2} bytes/event{time}: {}",
         written.threads,
         if written.threads == 1 { "" } else { "s" },
         written.events,
         written.bytes,
         written.bytes as f64 / written.events.max(1) as f64,
-        recorded.elapsed.as_secs_f64(),
         written.path.display(),
-    );
-    if let Some(why) = &recorded.stopped {
-        line += &format!(" ({why})");
+    )
+}
+
+fn remarks(deadlock: bool, degraded: &[String]) -> String {
+    let mut text = String::new();
+    if deadlock {
+        text += " (ended in a deadlock)";
     }
-    if recorded.deadlock {
-        line += " (ended in a deadlock)";
+    if !degraded.is_empty() {
+        text += &format!(" (incomplete: {})", degraded.join("; "));
     }
-    if !recorded.degraded.is_empty() {
-        line += &format!(" (incomplete: {})", recorded.degraded.join("; "));
-    }
-    line
+    text
 }
 
 /// As a shell reports it.

@@ -6,11 +6,12 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use witness::record::ProcessNumber;
 use witness::report::noise::{Baseline, Suppressions};
 use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Paint, Sarif, Text};
 
 /// What to show, in which forms, and what not.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct ReportArgs {
     /// Write a report, again for another: text, json, sarif, junit, github, html, or chrome-trace, which Perfetto shows.
     /// Without a file, or with `-`, it goes to standard output in place of the text.
@@ -77,6 +78,15 @@ impl FromStr for Target {
 pub type Write1<'a> = &'a dyn Fn(Paint, &mut dyn Write) -> anyhow::Result<()>;
 
 impl ReportArgs {
+    /// For the trace of another process of the program: its reports lie beside those of the first.
+    pub fn of_process(&self, number: &ProcessNumber) -> ReportArgs {
+        let mut args = self.clone();
+        for file in args.report.iter_mut().filter_map(|target| target.file.as_mut()) {
+            *file = number.beside(file);
+        }
+        args
+    }
+
     /// What is not to be shown.
     pub fn filters(&self) -> anyhow::Result<Filters> {
         let mut suppressions = Suppressions::default();

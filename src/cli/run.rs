@@ -7,8 +7,9 @@ use super::output::{Color, print};
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
 use std::io::Write;
+use std::path::Path;
 use witness::check::Checker;
-use witness::replay::live::{self, Outcome};
+use witness::replay::live::{self, LiveError, Outcome};
 use witness::report::{Paint, Words, in_short};
 use witness::store;
 use witness::symbols::Symbols;
@@ -17,8 +18,8 @@ use witness::trace::Trace;
 /// Record one run of a program, analyze it, and show each race live.
 ///
 /// As `witness record`, then `witness analyze` of its trace, then `witness replay --live` of each
-/// witness, without what the program prints then. The program's own exit status does not count; the
-/// verdicts do. A witness is a proof also if its live run does not come to the race.
+/// witness, without what the program prints then. Other processes of the program, which have traces of their own, are
+/// analyzed one after another. The program's own exit status does not count; the verdicts do. A witness is a proof also if its live run does not come to the race.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness run -- ./app --threads 4
@@ -44,22 +45,45 @@ pub struct RunArgs {
 }
 
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
-    record::run(&args.record)?;
-    let path = args.record.output();
-    let trace = Trace::open(&path)?;
-    let code = report(&path, &trace, &args.analysis, &args.reports, false, color)?;
+    let recorded = record::record(&args.record)?;
+    let mut code = show(args, &args.record.output(), &args.analysis, &args.reports, color)?;
+    for process in &recorded.processes {
+        let (number, path) = (&process.number, &process.summary.path);
+        eprintln!("witness: process {number}: {}", path.display());
+        let (analysis, reports) = (args.analysis.of_process(number), args.reports.of_process(number));
+        code = code.or_worse(show(args, path, &analysis, &reports, color)?);
+    }
+    Ok(code)
+}
+
+/// Analyses a trace, reports, and drives the program along each witness.
+fn show(
+    args: &RunArgs,
+    path: &Path,
+    analysis: &AnalysisArgs,
+    reports: &ReportArgs,
+    color: Color,
+) -> anyhow::Result<ExitCode> {
+    let trace = Trace::open(path)?;
+    let code = report(path, &trace, analysis, reports, false, color)?;
     if code == ExitCode::Witnessed && !args.no_live {
-        confirm(args, &trace, color)?;
+        confirm(args, path, &trace, analysis, color)?;
     }
     Ok(code)
 }
 
 /// Runs the program along each witness, and says in one line what became of it.
-fn confirm(args: &RunArgs, trace: &Trace, color: Color) -> anyhow::Result<()> {
-    let Some(stored) = store::load(&args.analysis.folder(&args.record.output()), trace.id())? else {
+fn confirm(args: &RunArgs, path: &Path, trace: &Trace, analysis: &AnalysisArgs, color: Color) -> anyhow::Result<()> {
+    let Some(stored) = store::load(&analysis.folder(path), trace.id())? else {
         return Ok(());
     };
-    let launch = live::launch(trace, &[])?;
+    let launch = match live::launch(trace, &[]) {
+        Ok(launch) => launch,
+        Err(why @ LiveError::Forked { .. }) => {
+            return print(|out| Ok(writeln!(out, "Live: not shown: {why}")?));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let checker = Checker::new(trace);
     let symbols = Symbols::new(trace.tables());
     let words = Words {

@@ -2,6 +2,7 @@
 //! is that number known at every moment.)
 
 use super::Options;
+use super::family::Family;
 use std::io;
 use std::process::{Child, ExitStatus};
 use std::thread;
@@ -41,6 +42,18 @@ impl Limits {
                 self.reached = Some(format!("stopped after {} s", self.time.as_secs_f64()));
                 child.kill()?;
                 return child.wait();
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits for the end of all other processes; brings it about when the limit is reached.
+    pub(super) fn wait_for(&mut self, family: &Family<'_>) {
+        while !family.is_over() {
+            if self.until.is_some_and(|until| Instant::now() >= until) || self.reached.is_some() {
+                self.reached
+                    .get_or_insert_with(|| format!("stopped after {} s", self.time.as_secs_f64()));
+                family.kill();
             }
             thread::sleep(PAUSE);
         }

@@ -7,6 +7,7 @@
 //! Whatever happens to the program, the trace is finished with what it had sent until then.
 
 mod along;
+mod family;
 mod inspect;
 mod limits;
 mod runtime;
@@ -14,9 +15,11 @@ mod signals;
 mod translate;
 
 pub use along::{Launch, Parked, Stopped, run_along};
+pub use family::{Origin, Process, ProcessNumber, traces_beside};
 pub use inspect::NotRecordable;
 pub use recorder_ring::{Decision, Policy, Standing, Step, plan};
 
+use family::Family;
 use limits::Limits;
 use recorder_ring::{Corrupt, Flag, Ring, Settings, addresses};
 use std::ffi::OsString;
@@ -83,6 +86,10 @@ pub struct Recorded {
     pub deadlock: bool,
     /// Why the trace may lack something; empty if it lacks nothing that is known.
     pub degraded: Vec<String>,
+    /// The other processes of the program, in order of their numbers.
+    pub processes: Vec<Process>,
+    /// Which processes could not be recorded, and why, in words.
+    pub failures: Vec<String>,
 }
 
 /// Why there is no trace.
@@ -159,6 +166,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
     let meta = describe(options);
+    let family = Family::new(options, settings, &meta, &ring)?;
 
     let mut command = Command::new(&program);
     command.args(&options.arguments);
@@ -170,18 +178,25 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let child = command
         .spawn()
         .map_err(|source| RecordError::Start { program, source })?;
-    let signals = signals.forward_to(&child);
     let mut limits = Limits::new(options, started);
-    let run = follow(child, ring, Translator::new(writer, meta), &mut limits);
+    let run = follow(
+        child,
+        ring,
+        Translator::new(writer, meta),
+        &mut limits,
+        &family,
+        signals,
+    );
     let elapsed = started.elapsed();
-    drop(signals);
     let (status, ring, translator) = run?;
 
     if !ring.has(Flag::Attached) {
         return Err(RecordError::NotAttached);
     }
     let (summary, degraded) = translator.finish(ended(status), ring.dropped())?;
+    family.remove_others();
     let full = ring.has(Flag::Full);
+    let done = family.into_done();
     Ok(Recorded {
         status,
         elapsed,
@@ -191,24 +206,35 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         deadlock: ring.has(Flag::Deadlock),
         degraded,
         summary,
+        processes: done.processes,
+        failures: done.failures,
     })
 }
 
-/// Waits for the program while a thread takes what it sends; then takes the rest of it.
+/// Waits for the program while a thread takes what it sends; then takes the rest of it. The other processes of the
+/// program are followed until the last of them has ended.
 fn follow(
     mut child: Child,
     ring: Ring,
     translator: Translator,
     limits: &mut Limits,
+    family: &Family<'_>,
+    signals: signals::Forwarder,
 ) -> Result<(ExitStatus, Ring, Translator), RecordError> {
     let ended = AtomicBool::new(false);
     let bell = ring.bell();
     thread::scope(|scope| {
-        let drainer = scope.spawn(|| drain(ring, translator, &ended));
+        let drainer = scope.spawn(|| drain(ring, translator, &ended, family));
+        scope.spawn(move || family.serve(scope));
+        let forwarding = signals.forward_to(&child, family, scope);
         let status = limits.wait(&mut child);
+        forwarding.is_over();
         ended.store(true, Ordering::Release);
         bell.ring();
         let drained = drainer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        family.first_is_over();
+        limits.wait_for(family);
+        drop(forwarding);
         let (ring, translator) = drained?;
         Ok((status.map_err(RecordError::Wait)?, ring, translator))
     })
@@ -216,10 +242,16 @@ fn follow(
 
 /// Empties the rings until the program has ended. An error lets the program go on by itself: the
 /// ring is dropped, which tells the program not to wait for it.
-fn drain(mut ring: Ring, mut translator: Translator, ended: &AtomicBool) -> Result<(Ring, Translator), RecordError> {
+fn drain(
+    mut ring: Ring,
+    mut translator: Translator,
+    ended: &AtomicBool,
+    family: &Family<'_>,
+) -> Result<(Ring, Translator), RecordError> {
     loop {
         let last = ended.load(Ordering::Acquire);
         let more = translator.follow(&mut ring)?;
+        family.reaped(translator.take_reaped());
         if more {
             continue;
         }

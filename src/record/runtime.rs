@@ -3,9 +3,10 @@
 use super::RecordError;
 use recorder_ring::Ring;
 use recorder_ring::layout::RING_VARIABLE;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
@@ -90,5 +91,5 @@ pub(super) fn put_in_place(command: &mut Command, folder: &Path, ring: &Ring, li
         path.push(own);
     }
     command.env("LD_LIBRARY_PATH", path);
-    command.env(RING_VARIABLE, ring.path());
+    command.env(RING_VARIABLE, OsStr::from_bytes(ring.place().path().to_bytes()));
 }

@@ -3,6 +3,7 @@
 //! The recorder itself survives them, to finish the trace. What the terminal sends (Ctrl-C) goes
 //! to the program directly, since both are in the foreground; what others send is passed on.
 
+use super::family::Family;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
@@ -12,7 +13,8 @@ use signal_hook::low_level::siginfo::Cause;
 use std::io;
 use std::process::Child;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
 
 /// Signals that ask a program to do something.
 const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
@@ -23,7 +25,8 @@ pub(super) struct Forwarder(SignalsInfo<WithOrigin>);
 /// Passes signals on, until dropped.
 pub(super) struct Forwarding {
     handle: Handle,
-    thread: Option<JoinHandle<()>>,
+    /// The program's first process has ended.
+    over: Arc<AtomicBool>,
 }
 
 impl Forwarder {
@@ -33,32 +36,45 @@ impl Forwarder {
         SignalsInfo::new(FORWARDED).map(Forwarder)
     }
 
-    pub(super) fn forward_to(mut self, child: &Child) -> Forwarding {
+    /// To the first process, and once that has ended, to nobody: other processes may have reasons to go on, and
+    /// then the recording ends without them.
+    pub(super) fn forward_to<'scope>(
+        mut self,
+        child: &Child,
+        family: &'scope Family<'_>,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Forwarding {
         let handle = self.0.handle();
-        let pid = Pid::from_child(child);
-        let thread = thread::spawn(move || {
+        let over = Arc::new(AtomicBool::new(false));
+        let (pid, is_over) = (Pid::from_child(child), Arc::clone(&over));
+        scope.spawn(move || {
             for origin in &mut self.0 {
                 let from_terminal = matches!(origin.cause, Cause::Kernel);
-                if let Some(signal) = Signal::from_named_raw(origin.signal)
+                if is_over.load(Ordering::Acquire) {
+                    if ![SIGUSR1, SIGUSR2].contains(&origin.signal) {
+                        family.stop();
+                    }
+                } else if let Some(signal) = Signal::from_named_raw(origin.signal)
                     && !from_terminal
                 {
-                    // It may have ended meanwhile; it is not waited for before this thread is.
+                    // It may have ended meanwhile.
                     let _ = kill_process(pid, signal);
                 }
             }
         });
-        Forwarding {
-            handle,
-            thread: Some(thread),
-        }
+        Forwarding { handle, over }
+    }
+}
+
+impl Forwarding {
+    /// The first process has ended.
+    pub(super) fn is_over(&self) {
+        self.over.store(true, Ordering::Release);
     }
 }
 
 impl Drop for Forwarding {
     fn drop(&mut self) {
         self.handle.close();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

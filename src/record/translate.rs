@@ -7,6 +7,9 @@ use trace_format::{
     TraceWriter, WriteError,
 };
 
+/// Why nothing follows after a process has executed a program that is not instrumented.
+const REPLACED: &str = "the process replaced its program: the new one is not recorded";
+
 /// Writes one run.
 pub(super) struct Translator {
     writer: TraceWriter,
@@ -19,6 +22,8 @@ pub(super) struct Translator {
     block: Vec<u8>,
     /// Accesses that threads are stopped before.
     parked: Vec<Parked>,
+    /// Processes that were waited for, and their statuses.
+    reaped: Vec<(u32, u32)>,
     /// The program said that it ends.
     finished: bool,
 }
@@ -33,6 +38,7 @@ impl Translator {
             text: Vec::new(),
             block: Vec::new(),
             parked: Vec::new(),
+            reaped: Vec::new(),
             finished: false,
         }
     }
@@ -66,6 +72,16 @@ impl Translator {
         std::mem::take(&mut self.parked)
     }
 
+    /// Processes that were waited for since the last call, and their statuses.
+    pub(super) fn take_reaped(&mut self) -> Vec<(u32, u32)> {
+        std::mem::take(&mut self.reaped)
+    }
+
+    /// Whether the program said that it ends.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     /// Ends the trace; what was written, and why it may lack something.
     pub(super) fn finish(mut self, end: ProgramEnd, dropped: u64) -> Result<(Summary, Vec<String>), WriteError> {
         if dropped > 0 {
@@ -73,8 +89,9 @@ impl Translator {
                 "{dropped} accesses of signal handlers that interrupted the recorder are missing"
             ));
         }
-        if matches!(end, ProgramEnd::Exited(_)) && !self.finished {
-            self.degrade("the end was not seen: the process replaced its program, or left past the C library");
+        let replaced = self.meta.degraded.iter().any(|why| why == REPLACED);
+        if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
+            self.degrade("the end was not seen: the process left past the C library");
         }
         let degraded = self.meta.degraded.clone();
         self.writer.set_meta(self.meta);
@@ -153,6 +170,7 @@ impl Translator {
                 stack: StackId(stack),
                 range: (addr, size),
             }),
+            Row::Reaped { process, status } => self.reaped.push((process, status)),
             Row::Note(note) => self.note(note),
             // `follow` writes them.
             Row::Block { .. } => {}
@@ -168,18 +186,20 @@ impl Translator {
 
     fn note(&mut self, note: Note) {
         self.degrade(match note {
-            Note::Finished => {
+            Note::Finished | Note::Replaced => {
                 self.finished = true;
+                // It tried to, and did not.
+                self.meta.degraded.retain(|why| why != REPLACED);
                 return;
             }
             Note::Forked => "the program forked: its child processes are not recorded",
-            Note::Executed => "the process replaced its program: the new one is not recorded",
+            Note::Executed => REPLACED,
             Note::ForeignThread => "a thread appeared that pthread_create did not make: its creation is not recorded",
             Note::TooManyThreads => "the program wanted more threads than the recorder can follow",
         });
     }
 
-    fn degrade(&mut self, why: &str) {
+    pub(super) fn degrade(&mut self, why: &str) {
         if !self.meta.degraded.iter().any(|known| known == why) {
             self.meta.degraded.push(why.to_owned());
         }

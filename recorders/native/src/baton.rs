@@ -285,6 +285,29 @@ pub fn start(settings: Settings, first: &'static Thread) {
     took(&scheduler, first);
 }
 
+/// Locks the scheduler during a fork.
+pub fn freeze() {
+    core::mem::forget(lock());
+}
+
+/// Unlocks it again. The caller has frozen it.
+pub fn thaw() {
+    drop(Locked(&SCHEDULER));
+}
+
+/// In a forked child, frozen: the calling thread is the only one there is.
+pub fn start_over(settings: Settings, me: &'static Thread) {
+    for queue in [&SCHEDULER.ready, &SCHEDULER.blocked] {
+        queue.len.set(0);
+    }
+    SCHEDULER.outside.set(0);
+    SCHEDULER.watcher.set(ptr::null());
+    SCHEDULER.leaving.set(0);
+    SCHEDULER.last_recorded.set(ptr::null());
+    thaw();
+    start(settings, me);
+}
+
 fn begin_turn(scheduler: &Scheduler, me: &'static Thread) {
     // SAFETY: null or a thread, which lives for ever.
     let before = unsafe { scheduler.last_recorded.get().as_ref() };

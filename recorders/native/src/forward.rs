@@ -48,8 +48,6 @@ forward! {
     regexec REGEXEC;
     glob GLOB;
     glob64 GLOB64;
-    posix_spawn POSIX_SPAWN;
-    posix_spawnp POSIX_SPAWNP;
     fmemopen FMEMOPEN;
     lgamma LGAMMA;
     lgammaf LGAMMAF;

@@ -53,6 +53,11 @@ pub fn are_taken() -> bool {
     TAKEN.0.get()
 }
 
+/// In a forked child: the second thread is still to come.
+pub fn start_over() {
+    TAKEN.0.set(false);
+}
+
 /// A module that was loaded after that: what the loader put there. Its variables are blocks, which end when it is
 /// unloaded: another one may come in its place.
 pub fn take_late(info: &libc::dl_phdr_info) {

@@ -41,6 +41,12 @@ pub fn is_instrumented(pc: usize) -> bool {
         .any(|(start, end)| start.load(Relaxed) <= pc && pc < end.load(Relaxed))
 }
 
+/// In a forked child: its recorder knows none.
+pub fn start_over() {
+    TOLD.count.set(0);
+    RANGE_COUNT.store(0, Release);
+}
+
 /// Tells the parent of modules that it does not know yet. The caller has the baton.
 pub fn tell_new() {
     // SAFETY: `tell` ignores its data.

@@ -60,6 +60,10 @@ impl Choices {
     pub fn start(&self, settings: Settings) {
         self.policy.set(settings.policy);
         self.random.set(settings.seed);
+        for (count, start) in [(&self.steps, 0), (&self.started, 0)] {
+            count.set(start);
+        }
+        self.passed.set(0);
         if settings.policy == Policy::Pct {
             let count = (settings.depth.max(1) as usize - 1).min(MAX_CHANGES);
             self.count.set(count);

@@ -1,41 +1,33 @@
-//! The process as a whole: fork, exec, exit.
+//! The end of the process, and of what it has loaded.
 
 use crate::inside::Inside;
-use crate::start::{self, Phase};
-use crate::thread::{UNRECORDED, set_slot, slot};
+use crate::start::{self, Phase, RING};
 use crate::{modules, pending, pthread, real, sys};
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::Ordering::Relaxed;
-use libc::{c_char, c_int};
+use libc::c_int;
 use recorder_ring::{Note, Record};
 
-/// Watches forks.
+unsafe extern "C" {
+    fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Watches how the process ends.
 pub fn prepare() {
-    // SAFETY: the three functions have the right type and need nothing.
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
+    // SAFETY: the function has the right type and needs nothing.
+    unsafe { on_exit(at_exit, ptr::null_mut()) };
 }
 
-/// The forking thread stays inside the runtime during the fork, with its last write settled.
-unsafe extern "C" fn before_fork() {
-    if let Some(inside) = Inside::enter_and_stay() {
-        pending::push(Record::Note { note: Note::Forked });
-        inside.forget();
+unsafe extern "C" fn at_exit(status: c_int, _nothing: *mut c_void) {
+    tell_status(status);
+}
+
+/// Tells the recorder, who is not the parent of every process and so cannot ask the kernel.
+fn tell_status(status: c_int) {
+    if start::phase() == Phase::On && sys::process_id() == start::process() {
+        // SAFETY: attached, since it records.
+        unsafe { RING.leaves(status) };
     }
-}
-
-unsafe extern "C" fn after_fork_in_parent() {
-    let thread = slot();
-    if !thread.is_null() && !ptr::eq(thread, &raw const UNRECORDED) {
-        // SAFETY: a slot holds a thread, which lives for ever.
-        unsafe { (*thread).busy.store(0, Relaxed) };
-    }
-}
-
-/// The child is a process of its own, and not recorded: the ring is not even mapped there.
-unsafe extern "C" fn after_fork_in_child() {
-    start::set_phase(Phase::Off);
-    set_slot(&UNRECORDED);
 }
 
 /// The last hook of a process that ends in good order.
@@ -71,6 +63,7 @@ pub unsafe extern "C-unwind" fn close_library(library: *mut c_void) -> c_int {
 }
 
 unsafe fn leave(status: c_int) -> ! {
+    tell_status(status);
     finish();
     // SAFETY: ends the process.
     unsafe { real::_exit(status) }
@@ -86,49 +79,4 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     // SAFETY: ends the process.
     unsafe { leave(status) }
-}
-
-/// Before another program takes the place of this one.
-fn before_exec() {
-    if sys::process_id() == start::process()
-        && let Some(_inside) = Inside::enter_and_stay()
-    {
-        pending::push(Record::Note { note: Note::Executed });
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn execve(
-    path: *const c_char,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
-) -> c_int {
-    before_exec();
-    // SAFETY: the program's own arguments.
-    unsafe { real::execve(path, arguments, environment) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
-    before_exec();
-    // SAFETY: the program's own arguments.
-    unsafe { real::execv(path, arguments) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn execvp(file: *const c_char, arguments: *const *const c_char) -> c_int {
-    before_exec();
-    // SAFETY: the program's own arguments.
-    unsafe { real::execvp(file, arguments) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn execvpe(
-    file: *const c_char,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
-) -> c_int {
-    before_exec();
-    // SAFETY: the program's own arguments.
-    unsafe { real::execvpe(file, arguments, environment) }
 }

@@ -147,8 +147,6 @@ real! {
 
     fn _exit(status: c_int) -> !;
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
-    fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int;
-    fn execvp(path: *const c_char, arguments: *const *const c_char) -> c_int;
     fn execvpe(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int;
 }

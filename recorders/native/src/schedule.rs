@@ -15,12 +15,11 @@ use crate::start::RING;
 use crate::sys;
 use crate::thread::{NEVER, Thread, Woken, slot};
 use core::cell::Cell;
-use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
 use recorder_ring::plan::{Step, WORDS, done, is_done, kind};
-use recorder_ring::{Decision, Record, Standing, futex};
+use recorder_ring::{Decision, Place, Record, Standing, futex};
 
 /// What the threads that are parked at the race are blocked on.
 static PARKED_KEY: u8 = 0;
@@ -70,10 +69,10 @@ struct Plan {
 unsafe impl Sync for Plan {}
 
 /// Takes the plan over, before there are other threads.
-pub fn start(path: &CStr) {
+pub fn start(place: Place) {
     // SAFETY: the ring is attached with this file, and no other thread exists.
     unsafe {
-        if let Some((words, len)) = RING.plan(path) {
+        if let Some((words, len)) = RING.plan(place) {
             PLAN.words.set(words);
             PLAN.len.set(len);
             PLAN.races

@@ -96,6 +96,13 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
     crate::inside::restore_errno(errno);
 }
 
+/// In a forked child: what came for its parent's threads is none of its own.
+pub fn start_over() {
+    for saved in &WAITING {
+        saved.owner.store(ptr::null_mut(), Relaxed);
+    }
+}
+
 /// Whether the thread cannot go on before the signal is handled.
 fn is_own_fault(signal: c_int, info: &siginfo_t) -> bool {
     let faults = [

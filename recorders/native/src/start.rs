@@ -1,12 +1,14 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, modules, pending, process, pthread, schedule, sys};
+use crate::{baton, fork, modules, pending, process, pthread, schedule, sys};
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicU8};
 use recorder_ring::layout::RING_VARIABLE;
-use recorder_ring::{Producer, Record};
+use recorder_ring::{Place, Producer, Record};
+use std::vec::Vec;
 
 /// The program's end of the ring.
 pub static RING: Producer = Producer::detached();
@@ -43,26 +45,45 @@ pub fn process() -> i32 {
     PROCESS.load(Relaxed)
 }
 
+pub fn set_process(process: i32) {
+    PROCESS.store(process, Relaxed);
+}
+
+/// The folder that holds the runtime.
+pub static FOLDER: Folder = Folder(UnsafeCell::new(Vec::new()));
+
+pub struct Folder(UnsafeCell<Vec<u8>>);
+
+// SAFETY: written before there are other threads.
+unsafe impl Sync for Folder {}
+
+impl Folder {
+    pub fn get(&self) -> &[u8] {
+        // SAFETY: not written to any more.
+        unsafe { &*self.0.get() }
+    }
+}
+
 /// Runs when the library is loaded, before the constructors of what depends on it.
 unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, environment: *mut *mut c_char) {
     // SAFETY: the loader passes the process's environment, a list that ends with a null.
     let ring = unsafe { take_out(environment, RING_VARIABLE.as_bytes()) };
-    let settings = ring.and_then(|path| {
+    let settings = ring.and_then(Place::of).and_then(|place| {
         // SAFETY: as above. No other thread can exist while the first library is initialized.
         unsafe {
             strip_library_path(environment);
-            RING.attach(path).map(|settings| (path, settings))
+            RING.attach(place).map(|settings| (place, settings))
         }
     });
-    let Some((path, settings)) = settings else {
+    let Some((place, settings)) = settings else {
         set_phase(Phase::Off);
         set_slot(&UNRECORDED);
         return;
     };
     sys::prepare_barrier();
-    PROCESS.store(sys::process_id(), Relaxed);
+    set_process(sys::process_id());
     let first = pthread::thread::first();
-    schedule::start(path);
+    schedule::start(place);
     baton::start(settings, first);
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,
@@ -72,6 +93,7 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
     pthread::thread::begin_stack(first);
     modules::tell_new();
     process::prepare();
+    fork::prepare();
     set_phase(Phase::On);
     first.busy.store(0, Release);
 }
@@ -128,8 +150,8 @@ unsafe fn position(environment: *mut *mut c_char, name: &[u8]) -> Option<(*mut *
     None
 }
 
-/// Takes our folder, the first one, out of `LD_LIBRARY_PATH`: the program's children are none of
-/// our business.
+/// Takes our folder, the first one, out of `LD_LIBRARY_PATH`: what of the program's children can be recorded gets it
+/// again (see [`exec`](crate::exec)), for the others it would be none of their business.
 ///
 /// # Safety
 /// As `take_out`.
@@ -140,6 +162,8 @@ unsafe fn strip_library_path(environment: *mut *mut c_char) {
         let Some((at, value)) = position(environment, NAME) else {
             return;
         };
+        let folder = value.to_bytes().split(|&byte| byte == b':').next();
+        *FOLDER.0.get() = folder.unwrap_or_default().to_vec();
         match value.to_bytes().iter().position(|&byte| byte == b':') {
             None => {
                 take_out(environment, NAME);

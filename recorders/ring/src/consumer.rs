@@ -4,18 +4,17 @@
 //! and a row that makes no sense is an error that names its place, never undefined behaviour.
 
 use crate::futex;
-use crate::layout::{Decision, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings, Standing};
+use crate::layout::{Decision, EXITED, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings, Standing};
+use crate::place::Place;
 use crate::plan::Step;
 use crate::row::{MAX_WORDS, Row};
 use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU64, fence};
 use std::fmt;
-use std::format;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -156,6 +155,7 @@ impl Ring {
             (*header).steps.store(settings.steps, Relaxed);
             (*header).most.store(settings.most, Relaxed);
             (*header).plan.store(plan.len() as u64, Relaxed);
+            (*header).recorder.store(std::process::id(), Relaxed);
             Mapping {
                 start: NonNull::new_unchecked(start.cast::<u8>()),
                 len,
@@ -171,12 +171,47 @@ impl Ring {
         })
     }
 
-    /// A path by which a child process can open the rings, as long as this value lives. Always of
-    /// the same length: it is part of the program's environment, which lies above its stack.
+    /// Where another process can open the rings, as long as this value lives.
     #[must_use]
-    pub fn path(&self) -> String {
-        let place = format!("{}/fd/{}", std::process::id(), self.file.as_raw_fd());
-        format!("/proc/{place:/>24}")
+    pub fn place(&self) -> Place {
+        Place::new(std::process::id(), self.file())
+    }
+
+    /// This process' descriptor of the rings.
+    pub(crate) fn file(&self) -> u32 {
+        self.file.as_raw_fd() as u32
+    }
+
+    /// Tells who attaches the ring its number, and this process' descriptor of the desk.
+    pub(crate) fn introduce(&self, number: u32, desk: u32) {
+        let header = self.header();
+        header.number.store(number, Relaxed);
+        header.desk.store(desk + 1, Relaxed);
+    }
+
+    /// Whoever attaches the ring waits for [`look`](Ring::look).
+    pub fn wants_to_look(&self) {
+        self.header().unseen.store(1, Relaxed);
+    }
+
+    /// The process that the ring is attached to was looked at, and goes on.
+    pub fn look(&self) {
+        let unseen = &self.header().unseen;
+        unseen.store(0, Release);
+        futex::wake(unseen, 1, true);
+    }
+
+    /// The process that the ring is attached to.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        Some(self.header().process.load(Relaxed)).filter(|&process| process != 0)
+    }
+
+    /// With what status that process has left, if it could say so.
+    #[must_use]
+    pub fn exit(&self) -> Option<u8> {
+        let exit = self.header().exit.load(Relaxed);
+        (exit & EXITED != 0).then_some(exit as u8)
     }
 
     /// What ends [`wait`](Ring::wait).
@@ -303,7 +338,7 @@ impl Ring {
     /// Whether something was said about the whole run.
     #[must_use]
     pub fn has(&self, flag: Flag) -> bool {
-        self.header().flags.load(Relaxed) & flag as u32 != 0
+        self.header().flags.load(Acquire) & flag as u32 != 0
     }
 
     /// Tells the program that nobody takes its records any more, so that it never waits for room.

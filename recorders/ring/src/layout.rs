@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x03");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x04");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
@@ -17,6 +17,9 @@ pub const POSITION_BITS: u32 = 45;
 
 /// The environment variable that tells the runtime where the ring is.
 pub const RING_VARIABLE: &str = "WITNESS_RING";
+
+/// Tells an exit status of 0 from none.
+pub const EXITED: u32 = 1 << 31;
 
 /// A cache line of its own, so that one side's polling does not slow the other's writing.
 #[repr(C, align(128))]
@@ -65,6 +68,18 @@ pub struct Header {
     pub steals: AtomicU64,
     /// Words of the plan behind the records; see [`plan`](crate::plan).
     pub plan: AtomicU64,
+    /// The recorder's number of this ring.
+    pub number: AtomicU32,
+    /// Who made the ring.
+    pub recorder: AtomicU32,
+    /// Its descriptor of the [`desk`](crate::desk), and 1; 0 if there is none.
+    pub desk: AtomicU32,
+    /// 1 until the recorder has looked at the process that attached the ring, which waits for that.
+    pub unseen: AtomicU32,
+    /// The process that the ring is attached to; 0 before.
+    pub process: AtomicU32,
+    /// With what status the process has left, and [`EXITED`]; 0 if it did not say so.
+    pub exit: AtomicU32,
     /// How far a run along a plan has come.
     pub progress: Progress,
 }
@@ -187,7 +202,7 @@ pub enum Flag {
 pub enum Note {
     /// The program forked: the child process is not recorded.
     Forked = 1,
-    /// The process replaced its program: the new one is not recorded.
+    /// The process is about to replace its program: the new one is not recorded.
     Executed = 2,
     /// A thread appeared that was not made by `pthread_create`.
     ForeignThread = 3,
@@ -195,6 +210,8 @@ pub enum Note {
     TooManyThreads = 4,
     /// The program ends in good order.
     Finished = 5,
+    /// The process is about to replace its program: the new one is recorded.
+    Replaced = 6,
 }
 
 impl Note {
@@ -205,6 +222,7 @@ impl Note {
             3 => Note::ForeignThread,
             4 => Note::TooManyThreads,
             5 => Note::Finished,
+            6 => Note::Replaced,
             _ => return None,
         })
     }

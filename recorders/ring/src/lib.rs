@@ -13,6 +13,8 @@
 //! - [`consumer`]: the parent's end, a safe interface;
 //! - [`producer`]: the program's end, which allocates nothing and makes no system call unless a
 //!   ring is full or the parent sleeps;
+//! - [`desk`]: where the processes of a program ask for rings of their own;
+//! - [`place`]: how they find them;
 //! - [`futex`]: sleeping on a word of memory;
 //! - [`addresses`]: the same addresses in every run.
 #![no_std]
@@ -20,15 +22,19 @@ extern crate std;
 
 pub mod addresses;
 pub mod consumer;
+pub mod desk;
 pub mod futex;
 pub mod layout;
+pub mod place;
 pub mod plan;
 pub mod producer;
 pub mod record;
 pub mod row;
 
 pub use consumer::{Bell, Corrupt, Ring};
+pub use desk::Desk;
 pub use layout::{Decision, Flag, Note, Policy, Settings, Standing};
+pub use place::Place;
 pub use plan::Step;
 pub use producer::Producer;
 pub use record::{ObjectClass, Record};

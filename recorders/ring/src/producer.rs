@@ -4,11 +4,11 @@
 //! reaches over its end is written with plain stores all the same. Events are published by one
 //! store of [`Header::published`]: a program killed between two instructions leaves no half event.
 
-use crate::layout::{Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Policy, Progress, Settings};
+use crate::layout::{EXITED, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Policy, Progress, Settings};
+use crate::place::Place;
 use crate::row::{MAX_WORDS, Row};
 use crate::{futex, plan};
 use core::cell::Cell;
-use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::fence;
@@ -44,8 +44,10 @@ pub struct Producer {
     block_events: Cell<u32>,
     /// Events of the blocks before.
     events_before: Cell<u64>,
-    /// The process that takes what is sent.
-    consumer: Cell<libc::pid_t>,
+    /// The recorder's number of the ring.
+    number: Cell<u32>,
+    /// Where the rings are, as long as there is somebody who takes what is sent.
+    place: Cell<Place>,
 }
 
 // SAFETY: all methods but `attach` demand that their callers come one at a time, ordered by
@@ -68,22 +70,24 @@ impl Producer {
             block_bytes: Cell::new(FIRST_BLOCK_BYTES),
             block_events: Cell::new(0),
             events_before: Cell::new(0),
-            consumer: Cell::new(0),
+            number: Cell::new(0),
+            place: Cell::new(Place::NOWHERE),
         }
     }
 
-    /// Maps the rings in the file at `path`; says what is wanted of the runtime.
+    /// Maps the rings in the file at `place`; says what is wanted of the runtime. In a forked child, where the rings
+    /// of its parent are not mapped, it may be called again.
     ///
     /// # Safety
-    /// No other thread may use `self` during this call, and it may succeed only once.
-    pub unsafe fn attach(&self, path: &CStr) -> Option<Settings> {
-        // SAFETY: plain system calls on memory that they allocate themselves; `path` is a C string.
+    /// No other thread may use `self` during this call, and it may succeed only once in a process.
+    pub unsafe fn attach(&self, place: Place) -> Option<Settings> {
+        // SAFETY: plain system calls on memory that they allocate themselves; the path is a C string.
         unsafe {
-            let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            let file = libc::open(place.path().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             if file < 0 {
                 return None;
             }
-            let settings = self.map(file);
+            let settings = self.map(file, place);
             libc::close(file);
             settings
         }
@@ -91,7 +95,7 @@ impl Producer {
 
     /// # Safety
     /// As [`attach`](Self::attach); `file` is an open file.
-    unsafe fn map(&self, file: libc::c_int) -> Option<Settings> {
+    unsafe fn map(&self, file: libc::c_int, place: Place) -> Option<Settings> {
         // SAFETY: the first mapping is checked before it is read as a header; it is page aligned,
         // and `Header` is valid for all contents. It stays.
         unsafe {
@@ -122,8 +126,18 @@ impl Producer {
             self.row_limit.set(header.row_words - MAX_WORDS as u64);
             self.event_mask.set(event_bytes - 1);
             self.event_limit.set(event_bytes - PUT_BYTES as u64);
-            self.consumer.set(libc::getppid());
-            header.flags.fetch_or(Flag::Attached as u32, Relaxed);
+            self.block_start.set(0);
+            self.block_bytes.set(FIRST_BLOCK_BYTES);
+            self.block_events.set(0);
+            self.events_before.set(0);
+            self.number.set(header.number.load(Relaxed));
+            self.place.set(place);
+            header.process.store(std::process::id(), Relaxed);
+            header.flags.fetch_or(Flag::Attached as u32, Release);
+            self.ring_bell();
+            while header.unseen.load(Acquire) != 0 && place.is_there() {
+                futex::wait(&header.unseen, 1, Some(10_000_000), true);
+            }
             Some(Settings {
                 policy: Policy::from_code(header.policy.load(Relaxed)),
                 seed: header.seed.load(Relaxed),
@@ -269,6 +283,13 @@ impl Producer {
     }
 
     /// Wakes the consumer if it sleeps.
+    ///
+    /// # Safety
+    /// Attached.
+    pub unsafe fn call(&self) {
+        self.ring_bell();
+    }
+
     fn ring_bell(&self) {
         let header = self.header();
         header.bell.0.fetch_add(1, Relaxed);
@@ -314,9 +335,8 @@ impl Producer {
                 // A lost wake-up costs ten milliseconds and no more.
                 futex::wait(&header.full.0, 1, Some(10_000_000), true);
             }
-            // SAFETY: no arguments.
-            if unsafe { libc::getppid() } != self.consumer.get() {
-                // It was killed, and could not say so: the program got another parent.
+            if !there_is_room(header) && !self.place.get().is_there() {
+                // It was killed, and could not say so.
                 header.flags.fetch_or(Flag::Abandoned as u32, Relaxed);
             }
         }
@@ -326,8 +346,8 @@ impl Producer {
     /// none if there is none.
     ///
     /// # Safety
-    /// Attached with the file at `path`.
-    pub unsafe fn plan(&self, path: &CStr) -> Option<(*mut u64, usize)> {
+    /// Attached with the file at `place`.
+    pub unsafe fn plan(&self, place: Place) -> Option<(*mut u64, usize)> {
         let header = self.header();
         let len = header.plan.load(Relaxed) as usize;
         if len == 0 {
@@ -336,7 +356,7 @@ impl Producer {
         // SAFETY: plain system calls; the mapping is private, of the file's last part, which begins
         // at a page, since all that is before it are whole pages.
         unsafe {
-            let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            let file = libc::open(place.path().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             if file < 0 {
                 return None;
             }
@@ -354,6 +374,30 @@ impl Producer {
             libc::close(file);
             (words != libc::MAP_FAILED).then_some((words.cast(), len))
         }
+    }
+
+    /// The recorder's number of the ring; in a forked child, of its parent's until it has one of its own.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number.get()
+    }
+
+    /// Where processes that come of this one ask for rings.
+    ///
+    /// # Safety
+    /// Attached.
+    #[must_use]
+    pub unsafe fn desk(&self) -> Option<Place> {
+        let desk = self.header().desk.load(Relaxed).checked_sub(1)?;
+        Some(Place::new(self.header().recorder.load(Relaxed), desk))
+    }
+
+    /// Says with what status the process leaves.
+    ///
+    /// # Safety
+    /// Attached.
+    pub unsafe fn leaves(&self, status: i32) {
+        self.header().exit.store(EXITED | status as u32 & 0xff, Relaxed);
     }
 
     /// How far a run along a plan has come.

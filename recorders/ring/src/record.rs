@@ -236,6 +236,11 @@ pub enum Record {
         addr: u64,
         size: u64,
     },
+    /// See [`Row::Reaped`](crate::Row::Reaped).
+    Reaped {
+        process: u32,
+        status: u32,
+    },
     /// See [`Note`](crate::Note).
     Note {
         note: crate::Note,

@@ -93,6 +93,13 @@ pub enum Row {
     },
     /// See [`Note`].
     Note(Note),
+    /// A process that came of this one has ended, and was waited for.
+    Reaped {
+        /// Its number.
+        process: u32,
+        /// As `wait` tells it.
+        status: u32,
+    },
     /// A block of events ends.
     Block {
         /// Where, in bytes of the stream.
@@ -135,6 +142,7 @@ impl Row {
                 addr,
                 size,
             } => ([head(12, stack), pc, addr, size | u64::from(thread) << 40], 4),
+            Row::Reaped { process, status } => ([head(13, process), status.into(), 0, 0], 2),
             Row::Block { end, events } => ([head(10, events), end, 0, 0], 2),
         }
     }
@@ -184,6 +192,10 @@ impl Row {
             10 => {
                 let (events, end) = (number, a);
                 (Row::Block { end, events }, 2)
+            }
+            13 => {
+                let (process, status) = (number, a as u32);
+                (Row::Reaped { process, status }, 2)
             }
             12 => {
                 let (stack, thread, size) = (number, (c >> 40) as u32, c & ((1 << 40) - 1));
@@ -259,6 +271,10 @@ mod tests {
                 pc: addr,
                 addr,
                 size: (1 << 40) - 1,
+            },
+            Row::Reaped {
+                process: u32::MAX,
+                status: 9,
             },
             Row::Block {
                 end: 1 << 44,

@@ -36,6 +36,14 @@ pub enum LiveError {
     /// The trace names no program.
     #[error("the trace was not recorded from a program; name one after `--`")]
     NoProgram,
+    /// The process began as a copy of another one.
+    #[error(
+        "process {number} was forked by the recorded program; a live run can only follow a process from the start of its program"
+    )]
+    Forked {
+        /// Which it was.
+        number: record::ProcessNumber,
+    },
     /// More threads than the runtime can be told of.
     #[error("the schedule has more threads than a live run can follow")]
     TooManyThreads,
@@ -131,16 +139,23 @@ pub struct Run {
 /// How to run the program of a trace again: as it was recorded, unless another command is given.
 ///
 /// # Errors
-/// [`LiveError::NoProgram`].
+/// [`LiveError::NoProgram`], [`LiveError::Forked`].
 pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> {
     let meta = &trace.tables().meta;
+    let process = record::ProcessNumber::of(meta);
+    let is_process = process.is_some();
+    if let Some(number) = process.filter(|number| number.origin == record::Origin::Forked) {
+        return Err(LiveError::Forked { number });
+    }
     let recorded: Vec<OsString> = meta.command.iter().map(OsString::from).collect();
     let (words, directory) = match command {
         [] => (&recorded[..], Some(PathBuf::from(&meta.directory))),
         command => (command, None),
     };
     let (program, arguments) = words.split_first().ok_or(LiveError::NoProgram)?;
-    let variables = meta.environment.iter().filter_map(|entry| entry.split_once('='));
+    // The last one only says which process it is.
+    let own = meta.environment.len() - usize::from(is_process);
+    let variables = meta.environment[..own].iter().filter_map(|entry| entry.split_once('='));
     let environment: Vec<_> = variables.map(|(name, value)| (name.into(), value.into())).collect();
     Ok(Launch {
         program: program.clone(),

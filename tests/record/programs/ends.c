@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile long cell;
@@ -60,13 +59,6 @@ int main(int count, char **arguments) {
         pthread_mutex_lock(&second);
     }
     if (!strcmp(how, "exec")) { char *list[] = {"true", 0}; execvp("true", list); }
-    if (!strcmp(how, "fork")) {
-        pid_t child = fork();
-        if (!child) { cell = 100; pthread_create(&t, 0, forever, 0); usleep(1000); exit(cell >= 100 ? 9 : 1); }
-        int status;
-        waitpid(child, &status, 0);
-        return cell == 7 ? WEXITSTATUS(status) : 1;
-    }
     if (!strcmp(how, "environment")) {
         const char *path = getenv("LD_LIBRARY_PATH");
         return getenv("WITNESS_RING") || (path && strstr(path, "witness")) ? 1 : system("true");

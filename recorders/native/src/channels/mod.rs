@@ -84,6 +84,20 @@ fn with(queue: Option<u32>, work: impl FnOnce(u32, &mut Queue)) {
     }
 }
 
+/// In a forked child: descriptors mean what they meant, but what was written and read before, and what the parent
+/// does with its own, is not known here.
+pub fn start_over() {
+    // SAFETY: there is no other thread, and nobody is at work on the queues.
+    for queue in unsafe { &mut *CHANNELS.queues.get() } {
+        queue.start_over();
+    }
+    for number in &CHANNELS.numbers {
+        if number.get() != 0 {
+            number.set(0);
+        }
+    }
+}
+
 fn file(file: c_int) -> File {
     CHANNELS.files.get(file as usize).map_or(File::Other, Cell::get)
 }

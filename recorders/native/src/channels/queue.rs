@@ -105,6 +105,11 @@ impl Queue {
         }
     }
 
+    /// As if nothing had been written or read.
+    pub fn start_over(&mut self) {
+        *self = Self::new(self.is_stream);
+    }
+
     /// The calling thread is about to write.
     pub fn put(&mut self, queue: u32, bytes: usize, pc: usize) {
         let number = self.writes.operate(queue, false, pc);

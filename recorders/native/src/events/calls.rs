@@ -73,6 +73,15 @@ impl Calls {
         number
     }
 
+    /// Numbers all stacks anew, for another trace; the new number of one.
+    pub fn start_over(&mut self, stack: u32) -> u32 {
+        let old = std::mem::replace(self, Self::new());
+        let frame = |number: &u32| old.stacks.get(*number as usize).map(|stack| stack.parent);
+        let numbers = std::iter::successors(Some(stack), frame).take_while(|&number| number != 0);
+        let sites: Vec<u64> = numbers.map(|number| old.stacks[number as usize].call_site).collect();
+        sites.iter().rev().fold(0, |stack, &site| self.enter(stack, site))
+    }
+
     /// The stack without its innermost frame; the empty stack stays empty.
     #[inline(always)]
     pub fn leave(&self, stack: u32) -> u32 {

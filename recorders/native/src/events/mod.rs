@@ -24,6 +24,7 @@ use heap::Heap;
 use objects::Objects;
 use recorder_ring::{Note, Record, Row};
 use std::collections::BTreeMap;
+use std::vec::Vec;
 
 static EVENTS: Events = Events {
     encoder: UnsafeCell::new(Encoder::new(Memory::new(), Sites::new())),
@@ -276,6 +277,24 @@ pub fn switch(from: Option<&Thread>, to: &Thread) {
     after_item();
 }
 
+/// In a forked child, with a ring of its own: starts a new trace on the calling thread's stack. What takes the locks that
+/// the thread holds.
+pub fn start_over(thread: &Thread) -> Vec<Record> {
+    // SAFETY: as in `access`; there is no other thread.
+    let (encoder, tables) = unsafe { (&mut *EVENTS.encoder.get(), &mut *EVENTS.tables.get()) };
+    encoder.start_block();
+    let held = tables.objects.held_by(tables.running);
+    let stack = tables.calls.start_over(EVENTS.stack.get());
+    thread.call_stack.set(stack);
+    tables.objects = Objects::new();
+    tables.heap = Heap::new();
+    tables.waiting.clear();
+    tables.entered.clear();
+    tables.threads = 0;
+    tables.running = 0;
+    held
+}
+
 fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {
     // SAFETY: the baton is the caller's, and `work` does not come back here.
     work(unsafe { &mut *EVENTS.tables.get() })
@@ -426,9 +445,15 @@ fn rare(record: Record) {
                 size,
             });
         }
+        Record::Reaped { process, status } => {
+            send(Row::Reaped { process, status });
+            // Somebody may wait for it.
+            // SAFETY: as in `Stream::hit`.
+            unsafe { RING.call() };
+        }
         Record::Note { note } => {
             send(Row::Note(note));
-            if note == Note::Finished {
+            if matches!(note, Note::Finished | Note::Replaced) {
                 // Else the parent would have to count the events of the last block.
                 close_block();
             }

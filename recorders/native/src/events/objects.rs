@@ -7,7 +7,7 @@
 //! lock that its own thread holds, and that is no event between threads: it is told apart here.
 
 use super::send;
-use recorder_ring::{ObjectClass, Row};
+use recorder_ring::{ObjectClass, Record, Row};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -104,6 +104,26 @@ impl Objects {
             self.objects[at].addr = 0;
             self.free.push(at);
         }
+    }
+
+    /// What takes the locks that a thread holds, in order of their addresses.
+    pub fn held_by(&self, thread: u32) -> Vec<Record> {
+        let acquire = |object: &Object, shared| Record::Acquire {
+            pc: 0,
+            class: object.class,
+            lock: object.addr,
+            shared,
+        };
+        let mut held = Vec::new();
+        for &at in self.known.values() {
+            let object = &self.objects[at];
+            if object.owner == Some(thread) {
+                held.extend((0..object.depth).map(|_| acquire(object, false)));
+            }
+            let shared = object.readers.iter().filter(|reader| **reader == thread);
+            held.extend(shared.map(|_| acquire(object, true)));
+        }
+        held
     }
 
     /// Objects in a block that starts or ends are no more.

@@ -6,6 +6,15 @@ use libc::{
     c_char, c_int, c_long, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
     stat as FileState, time_t, timespec, timeval, tm, utsname,
 };
+use recorder_ring::Record;
+
+/// A process that came of this one was waited for: its recorder is not its parent, and wants to know how it ended.
+fn reaped(process: pid_t, status: Option<&c_int>) {
+    if let Some(&status) = status {
+        let (process, status) = (process as u32, status as u32);
+        crate::pending::push(Record::Reaped { process, status });
+    }
+}
 
 library! {
     clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
@@ -97,19 +106,30 @@ library! {
     }
     sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { reads(set, 8, pc); } (result, pc) {}
     wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) {
-        if process > 0 { writes(status, size_of::<c_int>(), pc); }
+        if process > 0 { writes(status, size_of::<c_int>(), pc); reaped(process, status.as_ref()); }
     }
     waitpid(which: pid_t, status: *mut c_int, flags: c_int) -> pid_t, "rcx": away {} (process, pc) {
-        if process > 0 { writes(status, size_of::<c_int>(), pc); }
+        if process > 0 { writes(status, size_of::<c_int>(), pc); reaped(process, status.as_ref()); }
     }
     wait4(which: pid_t, status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "r8": away {} (process, pc) {
         if process > 0 {
             writes(status, size_of::<c_int>(), pc);
+            reaped(process, status.as_ref());
             writes(used, size_of::<rusage>(), pc);
         }
     }
     waitid(kind: idtype_t, which: id_t, to: *mut siginfo_t, flags: c_int) -> c_int, "r8": away {} (result, pc) {
-        if result == 0 { writes(to, size_of::<siginfo_t>(), pc); }
+        if result == 0 {
+            writes(to, size_of::<siginfo_t>(), pc);
+            if let Some(info) = to.as_ref() {
+                // As `wait` would have told it.
+                let status = match info.si_code {
+                    libc::CLD_EXITED => info.si_status() << 8,
+                    _ => info.si_status(),
+                };
+                reaped(info.si_pid(), Some(&status));
+            }
+        }
     }
     system(command: *const c_char) -> c_int, "rsi": away { reads_text(command, pc); } (status, pc) {}
 }

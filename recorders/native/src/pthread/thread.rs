@@ -100,6 +100,20 @@ pub fn first() -> &'static Thread {
     thread
 }
 
+/// In a forked child: the calling thread is the only one, and the first of its trace.
+pub fn start_over(thread: &'static Thread) {
+    NEXT_INDEX.store(1, Relaxed);
+    REGISTER.known.set(ptr::null());
+    REGISTER.add(thread);
+    REGISTER.alive.set(1);
+    thread.index.set(0);
+    thread.os_id.store(sys::thread_id(), Relaxed);
+    thread.calls.set(0);
+    thread.deferred.store(0, Relaxed);
+    // It was there before the trace begins.
+    thread.stack.set(0);
+}
+
 fn take_identity(thread: &'static Thread, index: u32) {
     thread.index.set(index);
     thread.busy.store(1, Relaxed);
@@ -286,6 +300,10 @@ unsafe extern "C" fn finish(value: *mut c_void) {
     signals::forget(thread);
     end(thread);
     REGISTER.alive.set(REGISTER.alive.get() - 1);
+    if REGISTER.alive.get() == 0 {
+        // The process ends with its last thread.
+        pending::push(Record::Note { note: Note::Finished });
+    }
     if thread.detached.get() {
         thread.handle.set(0);
         REGISTER.forget(thread);

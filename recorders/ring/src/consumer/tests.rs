@@ -1,7 +1,6 @@
 use super::*;
 use crate::producer::PUT_BYTES;
 use crate::{Policy, Producer};
-use std::ffi::CString;
 use std::thread;
 use std::vec;
 
@@ -18,11 +17,11 @@ fn small() -> Ring {
 }
 
 /// What a run of `rounds` sends: a predicted event, then an item of 1 to 64 bytes, and a row.
-fn send(path: &CString, rounds: u32) {
+fn send(place: Place, rounds: u32) {
     let producer = Producer::detached();
     // SAFETY: this thread alone has the producer.
     unsafe {
-        let settings = producer.attach(path).unwrap();
+        let settings = producer.attach(place).unwrap();
         assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
         assert_eq!((settings.depth, settings.steps), (3, 1000));
         for i in 0..rounds {
@@ -47,8 +46,8 @@ fn len(i: u32) -> usize {
 fn small_rings_carry_long_streams_in_order() {
     const ROUNDS: u32 = 20_000;
     let mut ring = small();
-    let path = CString::new(ring.path()).unwrap();
-    let sender = thread::spawn(move || send(&path, ROUNDS));
+    let place = ring.place();
+    let sender = thread::spawn(move || send(place, ROUNDS));
     let (mut rows, mut stream, mut events) = (0, vec![], 0);
     let mut block = vec![];
     loop {
@@ -82,9 +81,9 @@ fn small_rings_carry_long_streams_in_order() {
 #[test]
 fn a_program_whose_records_nobody_takes_goes_on() {
     let ring = small();
-    let path = CString::new(ring.path()).unwrap();
+    let place = ring.place();
     ring.abandon();
-    send(&path, 20_000);
+    send(place, 20_000);
 }
 
 #[test]
@@ -98,11 +97,11 @@ fn damaged_rings_are_errors() {
 #[test]
 fn hits_are_counted_up_to_the_limit() {
     let mut ring = small();
-    let path = CString::new(ring.path()).unwrap();
+    let place = ring.place();
     let producer = Producer::detached();
     // SAFETY: this thread alone has the producer.
     unsafe {
-        producer.attach(&path).unwrap();
+        producer.attach(place).unwrap();
         producer.room().write([1; PUT_BYTES]);
         producer.put(1, 1);
         let counted = (0..u32::MAX).take_while(|_| producer.hit()).count();

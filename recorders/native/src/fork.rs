@@ -1,0 +1,131 @@
+//! Forked children: each is recorded as a process of its own, from the fork on.
+//!
+//! A child has one thread, the one that forked, and a copy of the memory, the runtime's included. It asks the
+//! recorder for a ring, and starts over: its thread is number 0 of a new trace, whose first events take the locks that
+//! the thread holds. What other threads of the parent hold, nobody ever gives back there. Blocks that were
+//! allocated before are memory that was always there.
+
+use crate::inside::Inside;
+use crate::start::{self, Phase, RING};
+use crate::thread::{Thread, UNRECORDED, set_slot, slot};
+use crate::{baton, channels, events, images, modules, pending, pthread, schedule, signals, sys};
+use core::ptr;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use libc::pid_t;
+use recorder_ring::desk::{Ask, Client, What};
+use recorder_ring::{Note, Record, Settings};
+
+/// Where processes that come of this one ask for rings.
+pub static DESK: Client = Client::nowhere();
+
+/// How many processes came of this one: those that it forked, started or became.
+pub static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The thread that is forking: it has the baton, and the scheduler is locked.
+static FORKING: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+
+/// Watches forks.
+pub fn prepare() {
+    // SAFETY: attached by `start`.
+    if let Some(place) = unsafe { RING.desk() } {
+        DESK.attach(place);
+    }
+    // SAFETY: the three functions have the right type and need nothing.
+    unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
+}
+
+/// The forking thread stays inside the runtime during the fork, with its last write settled.
+unsafe extern "C" fn before() {
+    let Some(inside) = Inside::enter_and_stay() else { return };
+    if !schedule::is_followed() && DESK.is_open() {
+        DESK.announce();
+        COUNT.fetch_add(1, Relaxed);
+    } else {
+        pending::push(Record::Note { note: Note::Forked });
+    }
+    FORKING.store(ptr::from_ref(inside.thread()).cast_mut(), Relaxed);
+    // Nobody is in the middle of anything in the copy.
+    baton::freeze();
+    inside.forget();
+}
+
+/// The calling thread, if it forks.
+fn forking() -> Option<&'static Thread> {
+    let thread = slot().cast_mut();
+    let forks = FORKING
+        .compare_exchange(thread, ptr::null_mut(), Relaxed, Relaxed)
+        .is_ok();
+    // SAFETY: null or a thread, which lives for ever.
+    unsafe { thread.as_ref() }.filter(|_| forks)
+}
+
+unsafe extern "C" fn after_in_parent() {
+    if let Some(thread) = forking() {
+        baton::thaw();
+        thread.leave();
+    }
+}
+
+unsafe extern "C" fn after_in_child() {
+    let thread = forking();
+    if let Some((thread, settings)) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
+        start_over(thread, settings);
+        thread.leave();
+    } else {
+        // The parent's ring is not even mapped here.
+        start::set_phase(Phase::Off);
+        set_slot(&UNRECORDED);
+    }
+}
+
+fn ring_of_its_own() -> Option<Settings> {
+    let place = DESK.ask(Ask {
+        what: What::Forked,
+        process: sys::process_id() as u32,
+        file: 0,
+        of: RING.number(),
+        nth: COUNT.load(Relaxed),
+    })?;
+    // SAFETY: there is no other thread, and the parent's ring is not mapped.
+    unsafe { RING.attach(place) }
+}
+
+/// Begins a trace in the middle of a program. The calling thread is inside the runtime.
+fn start_over(thread: &'static Thread, settings: Settings) {
+    COUNT.store(0, Relaxed);
+    start::set_process(sys::process_id());
+    sys::prepare_barrier();
+    signals::start_over();
+    channels::start_over();
+    images::start_over();
+    modules::start_over();
+    pthread::thread::start_over(thread);
+    let held = events::start_over(thread);
+    baton::start_over(settings, thread);
+    pending::push(Record::Begin {
+        os_id: thread.os_id.load(Relaxed) as u32,
+    });
+    for lock in held {
+        pending::push(lock);
+    }
+    modules::tell_new();
+    start::set_phase(Phase::On);
+    thread.busy.store(1, Release);
+}
+
+crate::real::real! {
+    fn fork() -> pid_t;
+}
+
+/// Only here is it known whether there is a child; the rest is done by whoever calls the C library's `fork`.
+#[unsafe(export_name = "fork")]
+pub unsafe extern "C-unwind" fn fork_or_not() -> pid_t {
+    // SAFETY: no arguments.
+    let child = unsafe { fork() };
+    if child < 0 {
+        DESK.take_back();
+    }
+    child
+}

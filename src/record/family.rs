@@ -1,0 +1,565 @@
+//! The other processes of a recorded program: children that it forked, programs that its processes start or become.
+//!
+//! Each asks at the [`desk`](recorder_ring::desk) for a ring of its own, gets a thread that empties it, and a trace
+//! beside that of the first one. They are numbered by the order in which they came of the process that they came of, so
+//! that the same run gives the same names: the second child of the first child is process 1.2.
+
+use super::inspect;
+use super::translate::Translator;
+use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER};
+use recorder_ring::desk::{Asked, What};
+use recorder_ring::{Desk, Flag, Ring, Settings};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+use trace_format::{Meta, ProgramEnd, Summary, TraceFile, TraceWriter};
+
+/// The variable, in a trace's description, that says which process of the recorded program it is of.
+const PROCESS_VARIABLE: &str = "WITNESS_PROCESS";
+/// How long to sleep at most while a process has nothing to say, and when it said that it ends.
+const PAUSE: Duration = Duration::from_millis(10);
+const SHORT_PAUSE: Duration = Duration::from_millis(1);
+/// How long to wait for what may never come: a child that was killed before it could ask, the status of a process
+/// that somebody else waits for.
+const GRACE: Duration = Duration::from_secs(2);
+const STATUS_GRACE: Duration = Duration::from_millis(100);
+
+/// How a process came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// As a copy of another one.
+    Forked,
+    /// By executing a program.
+    Executed,
+}
+
+/// Which process of the recorded program a trace is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessNumber {
+    /// For each step from the first process to this one, the how manyth it was, from 1.
+    pub steps: Vec<u32>,
+    /// How it came about.
+    pub origin: Origin,
+}
+
+impl ProcessNumber {
+    /// What a trace's description says; `None` if it is of the program that was recorded itself.
+    #[must_use]
+    pub fn of(meta: &Meta) -> Option<ProcessNumber> {
+        let (name, value) = meta.environment.last()?.split_once('=')?;
+        let (origin, steps) = value.split_once(' ').filter(|_| name == PROCESS_VARIABLE)?;
+        let steps: Result<Vec<u32>, _> = steps.split('.').map(str::parse).collect();
+        let origin = match origin {
+            "forked" => Origin::Forked,
+            "executed" => Origin::Executed,
+            _ => return None,
+        };
+        Some(ProcessNumber {
+            steps: steps.ok()?,
+            origin,
+        })
+    }
+
+    fn put_into(&self, meta: &mut Meta) {
+        let origin = match self.origin {
+            Origin::Forked => "forked",
+            Origin::Executed => "executed",
+        };
+        meta.environment.push(format!("{PROCESS_VARIABLE}={origin} {self}"));
+    }
+
+    /// Where the trace of this process is, given that of the first one: `trace.1.2.bin` beside `trace.bin`.
+    #[must_use]
+    pub fn beside(&self, first: &Path) -> PathBuf {
+        let mut name = first.file_stem().unwrap_or_default().to_owned();
+        name.push(format!(".{self}"));
+        if let Some(extension) = first.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        first.with_file_name(name)
+    }
+}
+
+impl std::fmt::Display for ProcessNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let steps: Vec<String> = self.steps.iter().map(u32::to_string).collect();
+        f.write_str(&steps.join("."))
+    }
+}
+
+/// The traces of other processes beside that of the first one, in order of their numbers.
+#[must_use]
+pub fn traces_beside(first: &Path) -> Vec<(ProcessNumber, PathBuf)> {
+    let folder = match first.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let stem = first.file_stem().unwrap_or_default();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let between = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes())?;
+            if !between.strip_prefix(b".")?.first()?.is_ascii_digit() {
+                return None;
+            }
+            let path = first.with_file_name(&name);
+            let number = ProcessNumber::of(&TraceFile::open(&path).ok()?.tables().meta)?;
+            (number.beside(first) == path).then_some((number, path))
+        })
+        .collect();
+    found.sort_by(|(a, _), (b, _)| a.steps.cmp(&b.steps));
+    found
+}
+
+/// The trace of another process of the recorded program.
+#[derive(Debug)]
+pub struct Process {
+    /// Which one.
+    pub number: ProcessNumber,
+    /// The kernel's number of it.
+    pub os_id: u32,
+    /// What was written.
+    pub summary: Summary,
+    /// Why the trace may lack something.
+    pub degraded: Vec<String>,
+    /// The runtime ended the process because each of its threads waited for another.
+    pub deadlock: bool,
+    /// The trace has as many events as were wanted, and the process was ended.
+    pub full: bool,
+    /// The recording ended before the process did.
+    pub goes_on: bool,
+}
+
+/// A process that was given a ring.
+struct Member {
+    /// Of the first process, no steps.
+    steps: Vec<u32>,
+    meta: Meta,
+    /// It did not come about after all.
+    failed: AtomicBool,
+}
+
+/// The processes of one recording.
+pub(super) struct Family<'a> {
+    desk: Desk,
+    settings: Settings,
+    options: &'a Options,
+    /// By the number of the ring.
+    members: Mutex<Vec<Arc<Member>>>,
+    /// Processes that were waited for, and their statuses.
+    reaped: Mutex<HashMap<u32, u32>>,
+    running: Mutex<HashMap<u32, Arc<OwnedFd>>>,
+    done: Mutex<Done>,
+    /// When the first process ended.
+    over: Mutex<Option<Instant>>,
+    /// Nobody shall be recorded any longer.
+    stopped: AtomicBool,
+}
+
+/// What became of them.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) processes: Vec<Process>,
+    /// Which were not recorded, and why, in words.
+    pub(super) failures: Vec<String>,
+    /// How many are being followed.
+    active: usize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Family<'a> {
+    /// Of the program whose first process has `ring`.
+    pub(super) fn new(options: &'a Options, settings: Settings, meta: &Meta, ring: &Ring) -> Result<Self, RecordError> {
+        let desk = Desk::open().map_err(RecordError::Ring)?;
+        desk.introduce(ring, 0);
+        let first = Member {
+            steps: Vec::new(),
+            meta: meta.clone(),
+            failed: AtomicBool::new(false),
+        };
+        Ok(Family {
+            desk,
+            settings,
+            options,
+            members: Mutex::new(vec![Arc::new(first)]),
+            reaped: Mutex::default(),
+            running: Mutex::default(),
+            done: Mutex::default(),
+            over: Mutex::new(None),
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// What became of the processes. They have all ended.
+    pub(super) fn into_done(self) -> Done {
+        let mut done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.processes.sort_by(|a, b| a.number.steps.cmp(&b.number.steps));
+        done
+    }
+
+    /// A process that came of the program was waited for.
+    pub(super) fn reaped(&self, statuses: impl IntoIterator<Item = (u32, u32)>) {
+        locked(&self.reaped).extend(statuses);
+    }
+
+    /// The first process has ended.
+    pub(super) fn first_is_over(&self) {
+        *locked(&self.over) = Some(Instant::now());
+        self.desk.wake();
+    }
+
+    /// Whether there is no other process any more, once the first has ended.
+    pub(super) fn is_over(&self) -> bool {
+        let Some(over) = *locked(&self.over) else { return false };
+        // A child that was announced may still have to ask, unless it was killed before it could.
+        let expected = self.desk.expected() > 0 && over.elapsed() < GRACE;
+        locked(&self.done).active == 0 && (!expected || self.is_stopped())
+    }
+
+    /// Ends the recording of all that still run; they go on by themselves.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.desk.wake();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Ends all processes but the first.
+    pub(super) fn kill(&self) {
+        for process in locked(&self.running).values() {
+            // It may have ended.
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+    }
+
+    /// Gives rings to those that ask, until all have ended.
+    pub(super) fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        while !self.is_over() {
+            while let Some(asked) = self.desk.next() {
+                self.serve_one(&asked, scope);
+            }
+            self.desk.wait(PAUSE.as_nanos() as u64);
+        }
+        self.desk.close();
+    }
+
+    fn serve_one<'scope>(&'scope self, asked: &Asked, scope: &'scope Scope<'scope, '_>) {
+        let ask = asked.ask;
+        let Some(parent) = locked(&self.members).get(ask.of as usize).cloned() else {
+            return self.desk.answer(asked, None);
+        };
+        let mut steps = parent.steps.clone();
+        steps.push(ask.nth);
+        if ask.what == What::Failed {
+            for member in locked(&self.members).iter().filter(|member| member.steps == steps) {
+                member.failed.store(true, Ordering::Release);
+            }
+            return self.desk.answer(asked, None);
+        }
+        let origin = match ask.what {
+            What::Forked => Origin::Forked,
+            _ => Origin::Executed,
+        };
+        let program = format!("/proc/{}/fd/{}", ask.process, ask.file);
+        if self.is_stopped() || origin == Origin::Executed && inspect::check(Path::new(&program)).is_err() {
+            return self.desk.answer(asked, None);
+        }
+        let number = ProcessNumber { steps, origin };
+        // Not known yet if it is still to be started.
+        let process = open(ask.process).filter(|_| ask.what != What::Spawns);
+        match self.prepare(&number, &parent) {
+            Ok((member, ring)) => {
+                locked(&self.done).active += 1;
+                self.desk.answer(asked, Some(&ring));
+                scope.spawn(move || {
+                    let followed = self.follow(&member, &number, ring, process);
+                    let mut done = locked(&self.done);
+                    match followed {
+                        Ok(Some(process)) => done.processes.push(process),
+                        Ok(None) => {}
+                        Err(error) => done.failures.push(failure(&number, &error)),
+                    }
+                    done.active -= 1;
+                    drop(done);
+                    self.desk.wake();
+                });
+            }
+            Err(error) => {
+                self.desk.answer(asked, None);
+                locked(&self.done).failures.push(failure(&number, &error));
+            }
+        }
+    }
+
+    /// Makes a ring for a process.
+    fn prepare(&self, number: &ProcessNumber, parent: &Member) -> Result<(Arc<Member>, Ring), RecordError> {
+        // Another sequence of choices for each, the same in every run.
+        let seed = number.steps.iter().fold(self.settings.seed, |seed, &step| {
+            seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(step))
+        });
+        let settings = Settings { seed, ..self.settings };
+        let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
+        if number.origin == Origin::Executed {
+            ring.wants_to_look();
+        }
+        let member = Arc::new(Member {
+            steps: number.steps.clone(),
+            meta: Meta {
+                degraded: Vec::new(),
+                ..parent.meta.clone()
+            },
+            failed: AtomicBool::new(false),
+        });
+        let mut members = locked(&self.members);
+        self.desk.introduce(&ring, members.len() as u32);
+        members.push(Arc::clone(&member));
+        Ok((member, ring))
+    }
+
+    /// Records a process until it ends. `None` if it never was.
+    fn follow(
+        &self,
+        member: &Member,
+        number: &ProcessNumber,
+        mut ring: Ring,
+        process: Option<Arc<OwnedFd>>,
+    ) -> Result<Option<Process>, RecordError> {
+        while !ring.has(Flag::Attached) {
+            let gone = match &process {
+                Some(process) => is_over(process),
+                // It was gone before it could be found, or it is still to come.
+                None => locked(&self.over).is_some_and(|over| over.elapsed() > GRACE),
+            };
+            let gone = gone || member.failed.load(Ordering::Acquire) || self.is_stopped();
+            if gone && !ring.has(Flag::Attached) {
+                return Ok(None);
+            }
+            ring.wait(PAUSE.as_nanos() as u64);
+        }
+        let os_id = ring.process().unwrap_or(0);
+        let process = process.or_else(|| open(os_id));
+        if let Some(process) = &process {
+            locked(&self.running).insert(os_id, Arc::clone(process));
+        }
+        let followed = self.write(member, number, &mut ring, process.as_deref(), os_id);
+        locked(&self.running).remove(&os_id);
+        followed.map(Some)
+    }
+
+    fn write(
+        &self,
+        member: &Member,
+        number: &ProcessNumber,
+        ring: &mut Ring,
+        process: Option<&OwnedFd>,
+        os_id: u32,
+    ) -> Result<Process, RecordError> {
+        let mut meta = member.meta.clone();
+        if number.origin == Origin::Executed {
+            describe(os_id, &mut meta);
+            ring.look();
+        }
+        number.put_into(&mut meta);
+        let writer = TraceWriter::create(&number.beside(&self.options.output), &WRITER)?;
+        let mut translator = Translator::new(writer, meta);
+        let ended = loop {
+            let ended = process.is_none_or(is_over);
+            let stopped = self.is_stopped();
+            let more = translator.follow(ring)?;
+            self.reaped(translator.take_reaped());
+            if more {
+                continue;
+            }
+            if ended || stopped {
+                break ended;
+            }
+            let pause = if translator.is_finished() { SHORT_PAUSE } else { PAUSE };
+            ring.wait(pause.as_nanos() as u64);
+        };
+        translator.follow_to_end(ring)?;
+        let end = if ended {
+            self.end_of(os_id, ring)
+        } else {
+            ProgramEnd::Unknown
+        };
+        if !ended {
+            translator.degrade("the recording ended before the process did");
+        }
+        let (summary, degraded) = translator.finish(end, ring.dropped())?;
+        Ok(Process {
+            number: number.clone(),
+            os_id,
+            summary,
+            degraded,
+            deadlock: ring.has(Flag::Deadlock),
+            full: ring.has(Flag::Full),
+            goes_on: !ended,
+        })
+    }
+
+    /// How a process that is not our child has ended: it said so, or whoever waited for it did, or nobody has waited yet.
+    fn end_of(&self, process: u32, ring: &Ring) -> ProgramEnd {
+        if let Some(code) = ring.exit() {
+            return ProgramEnd::Exited(code.into());
+        }
+        let begun = Instant::now();
+        loop {
+            let reaped = locked(&self.reaped).get(&process).copied();
+            match reaped.or_else(|| status_of_zombie(process)) {
+                Some(status) if status & 0x7f == 0 => return ProgramEnd::Exited((status >> 8 & 0xff) as i32),
+                Some(status) if status & 0x7f != 0x7f => return ProgramEnd::Signaled((status & 0x7f) as i32),
+                _ if begun.elapsed() > STATUS_GRACE => return ProgramEnd::Unknown,
+                _ => thread::sleep(SHORT_PAUSE),
+            }
+        }
+    }
+
+    /// Removes traces that an earlier recording to the same place has left of processes that there were none of now.
+    pub(super) fn remove_others(&self) {
+        let done = locked(&self.done);
+        for (number, path) in traces_beside(&self.options.output) {
+            if done
+                .processes
+                .iter()
+                .all(|process| process.number.steps != number.steps)
+            {
+                // Whoever keeps it from being removed wants to keep it.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+fn failure(number: &ProcessNumber, error: &RecordError) -> String {
+    let mut text = format!("process {number} is not recorded: {error}");
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// A process that is there, even if its number is given to another one later.
+fn open(process: u32) -> Option<Arc<OwnedFd>> {
+    let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok().map(Arc::new)
+}
+
+/// Whether a process has ended.
+fn is_over(process: &OwnedFd) -> bool {
+    let mut file = [PollFd::new(process, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut file, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// The status of a process that has ended and was not waited for.
+fn status_of_zombie(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // `number (name) state …`: the name may hold anything, also parentheses. The last field is the status.
+    let fields = stat.rsplit_once(')')?.1.trim();
+    let status = fields.rsplit(' ').next().filter(|_| fields.starts_with('Z'));
+    status?.parse().ok()
+}
+
+/// Describes a process that has executed a program, as far as the kernel tells.
+fn describe(process: u32, meta: &mut Meta) {
+    let folder = PathBuf::from(format!("/proc/{process}"));
+    let strings = |file: &str| -> Option<Vec<String>> {
+        let bytes = fs::read(folder.join(file)).ok()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some(bytes.split(|&byte| byte == 0).map(text).collect())
+    };
+    let link = |file: &str| -> Option<OsString> { Some(fs::read_link(folder.join(file)).ok()?.into_os_string()) };
+    if let (Some(mut command), Some(program)) = (strings("cmdline"), link("exe")) {
+        // Behind the last end of a string.
+        command.pop();
+        if let Some(first) = command.first_mut() {
+            *first = program.to_string_lossy().into_owned();
+        }
+        meta.command = command;
+    }
+    if let Some(directory) = link("cwd") {
+        meta.directory = directory.to_string_lossy().into_owned();
+    }
+    if let Some(mut environment) = strings("environ") {
+        let own = |entry: &String| entry.starts_with(recorder_ring::layout::RING_VARIABLE);
+        environment.retain(|entry| entry.contains('=') && !own(entry));
+        meta.environment = environment;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(steps: &[u32]) -> ProcessNumber {
+        ProcessNumber {
+            steps: steps.to_vec(),
+            origin: Origin::Forked,
+        }
+    }
+
+    #[test]
+    fn traces_of_processes_lie_beside_that_of_the_first() {
+        let beside = |first: &str, steps: &[u32]| number(steps).beside(Path::new(first));
+        assert_eq!(beside("a/trace.bin", &[1]), Path::new("a/trace.1.bin"));
+        assert_eq!(beside("trace.of.x.bin", &[2, 10]), Path::new("trace.of.x.2.10.bin"));
+        assert_eq!(beside("/tmp/trace", &[3]), Path::new("/tmp/trace.3"));
+    }
+
+    #[test]
+    fn descriptions_name_their_process() {
+        for origin in [Origin::Forked, Origin::Executed] {
+            let number = ProcessNumber {
+                steps: vec![1, 22, 3],
+                origin,
+            };
+            let mut meta = Meta {
+                environment: vec!["A=b".to_owned()],
+                ..Meta::default()
+            };
+            assert_eq!(ProcessNumber::of(&meta), None);
+            number.put_into(&mut meta);
+            assert_eq!(ProcessNumber::of(&meta), Some(number));
+        }
+        for text in [
+            "WITNESS_PROCESS=forked",
+            "WITNESS_PROCESS=x 1",
+            "WITNESS_PROCESS=forked 1.x",
+        ] {
+            let meta = Meta {
+                environment: vec![text.to_owned()],
+                ..Meta::default()
+            };
+            assert_eq!(ProcessNumber::of(&meta), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_seen_before_anybody_waits() {
+        let mut child = std::process::Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
+        let process = open(child.id()).unwrap();
+        while !is_over(&process) {
+            thread::sleep(SHORT_PAUSE);
+        }
+        assert_eq!(status_of_zombie(child.id()), Some(7 << 8));
+        child.wait().unwrap();
+        assert_eq!(status_of_zombie(child.id()), None);
+    }
+}
