@@ -172,7 +172,6 @@ pub fn decide_with<F: Follow>(
         options: *options,
         weak_atomics: trace
             .accesses()
-            .iter()
             .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
         predictor: stage("predictor", || SyncPreserving::new(trace, &order, &sections)),
         needs: &needs,

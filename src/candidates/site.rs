@@ -35,8 +35,8 @@ struct Seen {
 /// The sites of each cell that more than one thread accesses and somebody writes.
 pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>) -> Vec<Vec<Site>> {
     let mut seen = vec![Seen::default(); trace.cells().len()];
-    let in_scope = |access: &&Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
-    for access in trace.accesses().iter().filter(in_scope) {
+    let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
+    for access in trace.accesses().filter(in_scope) {
         let thread = trace.thread(access.event);
         for used in trace.uses(access) {
             let seen = &mut seen[used.cell.index()];
@@ -54,7 +54,7 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Optio
     }
     let mut next = starts.clone();
     let mut accesses = vec![AccessId(0); starts[starts.len() - 1] as usize];
-    let numbered = trace.accesses().iter().enumerate();
+    let numbered = trace.accesses().enumerate();
     for (id, access) in numbered.filter(|(_, access)| in_scope(access)) {
         for used in trace.uses(access) {
             let cell = number[used.cell.index()];
@@ -82,7 +82,7 @@ fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses
     let mut numbers: HashMap<(ThreadId, CodePosition, bool, bool), usize> = HashMap::new();
     let mut sites: Vec<Site> = Vec::new();
     for &id in accesses {
-        let access = &trace.accesses()[id.index()];
+        let access = trace.access_by_id(id);
         let thread = trace.thread(access.event);
         let pc = scope.map_or_else(|| trace.pc(access.event), |scope| scope.positions[&access.event]);
         let (writes, atomic) = (access.kind.writes(), access.kind.is_atomic());

@@ -104,7 +104,7 @@ fn a_scope_keeps_what_it_names_and_tells_apart_what_it_tells_apart() {
     let all = Candidates::of(&trace, &order, &contexts, &needs).list;
     let wanted = all.iter().max_by_key(|candidate| candidate.total).expect("candidates");
     let within = |position: &dyn Fn(EventId) -> CodePosition, pairs: &[(CodePosition, CodePosition)]| {
-        let accesses = trace.accesses().iter().map(|access| access.event);
+        let accesses = trace.accesses().map(|access| access.event);
         let scope = Scope {
             positions: accesses.map(|event| (event, position(event))).collect(),
             pairs: pairs.iter().copied().collect(),

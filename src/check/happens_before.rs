@@ -189,7 +189,7 @@ impl<'t> HappensBefore<'t> {
         if self.trace.pin(event).is_some() {
             self.meet();
         }
-        for used in self.trace.uses(access).iter().filter(|_| access.kind.reads()) {
+        for used in self.trace.uses(access).filter(|_| access.kind.reads()) {
             if let Some((clock, by_atomic)) = self.written.get(&used.cell)
                 && !(atomic && *by_atomic)
             {
@@ -212,13 +212,13 @@ impl<'t> HappensBefore<'t> {
                 self.store(thread, used.cell, access);
             }
         }
-        for used in self.trace.uses(access).iter().filter(|_| access.kind.writes()) {
+        for used in self.trace.uses(access).filter(|_| access.kind.writes()) {
             self.written.insert(used.cell, (self.threads[own].clone(), atomic));
         }
     }
 
     /// What a later acquire of the cell learns through a store, and through those before it in its release sequences.
-    fn store(&mut self, thread: ThreadId, cell: CellId, access: &Access) {
+    fn store(&mut self, thread: ThreadId, cell: CellId, access: Access) {
         let sequences = self.released.entry(cell).or_default();
         match access.kind {
             AccessKind::AtomicRmw => {}

@@ -55,7 +55,7 @@ impl Memory<'_> {
     }
 
     /// Whether every cell that the access reads holds the value that it saw.
-    pub(super) fn read(&self, trace: &Trace, access: &Access) -> Result<(), Disabled> {
+    pub(super) fn read(&self, trace: &Trace, access: Access) -> Result<(), Disabled> {
         for used in trace.uses(access) {
             let cell = trace.cell(used.cell);
             if !cell.external && self.content(used.cell) != Content::Value(used.read) {
@@ -71,7 +71,7 @@ impl Memory<'_> {
     }
 
     /// What a write or a free leaves. A thread that `strayed` writes something, but nobody knows what.
-    pub(super) fn write(&mut self, trace: &Trace, access: &Access, strayed: bool) {
+    pub(super) fn write(&mut self, trace: &Trace, access: Access, strayed: bool) {
         let freed = access.kind == crate::trace::AccessKind::Free;
         for used in trace.uses(access) {
             let content = if freed {

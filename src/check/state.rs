@@ -381,11 +381,11 @@ impl<'a> State<'a> {
     /// The value at an access, as the little-endian number that it would read now; `None` if some
     /// byte of it is not known.
     #[must_use]
-    pub fn value_at(&self, access: &Access) -> Option<u64> {
+    pub fn value_at(&self, access: Access) -> Option<u64> {
         if access.kind == AccessKind::Free {
             return None;
         }
-        self.trace.uses(access).iter().try_fold(0, |value, used| {
+        self.trace.uses(access).try_fold(0, |value, used| {
             let shift = 8 * (self.trace.cell(used.cell).addr - access.addr) as u32;
             Some(value | self.memory.value(used.cell)?.checked_shl(shift).unwrap_or(0))
         })

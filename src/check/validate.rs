@@ -45,14 +45,13 @@ pub(super) fn earliest_deadline(state: &State<'_>, condition: ObjectId) -> Optio
 }
 
 fn external(trace: &Trace, event: EventId) -> bool {
-    trace.access(event).is_some_and(|access| {
-        access.kind.reads() && trace.uses(access).iter().any(|used| trace.cell(used.cell).external)
-    })
+    trace
+        .access(event)
+        .is_some_and(|access| access.kind.reads() && trace.uses(access).any(|used| trace.cell(used.cell).external))
 }
 
 fn explained(state: &State<'_>, trace: &Trace, event: EventId) -> bool {
     trace
         .cell_uses(event)
-        .iter()
         .all(|used| state.value(used.cell) == Some(used.read))
 }

@@ -132,7 +132,6 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     });
     let pinned = trace
         .accesses()
-        .iter()
         .filter(|access| access.kind.reads() && trace.pin(access.event).is_some());
     let bytes = std::fs::metadata(&args.input.trace)
         .with_context(|| args.input.trace.display().to_string())?

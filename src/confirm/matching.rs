@@ -101,7 +101,7 @@ struct Fit {
 
 impl<'a> Spots<'a> {
     pub(super) fn of(trace: &'a Trace, symbols: &'a Symbols<'a>) -> Spots<'a> {
-        let accesses = trace.accesses().iter();
+        let accesses = trace.accesses();
         let spots: HashSet<Spot> = accesses
             .map(|access| Spot {
                 pc: trace.pc(access.event),

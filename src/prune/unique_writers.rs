@@ -143,7 +143,7 @@ impl<'t> Search<'t> {
     fn new(trace: &'t Trace) -> Search<'t> {
         let mut writes: Vec<Writes> = Vec::new();
         writes.resize_with(trace.cells().len(), Writes::default);
-        for access in trace.accesses().iter().filter(|access| access.kind.writes()) {
+        for access in trace.accesses().filter(|access| access.kind.writes()) {
             let thread = trace.thread(access.event);
             for used in trace.uses(access) {
                 let cell = &mut writes[used.cell.index()];
@@ -175,7 +175,7 @@ impl<'t> Search<'t> {
             }
         } else {
             self.begun = true;
-            for access in self.trace.accesses().iter().filter(|access| access.kind.reads()) {
+            for access in self.trace.accesses().filter(|access| access.kind.reads()) {
                 for used in self.trace.uses(access) {
                     if !self.trace.cell(used.cell).external {
                         self.look(needed, access.event, used.cell, used.read);

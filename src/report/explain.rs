@@ -145,7 +145,7 @@ impl Words<'_> {
 
     /// The heart of most refutations: who has to have written what a thread read on its way.
     fn read_fact(&self, pair: &Pair, read: EventId, cell: CellId, writers: &[EventId], initial: bool) -> String {
-        let uses = self.trace.cell_uses(read).iter();
+        let uses = self.trace.cell_uses(read);
         let seen = uses
             .filter(|used| used.cell == cell)
             .map(|used| value(used.read))

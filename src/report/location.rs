@@ -5,7 +5,7 @@ use crate::symbols::printable;
 use crate::trace::{Access, EventId, IncarnationId};
 
 /// The memory that an access touches, in words, and the event that allocated it.
-pub(super) fn location(words: &Words<'_>, access: &Access) -> (String, Option<EventId>) {
+pub(super) fn location(words: &Words<'_>, access: Access) -> (String, Option<EventId>) {
     let trace = words.trace;
     if access.incarnation != IncarnationId::STATIC {
         let block = trace.incarnation(access.incarnation);

@@ -65,14 +65,14 @@ impl Words<'_> {
 
     /// The name of the static variable that an access touches.
     #[must_use]
-    pub fn variable(&self, access: &Access) -> Option<String> {
+    pub fn variable(&self, access: Access) -> Option<String> {
         let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
         variable.flatten().map(|variable| variable.name)
     }
 
     /// What an access touches: a variable, else address and size.
     #[must_use]
-    pub fn memory(&self, access: &Access) -> String {
+    pub fn memory(&self, access: Access) -> String {
         let variable = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
         match variable.flatten() {
             Some(variable) if variable.addr == access.addr && variable.size == access.size => {
@@ -86,7 +86,7 @@ impl Words<'_> {
     /// The whole variable that an access touches, if the trace itself names it. Its address and size
     /// are no more than numbers that the import gave it.
     #[must_use]
-    pub fn imported_variable(&self, access: &Access) -> Option<String> {
+    pub fn imported_variable(&self, access: Access) -> Option<String> {
         let named = (access.incarnation == IncarnationId::STATIC).then(|| self.symbols.variable(access.addr));
         let whole = named.flatten().filter(|variable| {
             variable.module.is_none() && (variable.addr, variable.size) == (access.addr, access.size)
@@ -107,8 +107,8 @@ impl Words<'_> {
 
     /// The values that an access saw and left, as little-endian numbers.
     #[must_use]
-    pub fn values(&self, access: &Access) -> (u64, u64) {
-        let uses = self.trace.uses(access).iter();
+    pub fn values(&self, access: Access) -> (u64, u64) {
+        let uses = self.trace.uses(access);
         uses.fold((0, 0), |(read, written), used| {
             let shift = 8 * (self.trace.cell(used.cell).addr - access.addr) as u32;
             let placed = |value: u64| value.checked_shl(shift).unwrap_or(0);
@@ -154,7 +154,7 @@ impl Words<'_> {
 
     /// What an access is about to do, when its value is not known to be the recorded one.
     #[must_use]
-    pub fn intent(&self, access: &Access) -> String {
+    pub fn intent(&self, access: Access) -> String {
         let memory = self.memory(access);
         match access.kind {
             AccessKind::Read => format!("reads {memory}"),
@@ -166,7 +166,7 @@ impl Words<'_> {
         }
     }
 
-    fn access(&self, access: &Access) -> String {
+    fn access(&self, access: Access) -> String {
         let intent = self.intent(access);
         let (read, written) = self.values(access);
         match access.kind {

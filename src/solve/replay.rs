@@ -286,7 +286,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
                 if !in_place(trace, &done, event)
-                    && let Some(used) = trace.uses(access).iter().find(|used| is_pinned(trace, used.cell))
+                    && let Some(used) = trace.uses(access).find(|used| is_pinned(trace, used.cell))
                 {
                     found.push(Violation::Pinned {
                         read: event,
@@ -312,7 +312,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     }
                 }
                 // A read-modify-write of several cells writes what all of its reads decide.
-                for used in trace.uses(access).iter().filter(|_| access.kind.writes()) {
+                for used in trace.uses(access).filter(|_| access.kind.writes()) {
                     memory.entry(used.cell).or_default().push(event);
                     values.insert(used.cell, (access.kind != AccessKind::Free).then_some(used.written));
                     freed.write(trace.thread(event), used.cell);

@@ -276,7 +276,7 @@ impl Walk<'_> {
         if self.trace.pin(event).is_some() {
             self.meet(event);
         }
-        let cells: Vec<CellId> = self.trace.uses(access).iter().map(|used| used.cell).collect();
+        let cells: Vec<CellId> = self.trace.uses(access).map(|used| used.cell).collect();
         for &cell in cells.iter().filter(|_| access.kind.reads()) {
             if let Some(&(Some(knows), by_atomic)) = self.writer.get(&cell)
                 && !(atomic && by_atomic)
@@ -309,7 +309,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn store(&mut self, event: EventId, cell: CellId, access: &Access) {
+    fn store(&mut self, event: EventId, cell: CellId, access: Access) {
         let thread = self.trace.thread(event);
         let knows = self.threads[thread.index()];
         self.writes.entry(cell).or_default().push(event);
@@ -366,7 +366,7 @@ impl Walk<'_> {
         );
         let writes_it = |event: EventId| {
             self.trace.access(event).is_some_and(|access| access.kind.writes())
-                && self.trace.cell_uses(event).iter().any(|used| used.cell == cell)
+                && self.trace.cell_uses(event).any(|used| used.cell == cell)
         };
         let later = |event: EventId| self.place.get(&event).is_none_or(|&at| at > here);
         let others = self.trace.events().filter(|&event| writes_it(event) && later(event));

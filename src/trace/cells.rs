@@ -5,9 +5,9 @@
 //! at a time. Accesses to different incarnations of one address never share a cell.
 
 use super::EventId;
+use super::accesses::Range;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// A cell: the number of a piece of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -49,7 +49,7 @@ pub struct Incarnation {
     /// The event that ended it, if that is in the trace.
     pub free: Option<EventId>,
     /// Its cells: contiguous, ascending in address.
-    pub cells: Range<u32>,
+    pub cells: CellRange,
 }
 
 /// A piece of memory that is read and written as one.
@@ -84,7 +84,7 @@ pub struct CellUse {
 }
 
 /// The cells of one access range, as numbers.
-pub(super) type CellRange = Range<u32>;
+pub(super) type CellRange = std::ops::Range<u32>;
 
 /// Finds the incarnation of each access while the events go by, then cuts them into cells.
 #[derive(Default)]
@@ -157,9 +157,16 @@ impl CellBuilder {
         Some(id)
     }
 
-    /// The incarnation of each range, by number.
-    pub(super) fn incarnations_of_ranges(&self) -> impl Iterator<Item = IncarnationId> + '_ {
-        self.ranges.iter().map(|&(incarnation, _, _)| incarnation)
+    /// The ranges by number, with the cells that each covers.
+    pub(super) fn ranges(&self, covers: Vec<CellRange>) -> Vec<Range> {
+        let ranges = self.ranges.iter().zip(covers);
+        let range = |(&(incarnation, addr, size), cells): (&(IncarnationId, u64, u8), CellRange)| Range {
+            incarnation,
+            addr,
+            size: u64::from(size),
+            cells,
+        };
+        ranges.map(range).collect()
     }
 
     /// The number of an access' range.

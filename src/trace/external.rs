@@ -9,7 +9,7 @@
 //! the flag, and could come before the store to `data`.
 
 use super::images::Images;
-use super::{AccessKind, CellId, EventId, Op, ThreadId, Trace};
+use super::{AccessId, AccessKind, CellId, EventId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -30,6 +30,9 @@ struct Walked {
     only: Option<ThreadId>,
     /// Whether every unrecorded change fell between two events of one thread, with none of others.
     own: bool,
+    /// What its first access read.
+    initial: Option<u64>,
+    external: bool,
 }
 
 /// What a cell holds while π is walked.
@@ -48,13 +51,13 @@ impl Trace {
         let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
         let mut stretch = Stretch::default();
-        for number in 0..self.accesses.len() {
-            let access = &self.accesses[number];
+        for number in 0..self.accesses.len() as u32 {
+            let access = self.accesses.get(AccessId(number));
             let (event, kind) = (access.event, access.kind);
             let thread = self.thread(event);
             let alone_since = stretch.of(self, event);
-            for used in &self.uses[access.uses.start as usize..access.uses.end as usize] {
-                let cell = &mut self.cells[used.cell.index()];
+            for used in self.accesses.uses(access, &self.cells) {
+                let cell = &self.cells[used.cell.index()];
                 let state = &mut walked[used.cell.index()];
                 let block = &self.incarnations[cell.incarnation.index()];
                 let mut now = state.unwrap_or(Walked {
@@ -62,12 +65,14 @@ impl Trace {
                     last: block.alloc.unwrap_or(EventId(0)),
                     only: Some(thread),
                     own: true,
+                    initial: None,
+                    external: false,
                 });
                 now.only = now.only.filter(|&only| only == thread);
                 if kind.reads() {
                     let unexplained = match now.content {
                         Content::Untouched => {
-                            cell.initial = Some(used.read);
+                            now.initial = Some(used.read);
                             let explained = images.explain(event, block, cell, used.read);
                             from_the_start[used.cell.index()] = explained;
                             !explained
@@ -76,7 +81,7 @@ impl Trace {
                         Content::Freed => true,
                     };
                     if unexplained {
-                        cell.external = true;
+                        now.external = true;
                         now.own &= now.last >= alone_since;
                     }
                     now.content = Content::Value(used.read);
@@ -91,9 +96,9 @@ impl Trace {
             }
         }
         for (cell, walked) in self.cells.iter_mut().zip(walked) {
-            let Some((walked, only)) = walked.and_then(|walked| Some((walked, walked.only?))) else {
-                continue;
-            };
+            let Some(walked) = walked else { continue };
+            (cell.initial, cell.external) = (walked.initial, walked.external);
+            let Some(only) = walked.only else { continue };
             let alloc = self.incarnations[cell.incarnation.index()].alloc;
             let stack = alloc.is_some_and(|alloc| {
                 let place = self.place[alloc.index()] as usize;
@@ -101,9 +106,9 @@ impl Trace {
                 self.thread[alloc.index()] == only
                     && place
                         .checked_sub(1)
-                        .is_some_and(|before| self.op[order[before].index()] == Op::Begin)
+                        .is_some_and(|before| self.ops.get(order[before].index()) == Op::Begin)
             });
-            cell.private = cell.external && (walked.own || stack);
+            cell.private = walked.external && (walked.own || stack);
         }
         from_the_start
     }
@@ -111,8 +116,8 @@ impl Trace {
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
     pub(super) fn find_pins(&mut self, from_the_start: &[bool]) {
         let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
-        for access in &self.accesses {
-            for used in &self.uses[access.uses.start as usize..access.uses.end as usize] {
+        for access in self.accesses() {
+            for used in self.uses(access) {
                 let cell = &self.cells[used.cell.index()];
                 if !cell.external || cell.private {
                     continue;
@@ -143,6 +148,7 @@ impl Trace {
                 }
             }
         }
+        let mut pins: HashMap<EventId, Pin> = HashMap::new();
         for run in runs.into_values().flatten() {
             let Some(&(last, _)) = run.events.last() else { continue };
             for (event, both) in run.events {
@@ -151,11 +157,12 @@ impl Trace {
                     from: if after_write { EventId(run.from.0 + 1) } else { run.from },
                     until: if both { event } else { last },
                 };
-                let known = self.pins.entry(event).or_insert(pin);
+                let known = pins.entry(event).or_insert(pin);
                 known.from = known.from.max(pin.from);
                 known.until = known.until.min(pin.until);
             }
         }
+        self.pins = pins;
     }
 
     /// The place that an access keeps because unrecorded code changes its memory.

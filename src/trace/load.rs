@@ -1,11 +1,14 @@
 //! From the file to the model.
 
-use super::cells::{CellBuilder, CellRange, slice_value};
-use super::{Access, AccessId, AccessKind, CellId, CellUse, Cut, EventId, IncarnationId, Op, Trace};
+use super::accesses::{Accesses, Range, RangeId};
+use super::cells::CellBuilder;
+use super::ops::Ops;
+use super::places::CodePlaces;
+use super::{AccessKind, Cut, EventId, IncarnationId, Op, Trace};
 use hashbrown::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use trace_format::{Ending, Event, MemRange, MemoryOrder, Op as FileOp, ReadError, Tables, TraceFile, TraceId};
+use trace_format::{Ending, Event, MemoryOrder, Op as FileOp, ReadError, Tables, TraceFile, TraceId};
 
 /// Why a trace could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -127,8 +130,6 @@ impl Survey {
 struct Builder {
     trace: Trace,
     places: std::vec::IntoIter<u32>,
-    /// By range: its incarnation, and its cells.
-    ranges: Vec<(IncarnationId, CellRange)>,
 }
 
 impl Builder {
@@ -140,21 +141,18 @@ impl Builder {
             places,
         } = survey;
         let (cells, covers) = memory.cut();
-        let ranges: Vec<_> = memory.incarnations_of_ranges().zip(covers).collect();
+        let ranges = memory.ranges(covers);
         Builder {
             trace: Trace {
                 id: TraceId([0; 16]),
                 tables: Tables::default(),
                 cut: None,
                 thread: Arc::new(Vec::with_capacity(events)),
-                pc: Vec::with_capacity(events),
-                stack: Vec::with_capacity(events),
-                op: Vec::with_capacity(events),
+                code: CodePlaces::with_capacity(events),
+                ops: Ops::with_capacity(events),
                 place: Arc::new(Vec::with_capacity(events)),
                 program_order: of_thread.into_iter().map(Vec::with_capacity).collect(),
-                accesses: Vec::with_capacity(places.len()),
-                // Most accesses are in one cell.
-                uses: Vec::with_capacity(places.len()),
+                accesses: Accesses::new(ranges, places.len()),
                 cells,
                 incarnations: memory.incarnations,
                 pins: HashMap::new(),
@@ -162,36 +160,31 @@ impl Builder {
                 waiting_at_start: Vec::new(),
             },
             places: places.into_iter(),
-            ranges,
         }
     }
 
     fn push(&mut self, event: &Event) {
-        let id = EventId(self.trace.op.len() as u32);
+        let id = EventId(self.trace.len() as u32);
         let op = self.op(id, event.op);
         let order = &mut self.trace.program_order[event.thread.index()];
         Arc::make_mut(&mut self.trace.place).push(order.len() as u32);
         order.push(id);
         Arc::make_mut(&mut self.trace.thread).push(event.thread);
-        self.trace.pc.push(event.pc);
-        self.trace.stack.push(event.stack);
-        self.trace.op.push(op);
+        self.trace.code.push(event.pc, event.stack);
+        self.trace.ops.push(op);
     }
 
     fn op(&mut self, id: EventId, op: FileOp) -> Op {
         use AccessKind::{AtomicLoad, AtomicRmw, AtomicStore, Read, Write};
         let plain = MemoryOrder::Relaxed;
         match op {
-            FileOp::Read { mem, value } => self.access(id, Read, plain, mem, value, 0),
-            FileOp::Write { mem, value } => self.access(id, Write, plain, mem, 0, value),
-            FileOp::AtomicLoad { mem, value, order } => self.access(id, AtomicLoad, order, mem, value, 0),
-            FileOp::AtomicStore { mem, value, order } => self.access(id, AtomicStore, order, mem, 0, value),
+            FileOp::Read { value, .. } => self.access(id, Read, plain, &[value]),
+            FileOp::Write { value, .. } => self.access(id, Write, plain, &[value]),
+            FileOp::AtomicLoad { value, order, .. } => self.access(id, AtomicLoad, order, &[value]),
+            FileOp::AtomicStore { value, order, .. } => self.access(id, AtomicStore, order, &[value]),
             FileOp::AtomicRmw {
-                mem,
-                read,
-                written,
-                order,
-            } => self.access(id, AtomicRmw, order, mem, read, written),
+                read, written, order, ..
+            } => self.access(id, AtomicRmw, order, &[read, written]),
             FileOp::Alloc { .. } => Op::Alloc {
                 incarnation: IncarnationId(self.next_place()),
             },
@@ -230,65 +223,26 @@ impl Builder {
         }
     }
 
-    fn access(
-        &mut self,
-        event: EventId,
-        kind: AccessKind,
-        order: MemoryOrder,
-        mem: MemRange,
-        read: u64,
-        written: u64,
-    ) -> Op {
-        let range = self.next_place() as usize;
-        let (incarnation, covered) = self.ranges[range].clone();
-        let start = self.trace.uses.len() as u32;
-        for number in covered {
-            let cell = &self.trace.cells[number as usize];
-            self.trace.uses.push(CellUse {
-                cell: CellId(number),
-                read: slice_value(read, mem.addr, cell),
-                written: slice_value(written, mem.addr, cell),
-            });
-        }
-        self.push_access(Access {
-            event,
-            kind,
-            order,
-            incarnation,
-            addr: mem.addr,
-            size: u64::from(mem.size),
-            uses: start..self.trace.uses.len() as u32,
-        })
+    fn access(&mut self, event: EventId, kind: AccessKind, order: MemoryOrder, values: &[u64]) -> Op {
+        let range = RangeId(self.next_place());
+        Op::Access(self.trace.accesses.push(event, kind, order, range, values))
     }
 
     /// A free covers its whole incarnation; one of unknown memory touches nothing.
     fn free(&mut self, event: EventId, addr: u64) -> Op {
         let freed = Some(self.next_place()).filter(|&place| place != NOWHERE);
-        let incarnation = freed.map_or(IncarnationId::STATIC, IncarnationId);
-        let (size, covered) = freed.map_or((0, 0..0), |freed| {
+        let (size, cells) = freed.map_or((0, 0..0), |freed| {
             let block = &self.trace.incarnations[freed as usize];
             (block.size, block.cells.clone())
         });
-        let start = self.trace.uses.len() as u32;
-        self.trace.uses.extend(covered.map(|number| CellUse {
-            cell: CellId(number),
-            read: 0,
-            written: 0,
-        }));
-        self.push_access(Access {
-            event,
-            kind: AccessKind::Free,
-            order: MemoryOrder::Relaxed,
-            incarnation,
+        let accesses = &mut self.trace.accesses;
+        let range = accesses.add_range(Range {
+            incarnation: freed.map_or(IncarnationId::STATIC, IncarnationId),
             addr,
             size,
-            uses: start..self.trace.uses.len() as u32,
-        })
-    }
-
-    fn push_access(&mut self, access: Access) -> Op {
-        self.trace.accesses.push(access);
-        Op::Access(AccessId(self.trace.accesses.len() as u32 - 1))
+            cells,
+        });
+        Op::Access(accesses.push(event, AccessKind::Free, MemoryOrder::Relaxed, range, &[]))
     }
 
     fn next_place(&mut self) -> u32 {

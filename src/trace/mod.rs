@@ -11,25 +11,32 @@
 //!
 //! Events are kept in columns indexed by [`EventId`], which is the event's number in the file.
 
+mod accesses;
 mod cells;
 mod explained;
 mod external;
 mod images;
 mod load;
 mod op;
+mod ops;
+mod places;
 mod sections;
 mod wakes;
 
+pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
 pub use external::Pin;
 pub use load::LoadError;
-pub use op::{Access, AccessId, AccessKind, Op};
+pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
 pub use wakes::Wakes;
 
+use accesses::Accesses;
 use hashbrown::HashMap;
+use ops::Ops;
+use places::CodePlaces;
 use std::sync::Arc;
 
 /// An event: its number in the trace, counted from 0.
@@ -64,15 +71,13 @@ pub struct Trace {
     cut: Option<Cut>,
     /// Shared with the relations between events, which need it as much.
     thread: Arc<Vec<ThreadId>>,
-    pc: Vec<CodePosition>,
-    stack: Vec<StackId>,
-    op: Vec<Op>,
+    code: CodePlaces,
+    ops: Ops,
     /// Place of each event in its thread.
     place: Arc<Vec<u32>>,
     /// Events of each thread, in program order.
     program_order: Vec<Vec<EventId>>,
-    accesses: Vec<Access>,
-    uses: Vec<CellUse>,
+    accesses: Accesses,
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
     pins: HashMap<EventId, Pin>,
@@ -117,18 +122,18 @@ impl Trace {
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.op.len()
+        self.ops.len()
     }
 
     /// Whether it has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.op.is_empty()
+        self.len() == 0
     }
 
     /// All events, in the order of π.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = EventId> + ExactSizeIterator + use<> {
-        (0..self.op.len() as u32).map(EventId)
+        (0..self.len() as u32).map(EventId)
     }
 
     /// Number of threads; every event's thread is below it.
@@ -156,19 +161,19 @@ impl Trace {
     /// The code position of an event.
     #[must_use]
     pub fn pc(&self, event: EventId) -> CodePosition {
-        self.pc[event.index()]
+        self.code.get(event.index()).0
     }
 
     /// The call stack of an event.
     #[must_use]
     pub fn stack(&self, event: EventId) -> StackId {
-        self.stack[event.index()]
+        self.code.get(event.index()).1
     }
 
     /// What an event does.
     #[must_use]
     pub fn op(&self, event: EventId) -> Op {
-        self.op[event.index()]
+        self.ops.get(event.index())
     }
 
     /// The place of an event in its thread, counted from 0.
@@ -200,29 +205,34 @@ impl Trace {
 
     /// The data or atomic access that an event is, if it is one (`free` is: it writes).
     #[must_use]
-    pub fn access(&self, event: EventId) -> Option<&Access> {
+    pub fn access(&self, event: EventId) -> Option<Access> {
         match self.op(event) {
-            Op::Access(access) => Some(&self.accesses[access.index()]),
+            Op::Access(access) => Some(self.accesses.get(access)),
             _ => None,
         }
     }
 
     /// All accesses, in the order of π.
+    pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> + '_ {
+        (0..self.accesses.len() as u32).map(|number| self.accesses.get(AccessId(number)))
+    }
+
+    /// An access by its number.
     #[must_use]
-    pub fn accesses(&self) -> &[Access] {
-        &self.accesses
+    pub fn access_by_id(&self, id: AccessId) -> Access {
+        self.accesses.get(id)
     }
 
     /// The cells that an access touches, with the values it saw and left in each.
     #[must_use]
-    pub fn uses(&self, access: &Access) -> &[CellUse] {
-        &self.uses[access.uses.start as usize..access.uses.end as usize]
+    pub fn uses(&self, access: Access) -> Uses<'_> {
+        self.accesses.uses(access, &self.cells)
     }
 
     /// The cells that an event touches; empty if it is no access.
     #[must_use]
-    pub fn cell_uses(&self, event: EventId) -> &[CellUse] {
-        self.access(event).map_or(&[], |access| self.uses(access))
+    pub fn cell_uses(&self, event: EventId) -> Uses<'_> {
+        self.access(event).map(|access| self.uses(access)).unwrap_or_default()
     }
 
     /// A cell.
@@ -260,10 +270,6 @@ impl Trace {
         {
             return None;
         }
-        let (first, second) = (self.uses(x), self.uses(y));
-        // Cells of one access are contiguous and ascending, so the lowest common one is the larger start.
-        let low = first.first()?.cell.max(second.first()?.cell);
-        let high = first.last()?.cell.min(second.last()?.cell);
-        (low <= high).then_some(low)
+        x.lowest_common_cell(y)
     }
 }

@@ -1,7 +1,6 @@
 //! What an event is, in the model: as in the file, but with accesses resolved to cells.
 
-use super::{EventId, IncarnationId};
-use std::ops::Range;
+use super::IncarnationId;
 use trace_format::{MemoryOrder, ObjectId, ThreadId, WaitOutcome};
 
 /// The number of an access; accesses are numbered in the order of π.
@@ -54,24 +53,6 @@ impl AccessKind {
             AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw
         )
     }
-}
-
-/// A data or atomic access.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// The event that it is.
-    pub event: EventId,
-    /// What it does.
-    pub kind: AccessKind,
-    /// Memory order of an atomic access; `Relaxed` for plain ones.
-    pub order: MemoryOrder,
-    /// The incarnation that its first byte belongs to.
-    pub incarnation: IncarnationId,
-    /// First byte.
-    pub addr: u64,
-    /// Length in bytes.
-    pub size: u64,
-    pub(super) uses: Range<u32>,
 }
 
 impl Op {

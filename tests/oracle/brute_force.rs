@@ -152,8 +152,8 @@ pub(super) fn conflict(trace: &Trace, a: EventId, b: EventId) -> bool {
         )
     };
     let writes = |kind| !matches!(kind, AccessKind::Read | AccessKind::AtomicLoad);
-    let cells: BTreeSet<_> = trace.uses(x).iter().map(|used| used.cell).collect();
-    trace.uses(y).iter().any(|used| cells.contains(&used.cell))
+    let cells: BTreeSet<_> = trace.uses(x).map(|used| used.cell).collect();
+    trace.uses(y).any(|used| cells.contains(&used.cell))
         && (writes(x.kind) || writes(y.kind))
         && !(atomic(x.kind) && atomic(y.kind))
 }
@@ -344,7 +344,7 @@ fn access(trace: &Trace, state: &State, event: EventId, after: &mut State) -> bo
         }
     }
     let knows = !after.strayed.contains(&trace.thread(event).0);
-    for used in trace.uses(access).iter().filter(|_| access.kind.writes()) {
+    for used in trace.uses(access).filter(|_| access.kind.writes()) {
         let value = (access.kind != AccessKind::Free && knows).then_some(used.written);
         after.memory.insert(used.cell.0, value);
     }

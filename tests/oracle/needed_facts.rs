@@ -110,9 +110,8 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
     let is_done = |event: EventId| is_done(trace, state, event);
     match fact {
         Fact::Read { read, cell, .. } if *read == event => {
-            let uses = trace.cell_uses(event);
-            let wanted = uses
-                .iter()
+            let wanted = trace
+                .cell_uses(event)
                 .find(|used| used.cell == *cell)
                 .expect("the read touches the cell")
                 .read;
@@ -122,7 +121,6 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
                     let kind = trace.access(write).expect("a write").kind;
                     let left = trace
                         .cell_uses(write)
-                        .iter()
                         .find(|used| used.cell == *cell)
                         .expect("it wrote it");
                     kind != AccessKind::Free && !state.undecided.contains(&cell.0) && left.written == wanted

@@ -203,7 +203,7 @@ impl Knowing {
         if trace.pin(event).is_some() && !self.threads.is_empty() {
             self.threads.extend(0..trace.threads() as u32);
         }
-        let cells: Vec<u32> = trace.uses(access).iter().map(|used| used.cell.0).collect();
+        let cells: Vec<u32> = trace.uses(access).map(|used| used.cell.0).collect();
         let (reads, writes) = (access.kind.reads(), access.kind.writes());
         for cell in &cells {
             if reads && self.writer.get(cell).is_some_and(|&by_atomic| !(atomic && by_atomic)) {

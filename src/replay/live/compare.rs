@@ -123,7 +123,7 @@ impl<'t> Comparison<'t> {
         }
     }
 
-    fn access_difference(&mut self, recorded: &'t Access, live: &'t Access) -> Option<Difference> {
+    fn access_difference(&mut self, recorded: Access, live: Access) -> Option<Difference> {
         if recorded.kind != live.kind || recorded.size != live.size && recorded.kind != AccessKind::Free {
             return Some(Difference::Event);
         }
@@ -133,7 +133,7 @@ impl<'t> Comparison<'t> {
         }
         // A value that unrecorded code may have left is not part of the proof, nor is one that
         // nothing depends on.
-        let outside = self.recorded.uses(recorded).iter();
+        let outside = self.recorded.uses(recorded);
         let outside = outside
             .map(|used| self.recorded.cell(used.cell))
             .any(|cell| cell.external);
@@ -187,8 +187,8 @@ fn place(trace: &Trace, pc: CodePosition) -> Option<(&ModuleInfo, u64)> {
 }
 
 /// The value that an access saw, as a little-endian number.
-fn value_read(trace: &Trace, access: &Access) -> u64 {
-    trace.uses(access).iter().fold(0, |value, used| {
+fn value_read(trace: &Trace, access: Access) -> u64 {
+    trace.uses(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.read.checked_shl(shift).unwrap_or(0)
     })

@@ -80,7 +80,7 @@ fn written(trace: &Trace, event: EventId) -> u64 {
     let Some(access) = trace.access(event).filter(|access| access.kind == AccessKind::Write) else {
         return 0;
     };
-    trace.uses(access).iter().fold(0, |value, used| {
+    trace.uses(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.written.checked_shl(shift).unwrap_or(0)
     })

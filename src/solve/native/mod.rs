@@ -58,7 +58,7 @@ impl<'t> Native<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> Native<'t> {
         let mut writers: Vec<Vec<(EventId, Option<u64>)>> = vec![Vec::new(); trace.cells().len()];
-        for access in trace.accesses().iter().filter(|access| access.kind.writes()) {
+        for access in trace.accesses().filter(|access| access.kind.writes()) {
             for used in trace.uses(access) {
                 let value = (access.kind != AccessKind::Free).then_some(used.written);
                 writers[used.cell.index()].push((access.event, value));
@@ -140,8 +140,8 @@ impl<'t> Native<'t> {
             }
             Op::AcquireFailed { .. } | Op::WaitBegin { .. } | Op::WaitEnd { .. } | Op::SemWait { .. } => false,
             Op::Access(_) => {
-                let cells = self.trace.cell_uses(event);
-                self.trace.pin(event).is_none() && cells.iter().all(|used| !self.trace.cell(used.cell).external)
+                let mut cells = self.trace.cell_uses(event);
+                self.trace.pin(event).is_none() && cells.all(|used| !self.trace.cell(used.cell).external)
             }
             _ => true,
         }

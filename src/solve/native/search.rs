@@ -277,7 +277,7 @@ impl<'s, 't> Search<'s, 't> {
             let Some(access) = trace.access(read).filter(|access| access.kind.reads()) else {
                 continue;
             };
-            for used in trace.uses(access).iter().filter(|used| !trace.cell(used.cell).external) {
+            for used in trace.uses(access).filter(|used| !trace.cell(used.cell).external) {
                 let sources = self.sources(clocks, read, used.cell, used.read);
                 if sources.outside {
                     continue;
@@ -356,7 +356,7 @@ impl<'s, 't> Search<'s, 't> {
                 return Some(Violation::Unsupported);
             }
             if let Some(access) = trace.access(event) {
-                for used in trace.uses(access).iter().filter(|used| !trace.cell(used.cell).external) {
+                for used in trace.uses(access).filter(|used| !trace.cell(used.cell).external) {
                     let before = last.get(&used.cell).copied();
                     if access.kind.reads() && !self.sees(event, used.cell, used.read, before) {
                         let sources = self.sources(clocks, event, used.cell, used.read);
@@ -369,7 +369,7 @@ impl<'s, 't> Search<'s, 't> {
                         }
                     }
                 }
-                for used in trace.uses(access).iter().filter(|_| access.kind.writes()) {
+                for used in trace.uses(access).filter(|_| access.kind.writes()) {
                     last.insert(used.cell, event);
                 }
             }

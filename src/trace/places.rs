@@ -1,0 +1,33 @@
+//! Where in the program events are: few places, of many events.
+
+use hashbrown::HashMap;
+use trace_format::{CodePosition, StackId};
+
+/// A column of code positions with call stacks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CodePlaces {
+    distinct: Vec<(CodePosition, StackId)>,
+    numbers: HashMap<(CodePosition, StackId), u32>,
+    of_event: Vec<u32>,
+}
+
+impl CodePlaces {
+    pub(super) fn with_capacity(events: usize) -> CodePlaces {
+        CodePlaces {
+            of_event: Vec::with_capacity(events),
+            ..CodePlaces::default()
+        }
+    }
+
+    pub(super) fn push(&mut self, pc: CodePosition, stack: StackId) {
+        let number = *self.numbers.entry((pc, stack)).or_insert_with(|| {
+            self.distinct.push((pc, stack));
+            self.distinct.len() as u32 - 1
+        });
+        self.of_event.push(number);
+    }
+
+    pub(super) fn get(&self, event: usize) -> (CodePosition, StackId) {
+        self.distinct[self.of_event[event] as usize]
+    }
+}
