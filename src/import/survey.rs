@@ -49,6 +49,8 @@ pub(super) struct Survey {
     pub(super) forks: HashMap<u32, u64>,
     /// By lock: line of its last acquire, or of the last end of a wait.
     pub(super) last_acquire: HashMap<u32, u64>,
+    /// The same, without acquires for reading.
+    pub(super) last_alone: HashMap<u32, u64>,
     /// Locks that their holder takes once more somewhere.
     pub(super) recursive: HashSet<u32>,
     /// Names in the roles of conditions.
@@ -106,6 +108,7 @@ impl Walk {
             // A wait by the holder of a lock takes it again just before the next event.
             if wait.release.is_none() {
                 self.survey.last_acquire.insert(wait.condition, line);
+                self.survey.last_alone.insert(wait.condition, line);
             }
         }
         match op {
@@ -129,6 +132,7 @@ impl Walk {
             RecordOp::Acquire(lock) => {
                 self.survey.locks.insert(lock);
                 self.survey.last_acquire.insert(lock, line);
+                self.survey.last_alone.insert(lock, line);
                 let held = self.depth.entry(lock).or_insert((thread, 0));
                 if held.0 != thread {
                     *held = (thread, 0);

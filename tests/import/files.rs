@@ -52,7 +52,12 @@ fn shown(path: &Path, opened: &Opened) -> String {
 /// What becomes of a file; if it is refused, why, and then what `--repair` makes of it.
 fn outcome(path: &Path) -> String {
     match opened(path, None, false) {
-        Ok(opened) => shown(path, &opened),
+        Ok(accepted) => {
+            let found = shown(path, &accepted);
+            let mended = opened(path, None, true).expect("what is accepted can be mended");
+            assert_eq!(shown(path, &mended), found, "what is accepted needs no repair");
+            found
+        }
         Err(refusal) => match opened(path, None, true) {
             Ok(opened) => format!("refused: {refusal}\n{}", shown(path, &opened)),
             Err(again) => format!("refused: {refusal}\nnot repaired: {again}\n"),

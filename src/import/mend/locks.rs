@@ -5,6 +5,7 @@
 
 use super::Mender;
 use crate::import::error::{ImportError, Malformed};
+use hashbrown::HashMap;
 use trace_format::Op;
 
 /// A lock that is held.
@@ -150,17 +151,20 @@ impl Mender {
         if !self.repair || self.waiting.contains_key(&thread) {
             return Ok(());
         }
-        let readers = self
-            .readers
-            .iter()
-            .flat_map(|(lock, held)| held.iter().map(move |held| (lock, held)));
-        let held = self
+        let later = |last: &HashMap<u32, u64>, lock: u32| last.get(&lock).is_some_and(|&last| last > line);
+        let owned = self
             .locks
             .iter()
-            .chain(readers)
-            .filter(|(_, held)| held.thread == thread);
-        let wanted = held.filter(|(lock, _)| self.survey.last_acquire.get(*lock).is_some_and(|&last| last > line));
-        let mut wanted: Vec<(u32, u32)> = wanted.map(|(&lock, held)| (lock, held.depth)).collect();
+            .filter(|&(&lock, _)| later(&self.survey.last_acquire, lock));
+        let owned = owned.filter(|(_, held)| held.thread == thread);
+        // Other readers do not mind.
+        let read = self
+            .readers
+            .iter()
+            .filter(|&(&lock, _)| later(&self.survey.last_alone, lock));
+        let read = read.flat_map(|(lock, held)| held.iter().map(move |held| (lock, held)));
+        let read = read.filter(|(_, held)| held.thread == thread);
+        let mut wanted: Vec<(u32, u32)> = owned.chain(read).map(|(&lock, held)| (lock, held.depth)).collect();
         wanted.sort_unstable();
         for (lock, depth) in wanted {
             let what = Malformed::HeldAtEnd {
