@@ -308,7 +308,7 @@ impl<'t> Case<'_, 't> {
         }
         let schedule = Schedule {
             slices: Schedule::slices_of(known.trace, prefix),
-            wakes: Wakes::of(known.trace, prefix).woken,
+            wakes: Wakes::of(known.trace, prefix.iter().copied()).woken,
             ..short
         };
         match known.checker.check(&schedule) {

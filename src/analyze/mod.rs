@@ -177,7 +177,7 @@ pub fn decide_with<F: Follow>(
         needs: &needs,
         native: stage("own solver", || Native::new(trace, &needs, &sections)),
         checker: stage("checker", || Checker::new(trace)),
-        wakes: Wakes::of(trace, &trace.events().collect::<Vec<_>>()),
+        wakes: Wakes::of(trace, trace.events()),
     };
     let earlier = follow.begin(&candidates.list)?;
     decider.decide(work, earlier, follow)

@@ -16,7 +16,7 @@
 //! Complete for sync-preserving races on reads, writes and mutexes; misses all that need two
 //! critical sections, or a write and a read, to change their order.
 
-use crate::prune::{Edge, MustHappenBefore};
+use crate::prune::{Clocks, Edge, MustHappenBefore};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
 
@@ -72,7 +72,7 @@ pub struct SyncPreserving<'t> {
     must: &'t MustHappenBefore,
     sections: &'t Sections,
     /// What an event rests on in π: must-happen-before and the explanations that π gave.
-    in_trace: MustHappenBefore,
+    in_trace: Clocks,
     /// Per lock and thread, the sections in program order.
     by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>>,
     /// Per lock, the threads that ever hold it.
@@ -83,10 +83,9 @@ impl<'t> SyncPreserving<'t> {
     /// Prepares the predictor.
     #[must_use]
     pub fn new(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> SyncPreserving<'t> {
-        let everything: Vec<EventId> = trace.events().collect();
-        let edges = explanations(trace, sections, &everything);
+        let edges = explanations(trace, sections, trace.events());
         let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
-        let in_trace = must.with_edges(trace, &edges);
+        let in_trace = must.with_edges(trace, edges).into_clocks();
         let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
         let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
         for (number, section) in sections.all().iter().enumerate() {

@@ -13,28 +13,20 @@
 //! - a pinned access keeps the events that it had before it, so these precede all that follows it
 //!   (but not the access itself while it is only *next*: a pending read need not see its value).
 //!
-//! It is represented by vector clocks that say, per event and thread, how many events of that
-//! thread must come before. Clocks change only where an edge comes in from another thread, so one
-//! row serves the whole stretch up to the next such event.
+//! It is represented by [vector clocks](Clocks) that say, per event and thread, how many events of that
+//! thread must come before.
 //!
 //! Errs on the side of ordering too little: reads that only one write can explain, for example,
 //! are left to the solver.
 
+use super::Clocks;
 use crate::trace::{EventId, Op, ThreadId, Trace, WaitOutcome};
 use hashbrown::HashMap;
-use std::sync::Arc;
 
 /// The must-happen-before relation of a trace.
 #[derive(Clone, Debug)]
 pub struct MustHappenBefore {
-    threads: usize,
-    /// Per event, the number of its row in `rows`.
-    row_of: Vec<u32>,
-    /// Clocks, `threads` entries a row: how many events of each thread come before. The entry of
-    /// the event's own thread is not kept up.
-    rows: Vec<u32>,
-    thread: Arc<Vec<ThreadId>>,
-    place: Arc<Vec<u32>>,
+    clocks: Clocks,
     /// Edges from other threads, sorted by the event they lead to.
     incoming: Vec<Edge>,
 }
@@ -72,8 +64,15 @@ impl MustHappenBefore {
     /// The closure of this relation and of further edges between threads, each of which has to come from
     /// an earlier event of π.
     #[must_use]
-    pub fn with_edges(&self, trace: &Trace, further: &[Edge]) -> MustHappenBefore {
-        MustHappenBefore::walk(trace, self.incoming.iter().chain(further).copied().collect())
+    pub fn with_edges(&self, trace: &Trace, mut further: Vec<Edge>) -> MustHappenBefore {
+        further.extend_from_slice(&self.incoming);
+        MustHappenBefore::walk(trace, further)
+    }
+
+    /// The relation alone, without the edges that it was made of.
+    #[must_use]
+    pub fn into_clocks(self) -> Clocks {
+        self.clocks
     }
 
     fn walk(trace: &Trace, mut given: Vec<Edge>) -> MustHappenBefore {
@@ -89,12 +88,7 @@ impl MustHappenBefore {
     /// Whether `a` must happen before `b`. False for an event and itself.
     #[must_use]
     pub fn before(&self, a: EventId, b: EventId) -> bool {
-        let thread = self.thread[a.index()];
-        if thread == self.thread[b.index()] {
-            a < b
-        } else {
-            self.count(b, thread) > self.place[a.index()]
-        }
+        self.clocks.before(a, b)
     }
 
     /// Whether neither must happen before the other.
@@ -106,10 +100,7 @@ impl MustHappenBefore {
     /// How many events of `thread` must happen before `event`. In the event's own thread: its place.
     #[must_use]
     pub fn count(&self, event: EventId, thread: ThreadId) -> u32 {
-        if self.thread[event.index()] == thread {
-            return self.place[event.index()];
-        }
-        self.rows[self.row_of[event.index()] as usize * self.threads + thread.index()]
+        self.clocks.count(event, thread)
     }
 
     /// The must-happen-before edges that come into `event` from other threads.
@@ -161,14 +152,10 @@ impl MustHappenBefore {
     }
 }
 
-/// Computes rows while the events go by in the order of π, along which every edge points forward.
+/// Computes clocks while the events go by in the order of π, along which every edge points forward.
 struct Walk<'t> {
     trace: &'t Trace,
-    threads: usize,
-    row_of: Vec<u32>,
-    rows: Vec<u32>,
-    /// The row in force in each thread; `None` before its first event.
-    current: Vec<Option<u32>>,
+    clocks: Clocks,
     /// Edges known before the walk, sorted, and how many of them lie behind it.
     given: Vec<Edge>,
     passed: usize,
@@ -185,13 +172,9 @@ struct Walk<'t> {
 
 impl<'t> Walk<'t> {
     fn new(trace: &'t Trace, given: Vec<Edge>) -> Walk<'t> {
-        let threads = trace.threads();
         Walk {
             trace,
-            threads,
-            row_of: Vec::with_capacity(trace.len()),
-            rows: vec![0; threads],
-            current: vec![None; threads],
+            clocks: Clocks::new(trace),
             given,
             passed: 0,
             found: Vec::new(),
@@ -252,7 +235,7 @@ impl<'t> Walk<'t> {
             }
             _ => {}
         }
-        self.assign_row(event);
+        self.push(event);
         match trace.op(event) {
             Op::Fork { child } => {
                 self.fork_of.insert(child, event);
@@ -272,37 +255,13 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn assign_row(&mut self, event: EventId) {
-        let thread = self.trace.thread(event);
+    fn push(&mut self, event: EventId) {
         let start = self.passed;
         while self.given.get(self.passed).is_some_and(|edge| edge.to == event) {
             self.passed += 1;
         }
         let edges = self.given[start..self.passed].iter().chain(&self.found[self.begin..]);
-        let mut row = self.current[thread.index()].unwrap_or(0);
-        // A row of its own, once an edge brings something new.
-        let mut own = false;
-        for edge in edges {
-            let (from_thread, from_place) = (self.trace.thread(edge.from).index(), self.trace.place(edge.from));
-            let mine = row as usize * self.threads;
-            if from_thread == thread.index() || self.rows[mine + from_thread] > from_place {
-                // Known already, and with it all that precedes it.
-                continue;
-            }
-            if !own {
-                self.rows.extend_from_within(mine..mine + self.threads);
-                row = (self.rows.len() / self.threads - 1) as u32;
-                own = true;
-            }
-            let (before, mine) = self.rows.split_at_mut(row as usize * self.threads);
-            let theirs = self.row_of[edge.from.index()] as usize * self.threads;
-            for (mine, &theirs) in mine.iter_mut().zip(&before[theirs..theirs + self.threads]) {
-                *mine = (*mine).max(theirs);
-            }
-            mine[from_thread] = mine[from_thread].max(from_place + 1);
-        }
-        self.current[thread.index()] = Some(row);
-        self.row_of.push(row);
+        self.clocks.push(event, edges);
     }
 
     /// Orders what must precede a pinned access before all that follows the access.
@@ -320,12 +279,9 @@ impl<'t> Walk<'t> {
         self.given.extend(self.found);
         self.given.sort_unstable();
         self.given.dedup();
+        self.given.shrink_to_fit();
         MustHappenBefore {
-            threads: self.threads,
-            row_of: self.row_of,
-            rows: self.rows,
-            thread: self.trace.thread_column(),
-            place: self.trace.place_column(),
+            clocks: self.clocks,
             incoming: self.given,
         }
     }

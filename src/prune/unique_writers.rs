@@ -15,7 +15,7 @@
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
 use super::{Edge, MustHappenBefore};
-use crate::trace::{AccessKind, CellId, EventId, SectionId, Sections, ThreadId, Trace};
+use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -28,25 +28,26 @@ pub struct Needs<'t> {
     must: &'t MustHappenBefore,
     sections: &'t Sections,
     needed: MustHappenBefore,
+    writers: Writers,
 }
 
 impl<'t> Needs<'t> {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
-        let mut search = Search::new(trace);
+        let writers = Writers::of(trace);
+        let mut search = Search::new(trace, &writers);
         let mut needed = must.clone();
-        loop {
-            // Where reads may be free, no writer is needed for sure.
-            if trace.frees_reads() || !search.round(&needed) {
-                return Needs {
-                    trace,
-                    must,
-                    sections,
-                    needed,
-                };
-            }
-            needed = must.with_edges(trace, &search.edges);
+        // Where reads may be free, no writer is needed for sure.
+        while !trace.frees_reads() && search.round(&needed) {
+            needed = must.with_edges(trace, search.edges.clone());
+        }
+        Needs {
+            trace,
+            must,
+            sections,
+            needed,
+            writers,
         }
     }
 
@@ -54,6 +55,12 @@ impl<'t> Needs<'t> {
     #[must_use]
     pub fn relation(&self) -> &MustHappenBefore {
         &self.needed
+    }
+
+    /// The writes that it was computed from.
+    #[must_use]
+    pub fn writers(&self) -> &Writers {
+        &self.writers
     }
 
     /// How many events of `thread` are in every prefix that brings `event` next.
@@ -121,18 +128,12 @@ impl<'t> Needs<'t> {
     }
 }
 
-/// The writes of a cell, in the order of π, with the value left (`None`: a free).
-#[derive(Default)]
-struct Writes {
-    /// The first write of each value, and whether it is the only one.
-    by_value: HashMap<u64, (EventId, bool)>,
-    by_thread: BTreeMap<ThreadId, Vec<(EventId, Option<u64>)>>,
-}
-
 /// The search for reads that one write alone can explain.
 struct Search<'t> {
     trace: &'t Trace,
-    writes: Vec<Writes>,
+    writers: &'t Writers,
+    /// By cell and thread, its writes in program order: of cells for which they were needed.
+    by_thread: HashMap<CellId, BTreeMap<ThreadId, Vec<EventId>>>,
     /// Reads that several writes may explain, as far as is known.
     open: Vec<(EventId, CellId, u64)>,
     edges: Vec<Edge>,
@@ -140,24 +141,11 @@ struct Search<'t> {
 }
 
 impl<'t> Search<'t> {
-    fn new(trace: &'t Trace) -> Search<'t> {
-        let mut writes: Vec<Writes> = Vec::new();
-        writes.resize_with(trace.cells().len(), Writes::default);
-        for access in trace.accesses().filter(|access| access.kind.writes()) {
-            let thread = trace.thread(access.event);
-            for used in trace.uses(access) {
-                let cell = &mut writes[used.cell.index()];
-                let value = (access.kind != AccessKind::Free).then_some(used.written);
-                if let Some(value) = value {
-                    let first = cell.by_value.entry(value).or_insert((access.event, true));
-                    first.1 = first.0 == access.event;
-                }
-                cell.by_thread.entry(thread).or_default().push((access.event, value));
-            }
-        }
+    fn new(trace: &'t Trace, writers: &'t Writers) -> Search<'t> {
         Search {
             trace,
-            writes,
+            writers,
+            by_thread: HashMap::new(),
             open: Vec::new(),
             edges: Vec::new(),
             begun: false,
@@ -188,23 +176,30 @@ impl<'t> Search<'t> {
 
     fn look(&mut self, needed: &MustHappenBefore, read: EventId, cell: CellId, value: u64) {
         let trace = self.trace;
-        let writes = &self.writes[cell.index()];
-        let Some(&(first, only)) = writes.by_value.get(&value) else {
+        let fitting = self.writers.writes_of(cell, value);
+        if fitting.is_empty() {
             return;
-        };
+        }
         let initial = trace.cell(cell).initial == Some(value);
-        let unique = if only && !initial {
-            Some(first).filter(|&write| write != read)
+        let unique = if let ([only], false) = (fitting, initial) {
+            Some(*only).filter(|&write| write != read)
         } else {
             // Per thread, from the last write that is needed before the read to the first that needs it.
-            let mut possible: Vec<(EventId, Option<u64>)> = Vec::new();
+            let mut possible: Vec<EventId> = Vec::new();
             let mut last_before: Vec<EventId> = Vec::new();
-            for all in writes.by_thread.values() {
-                let before = all.partition_point(|&(write, _)| needed.before(write, read));
-                let until = all.partition_point(|&(write, _)| !needed.before(read, write));
+            let by_thread = self.by_thread.entry(cell).or_insert_with(|| {
+                let mut by_thread: BTreeMap<ThreadId, Vec<EventId>> = BTreeMap::new();
+                for &write in self.writers.writes(cell) {
+                    by_thread.entry(trace.thread(write)).or_default().push(write);
+                }
+                by_thread
+            });
+            for all in by_thread.values() {
+                let before = all.partition_point(|&write| needed.before(write, read));
+                let until = all.partition_point(|&write| !needed.before(read, write));
                 let from = before.saturating_sub(1);
                 if before > 0 {
-                    last_before.push(all[from].0);
+                    last_before.push(all[from]);
                 }
                 if possible.len() + until.saturating_sub(from) > MAX_POSSIBLE {
                     self.open.push((read, cell, value));
@@ -215,10 +210,11 @@ impl<'t> Search<'t> {
             let overshadowed = |write: EventId| last_before.iter().any(|&last| needed.before(write, last));
             let mut left = possible
                 .iter()
-                .filter(|&&(write, left)| left == Some(value) && write != read && !overshadowed(write));
+                .copied()
+                .filter(|&write| trace.value_left(write, cell) == Some(value) && write != read && !overshadowed(write));
             match (left.next(), left.next()) {
                 _ if initial && last_before.is_empty() => None,
-                (Some(&(write, _)), None) => Some(write),
+                (Some(write), None) => Some(write),
                 _ => None,
             }
         };

@@ -32,7 +32,7 @@ impl Schedule {
             race: (race.0.min(race.1), race.0.max(race.1)),
             as_recorded: 0,
             slices: Schedule::slices_of(trace, &needed),
-            wakes: Wakes::of(trace, &needed).woken,
+            wakes: Wakes::of(trace, needed.iter().copied()).woken,
         }
     }
 }
@@ -47,7 +47,7 @@ impl Schedule {
         let as_recorded = cut.as_recorded(trace);
         let then = cut.events_from(trace, EventId(as_recorded));
         // A waiter that does not return in this prefix may give way to one that does.
-        let woken = || Wakes::of(trace, &cut.events_from(trace, EventId(0))).woken;
+        let woken = || Wakes::of(trace, cut.events_from(trace, EventId(0)).into_iter()).woken;
         let wakes = if in_trace.woken.is_empty() { Vec::new() } else { woken() };
         Schedule::long(trace, as_recorded, &then, wakes, in_trace, race)
     }
@@ -65,7 +65,7 @@ impl Schedule {
             Vec::new()
         } else {
             let recorded = trace.events().take(as_recorded as usize);
-            Wakes::of(trace, &recorded.chain(then.iter().copied()).collect::<Vec<_>>()).woken
+            Wakes::of(trace, recorded.chain(then.iter().copied())).woken
         };
         let more = then
             .iter()
@@ -110,7 +110,7 @@ impl Schedule {
             race,
             as_recorded: 0,
             slices: Schedule::slices_of(trace, &prefix),
-            wakes: Wakes::of(trace, &prefix).woken,
+            wakes: Wakes::of(trace, prefix.iter().copied()).woken,
         }
     }
 }
@@ -123,7 +123,7 @@ fn needed_events(
     prefix: &[EventId],
     race: (EventId, EventId),
 ) -> Vec<EventId> {
-    let mut sources = explanations(trace, sections, prefix);
+    let mut sources = explanations(trace, sections, prefix.iter().copied());
     sources.sort_unstable();
     let place: HashMap<EventId, usize> = prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
     let mut counts = vec![0; trace.threads()];

@@ -361,7 +361,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             _ => {}
         }
     }
-    let wakes = Wakes::of(trace, order);
+    let wakes = Wakes::of(trace, order.iter().copied());
     for &end in &wakes.unserved {
         // The waits on the same condition compete for the same notifies.
         let Op::WaitEnd { condition, .. } = trace.op(end) else {

@@ -23,7 +23,7 @@ pub(super) fn chain(trace: &Trace, order: &[EventId], a: EventId, b: EventId) ->
     let mut walk = Walk {
         trace,
         order,
-        wakes: Wakes::of(trace, order),
+        wakes: Wakes::of(trace, order.iter().copied()),
         place: order.iter().enumerate().map(|(at, &event)| (event, at)).collect(),
         links: Vec::new(),
         threads: vec![None; trace.threads()],

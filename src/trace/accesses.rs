@@ -126,16 +126,30 @@ impl Accesses {
         }
     }
 
+    /// What an access does to one of its cells.
+    pub(super) fn use_of(&self, access: Access, cell: CellId, cells: &[Cell]) -> Option<CellUse> {
+        let touched = access.first_cell..access.first_cell + access.cells;
+        let one = Access {
+            first_cell: cell.0,
+            cells: 1,
+            ..access
+        };
+        touched.contains(&cell.0).then(|| self.uses(one, cells).next())?
+    }
+
     pub(super) fn uses<'c>(&self, access: Access, cells: &'c [Cell]) -> Uses<'c> {
         let value = |place: u32| self.values[(access.values + place) as usize];
         let reads = access.kind.reads();
-        let writes_value = access.kind.writes() && access.kind != AccessKind::Free;
         Uses {
             cells: &cells[access.first_cell as usize..][..access.cells()],
             first: access.first_cell,
             addr: access.addr,
             read: if reads { value(0) } else { 0 },
-            written: if writes_value { value(u32::from(reads)) } else { 0 },
+            written: if access.kind.writes_value() {
+                value(u32::from(reads))
+            } else {
+                0
+            },
         }
     }
 }

@@ -12,24 +12,32 @@ use hashbrown::{HashMap, HashSet};
 /// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
 /// beyond program order and must-happen-before: pairs of an event and one that it rests on.
 #[must_use]
-pub fn explanations(trace: &Trace, sections: &Sections, order: &[EventId]) -> Vec<(EventId, EventId)> {
+pub fn explanations(
+    trace: &Trace,
+    sections: &Sections,
+    order: impl Iterator<Item = EventId> + Clone,
+) -> Vec<(EventId, EventId)> {
     let mut found: Vec<(EventId, EventId)> = Vec::new();
     let mut written: HashMap<CellId, EventId> = HashMap::new();
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
-    found.extend(Wakes::of(trace, order).by);
+    found.extend(Wakes::of(trace, order.clone()).by);
     // Only the locks that somebody found held need watching.
     let mut watched: HashSet<ObjectId> = HashSet::new();
-    for &event in order {
+    for event in order.clone() {
         if let Op::AcquireFailed { lock, .. } = trace.op(event) {
             watched.insert(lock);
         }
     }
     let has_handed_over = sections.any_handed_over();
-    for &event in order {
+    for event in order {
         let thread = trace.thread(event);
-        let mut rests_on = |source: EventId| found.push((event, source));
+        let mut rests_on = |source: EventId| {
+            if trace.thread(source) != thread {
+                found.push((event, source));
+            }
+        };
         if has_handed_over && let Some(lock) = trace.op(event).lock().filter(|&lock| sections.is_handed_over(lock)) {
             let last = handed_over.entry(lock).or_default();
             last.values().copied().for_each(&mut rests_on);

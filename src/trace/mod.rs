@@ -17,21 +17,25 @@ mod explained;
 mod external;
 mod images;
 mod load;
+mod marks;
 mod op;
 mod ops;
 mod places;
 mod sections;
 mod wakes;
+mod writers;
 
 pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
 pub use external::Pin;
 pub use load::LoadError;
+pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
 pub use wakes::Wakes;
+pub use writers::Writers;
 
 use accesses::Accesses;
 use hashbrown::HashMap;
@@ -132,7 +136,7 @@ impl Trace {
     }
 
     /// All events, in the order of π.
-    pub fn events(&self) -> impl DoubleEndedIterator<Item = EventId> + ExactSizeIterator + use<> {
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = EventId> + ExactSizeIterator + Clone + use<> {
         (0..self.len() as u32).map(EventId)
     }
 
@@ -233,6 +237,13 @@ impl Trace {
     #[must_use]
     pub fn cell_uses(&self, event: EventId) -> Uses<'_> {
         self.access(event).map(|access| self.uses(access)).unwrap_or_default()
+    }
+
+    /// The value that an event leaves in a cell; `None` if it writes no value there.
+    #[must_use]
+    pub fn value_left(&self, event: EventId, cell: CellId) -> Option<u64> {
+        let access = self.access(event).filter(|access| access.kind.writes_value())?;
+        self.accesses.use_of(access, cell, &self.cells).map(|used| used.written)
     }
 
     /// A cell.

@@ -45,6 +45,12 @@ impl AccessKind {
         !matches!(self, AccessKind::Read | AccessKind::AtomicLoad)
     }
 
+    /// Whether it leaves a value that reads can see: a `free` leaves none.
+    #[must_use]
+    pub fn writes_value(self) -> bool {
+        self.writes() && self != AccessKind::Free
+    }
+
     /// Whether it is an atomic operation; two of these never race.
     #[must_use]
     pub fn is_atomic(self) -> bool {

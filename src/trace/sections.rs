@@ -7,9 +7,10 @@
 //! A lock that one thread gave back for another has no sections: which acquire a release goes with then
 //! depends on the schedule. Such a lock is *handed over*; what is known of it is its events in order.
 
-use super::{EventId, Op, Trace};
+use super::{EventId, Marks, Op, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use trace_format::{ObjectId, ThreadId};
 
 /// The number of a critical section.
@@ -50,15 +51,47 @@ impl Section {
 /// Which sections a thread is in, one list after the other.
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// After how many of the thread's events there is another list, and where it begins.
-    changes: Vec<(u32, u32)>,
+    /// The events that open or end a section: after each of them there is another list.
+    changes: Marks,
+    /// The section that each opens or ends.
+    changed: Vec<SectionId>,
+    /// Where the list before the first change begins, and that after each.
+    starts: Vec<u32>,
     sections: Vec<SectionId>,
 }
 
 impl Open {
-    fn push(&mut self, after: u32, now: &[SectionId]) {
-        self.changes.push((after, self.sections.len() as u32));
-        self.sections.extend_from_slice(now);
+    fn new(now: &[SectionId]) -> Open {
+        Open {
+            starts: vec![0],
+            sections: now.to_vec(),
+            ..Open::default()
+        }
+    }
+
+    /// Goes on by an event that opens or ends a section, or neither.
+    fn push(&mut self, change: Option<(SectionId, &[SectionId])>) {
+        self.changes.push(change.is_some());
+        if let Some((changed, now)) = change {
+            self.changed.push(changed);
+            self.starts.push(self.sections.len() as u32);
+            self.sections.extend_from_slice(now);
+        }
+    }
+
+    fn after(&self, done: u32) -> &[SectionId] {
+        let list = self.changes.before(done) as usize;
+        let end = self
+            .starts
+            .get(list + 1)
+            .map_or(self.sections.len(), |&end| end as usize);
+        &self.sections[self.starts[list] as usize..end]
+    }
+
+    /// The section that the event at a place opens or ends.
+    fn changed(&self, place: u32) -> Option<SectionId> {
+        let marked = self.changes.has(place);
+        marked.then(|| self.changed[self.changes.before(place) as usize])
     }
 }
 
@@ -67,10 +100,10 @@ impl Open {
 pub struct Sections {
     all: Vec<Section>,
     by_lock: Vec<Vec<SectionId>>,
-    opened_by: HashMap<EventId, SectionId>,
-    closed_by: HashMap<EventId, SectionId>,
     /// By thread.
     open: Vec<Open>,
+    thread: Arc<Vec<ThreadId>>,
+    place: Arc<Vec<u32>>,
     /// By lock that is handed over: its events, in the order of π.
     handed_over: BTreeMap<ObjectId, Vec<EventId>>,
 }
@@ -90,54 +123,6 @@ impl Sections {
     /// Finds the critical sections of a trace.
     #[must_use]
     pub fn of(trace: &Trace) -> Sections {
-        let mut found = Sections::find(trace);
-        found.find_open(trace);
-        found
-    }
-
-    fn find_open(&mut self, trace: &Trace) {
-        let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
-        for (number, section) in self
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, section)| section.acquire.is_none())
-        {
-            now[section.thread.index()].push(SectionId(number as u32));
-        }
-        self.open = vec![Open::default(); now.len()];
-        for (open, now) in self.open.iter_mut().zip(&now) {
-            open.push(0, now);
-        }
-        for event in trace.events().filter(|&event| trace.op(event).lock().is_some()) {
-            let thread = trace.thread(event).index();
-            if let Some(id) = self.opened_by(event) {
-                now[thread].push(id);
-            } else if let Some(id) = self.closed_by(event) {
-                now[thread].retain(|&other| other != id);
-            } else {
-                continue;
-            }
-            self.open[thread].push(trace.place(event) + 1, &now[thread]);
-        }
-    }
-
-    /// The sections that a thread is in after its first `done` events, outermost first.
-    #[must_use]
-    pub fn open_after(&self, thread: ThreadId, done: u32) -> &[SectionId] {
-        let open = &self.open[thread.index()];
-        let changes = open.changes.partition_point(|&(after, _)| after <= done);
-        let start = |change: usize| open.changes[change].1 as usize;
-        let Some(last) = changes.checked_sub(1) else { return &[] };
-        let end = if changes < open.changes.len() {
-            start(changes)
-        } else {
-            open.sections.len()
-        };
-        &open.sections[start(last)..end]
-    }
-
-    fn find(trace: &Trace) -> Sections {
         let mut ahead = Ahead::default();
         let found = Sections::walk(trace, &mut ahead);
         if ahead.from_start.is_empty() && ahead.handed_over.is_empty() {
@@ -159,14 +144,24 @@ impl Sections {
         Sections::walk(trace, &mut ahead)
     }
 
+    /// The sections that a thread is in after its first `done` events, outermost first.
+    #[must_use]
+    pub fn open_after(&self, thread: ThreadId, done: u32) -> &[SectionId] {
+        self.open[thread.index()].after(done)
+    }
+
     /// Finds sections with what is known already, and adds to that what it finds.
     fn walk(trace: &Trace, ahead: &mut Ahead) -> Sections {
         let mut found = Sections {
             by_lock: vec![Vec::new(); trace.tables().objects.len()],
             handed_over: ahead.handed_over.clone(),
+            thread: trace.thread_column(),
+            place: trace.place_column(),
             ..Sections::default()
         };
         let mut held = Held::new();
+        // The sections that each thread is in.
+        let mut now: Vec<Vec<SectionId>> = vec![Vec::new(); trace.threads()];
         for (&(lock, thread), &(depth, shared)) in &ahead.from_start {
             if !found.is_handed_over(lock) {
                 let id = found.push(Section {
@@ -177,57 +172,82 @@ impl Sections {
                     release: None,
                 });
                 held.insert((lock, thread), (id, depth));
+                now[thread.index()].push(id);
             }
         }
+        found.open = now.iter().map(|now| Open::new(now)).collect();
         // Depths kept across waits, and locks that readers took.
         let mut waiting: HashMap<(ObjectId, ThreadId), u32> = HashMap::new();
         let mut read: HashSet<ObjectId> = HashSet::new();
         for event in trace.events() {
             let thread = trace.thread(event);
-            if found.any_handed_over() && trace.op(event).lock().is_some_and(|lock| found.is_handed_over(lock)) {
-                continue;
-            }
-            match trace.op(event) {
+            let changed = match trace.op(event) {
+                op if found.any_handed_over() && op.lock().is_some_and(|lock| found.is_handed_over(lock)) => None,
                 Op::Acquire { lock } => found.take(&mut held, event, lock, thread, false, 1),
                 Op::AcquireShared { lock } => {
                     read.insert(lock);
-                    found.take(&mut held, event, lock, thread, true, 1);
+                    found.take(&mut held, event, lock, thread, true, 1)
                 }
                 Op::WaitEnd { lock, .. } => {
                     let depth = waiting.remove(&(lock, thread)).unwrap_or(1);
-                    found.take(&mut held, event, lock, thread, false, depth);
+                    found.take(&mut held, event, lock, thread, false, depth)
                 }
                 Op::Release { lock } | Op::WaitBegin { lock, .. } => {
                     let wait = matches!(trace.op(event), Op::WaitBegin { .. });
-                    let others = held.keys().chain(ahead.from_start.keys());
+                    let alone_from_start = ahead.from_start.iter().filter(|(_, (_, shared))| !shared);
+                    let others = held.keys().chain(alone_from_start.map(|(holder, _)| holder));
                     let mut others = others.filter(|&&(taken, by)| taken == lock && by != thread);
                     let for_another = trace.tables().meta.foreign_unlock && others.next().is_some();
                     match held.get_mut(&(lock, thread)) {
-                        Some((_, depth)) if *depth > 1 && !wait => *depth -= 1,
+                        Some((_, depth)) if *depth > 1 && !wait => {
+                            *depth -= 1;
+                            None
+                        }
                         Some(&mut (_, depth)) => {
                             waiting.extend(wait.then_some(((lock, thread), depth)));
-                            found.give_back(&mut held, event, lock, thread);
+                            found.give_back(&mut held, event, lock, thread)
                         }
                         // One that it took before the trace began, or another thread's.
                         None if for_another => {
                             ahead.handed_over.entry(lock).or_default();
+                            None
                         }
                         None => {
                             let first = (0, read.contains(&lock));
                             ahead.from_start.entry((lock, thread)).or_insert(first).0 += 1;
+                            None
                         }
                     }
                 }
-                _ => {}
-            }
+                _ => None,
+            };
+            let now = &mut now[thread.index()];
+            let change = changed.map(|id| {
+                if found.get(id).release == Some(event) {
+                    now.retain(|&other| other != id);
+                } else {
+                    now.push(id);
+                }
+                (id, now.as_slice())
+            });
+            found.open[thread.index()].push(change);
         }
         found
     }
 
-    fn take(&mut self, held: &mut Held, event: EventId, lock: ObjectId, thread: ThreadId, shared: bool, depth: u32) {
+    /// The section that is opened, if it is not a lock taken once more.
+    fn take(
+        &mut self,
+        held: &mut Held,
+        event: EventId,
+        lock: ObjectId,
+        thread: ThreadId,
+        shared: bool,
+        depth: u32,
+    ) -> Option<SectionId> {
         if let Some((_, inner)) = held.get_mut(&(lock, thread)) {
             *inner += depth;
-            return;
+            return None;
         }
         let id = self.push(Section {
             lock,
@@ -236,15 +256,15 @@ impl Sections {
             acquire: Some(event),
             release: None,
         });
-        self.opened_by.insert(event, id);
         held.insert((lock, thread), (id, depth));
+        Some(id)
     }
 
-    fn give_back(&mut self, held: &mut Held, event: EventId, lock: ObjectId, thread: ThreadId) {
-        if let Some((section, _)) = held.remove(&(lock, thread)) {
-            self.all[section.index()].release = Some(event);
-            self.closed_by.insert(event, section);
-        }
+    /// The section that is ended.
+    fn give_back(&mut self, held: &mut Held, event: EventId, lock: ObjectId, thread: ThreadId) -> Option<SectionId> {
+        let (section, _) = held.remove(&(lock, thread))?;
+        self.all[section.index()].release = Some(event);
+        Some(section)
     }
 
     fn push(&mut self, section: Section) -> SectionId {
@@ -278,13 +298,17 @@ impl Sections {
     /// The section that an event opens: `None` if it only takes a recursive lock once more.
     #[must_use]
     pub fn opened_by(&self, event: EventId) -> Option<SectionId> {
-        self.opened_by.get(&event).copied()
+        self.changed_by(event).filter(|&id| self.get(id).acquire == Some(event))
     }
 
     /// The section that an event ends: `None` if it only gives back one level of a recursive lock.
     #[must_use]
     pub fn closed_by(&self, event: EventId) -> Option<SectionId> {
-        self.closed_by.get(&event).copied()
+        self.changed_by(event).filter(|&id| self.get(id).release == Some(event))
+    }
+
+    fn changed_by(&self, event: EventId) -> Option<SectionId> {
+        self.open[self.thread[event.index()].index()].changed(self.place[event.index()])
     }
 
     /// Whether some release of the lock came from a thread that did not hold it: it has no sections.

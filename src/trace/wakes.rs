@@ -28,9 +28,9 @@ struct Waiter {
 impl Wakes {
     /// The matching for `order`, a sequence that respects program order.
     #[must_use]
-    pub fn of(trace: &Trace, order: &[EventId]) -> Wakes {
+    pub fn of(trace: &Trace, order: impl Iterator<Item = EventId> + Clone) -> Wakes {
         let mut returns: HashMap<EventId, usize> = HashMap::new();
-        for (place, &event) in order.iter().enumerate() {
+        for (place, event) in order.clone().enumerate() {
             if let Op::WaitEnd { .. } = trace.op(event) {
                 returns.insert(event, place);
             }
@@ -43,7 +43,7 @@ impl Wakes {
             waiting.entry(condition).or_default().push(Waiter { thread, returns });
         }
         let mut woken_by: HashMap<ThreadId, EventId> = HashMap::new();
-        for &event in order {
+        for event in order {
             let thread = trace.thread(event);
             match trace.op(event) {
                 Op::WaitBegin { condition, .. } => {

@@ -22,7 +22,7 @@ mod search;
 mod state;
 
 use crate::prune::Needs;
-use crate::trace::{AccessKind, CellId, EventId, Op, Sections, Trace};
+use crate::trace::{CellId, EventId, Op, Sections, Trace, Writers};
 use search::Search;
 
 /// How far before the earlier access windows begin, in events of π, one after the other.
@@ -47,35 +47,18 @@ pub struct Native<'t> {
     trace: &'t Trace,
     needs: &'t Needs<'t>,
     sections: &'t Sections,
-    /// Per cell, its writes in the order of π, with the value left (`None`: a free).
-    writers: Vec<Vec<(EventId, Option<u64>)>>,
-    /// The same by value, and then in the order of π.
-    by_value: Vec<Vec<(u64, EventId)>>,
+    writers: &'t Writers,
 }
 
 impl<'t> Native<'t> {
     /// Prepares the solver.
     #[must_use]
     pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> Native<'t> {
-        let mut writers: Vec<Vec<(EventId, Option<u64>)>> = vec![Vec::new(); trace.cells().len()];
-        for access in trace.accesses().filter(|access| access.kind.writes()) {
-            for used in trace.uses(access) {
-                let value = (access.kind != AccessKind::Free).then_some(used.written);
-                writers[used.cell.index()].push((access.event, value));
-            }
-        }
-        let valued = |writers: &Vec<(EventId, Option<u64>)>| {
-            let valued = writers.iter().filter_map(|&(write, value)| Some((value?, write)));
-            let mut valued: Vec<(u64, EventId)> = valued.collect();
-            valued.sort_unstable();
-            valued
-        };
         Native {
             trace,
             needs,
             sections,
-            by_value: writers.iter().map(valued).collect(),
-            writers,
+            writers: needs.writers(),
         }
     }
 
@@ -117,19 +100,11 @@ impl<'t> Native<'t> {
     /// The value that the recorded events before `from` leave in a cell, and the write that did;
     /// `None` for a value that is not known.
     fn base_value(&self, cell: CellId, from: EventId) -> Option<u64> {
-        let writers = &self.writers[cell.index()];
-        match writers[..writers.partition_point(|&(write, _)| write < from)].last() {
-            Some(&(_, value)) => value,
+        let writes = self.writers.writes(cell);
+        match writes[..writes.partition_point(|&write| write < from)].last() {
+            Some(&write) => self.trace.value_left(write, cell),
             None => self.trace.cell(cell).initial,
         }
-    }
-
-    /// The writes of a value to a cell, in the order of π.
-    fn writes_of(&self, cell: CellId, value: u64) -> &[(u64, EventId)] {
-        let writes = &self.by_value[cell.index()];
-        let from = writes.partition_point(|&(other, _)| other < value);
-        let until = writes.partition_point(|&(other, _)| other <= value);
-        &writes[from..until]
     }
 
     /// Whether the solver knows what an event needs.

@@ -240,8 +240,8 @@ impl<'s, 't> Search<'s, 't> {
     fn sources(&self, clocks: &Clocks, read: EventId, cell: CellId, value: u64) -> Sources {
         let native = self.native;
         let info = native.trace.cell(cell);
-        let fitting = native.writes_of(cell, value);
-        let split = fitting.partition_point(|&(_, write)| write < self.from);
+        let fitting = native.writers.writes_of(cell, value);
+        let split = fitting.partition_point(|&write| write < self.from);
         if let Some(&chosen) = self.chosen.get(&(read, cell)) {
             let writers = vec![chosen];
             return Sources {
@@ -255,7 +255,7 @@ impl<'s, 't> Search<'s, 't> {
             found.push(None);
         }
         let needed = native.needs.relation();
-        for &(_, write) in &fitting[split..] {
+        for &write in &fitting[split..] {
             if write != read
                 && self.possible(write)
                 && !needed.before(read, write)
@@ -334,9 +334,9 @@ impl<'s, 't> Search<'s, 't> {
 
     /// The writes of a cell in the window that are in the cut.
     fn writes_inside(&self, state: &State, clocks: &Clocks, cell: CellId) -> Vec<EventId> {
-        let writers = &self.native.writers[cell.index()];
-        let split = writers.partition_point(|&(write, _)| write < self.from);
-        let inside = writers[split..].iter().map(|&(write, _)| write);
+        let writes = self.native.writers.writes(cell);
+        let split = writes.partition_point(|&write| write < self.from);
+        let inside = writes[split..].iter().copied();
         let inside = inside.take_while(|&write| write <= clocks.last);
         inside.filter(|&write| self.inside(state, write)).collect()
     }
@@ -419,12 +419,8 @@ impl<'s, 't> Search<'s, 't> {
         if let Some(&chosen) = self.chosen.get(&(read, cell)) {
             return chosen == last;
         }
-        let writers = &self.native.writers[cell.index()];
         match last {
-            Some(write) => {
-                let at = writers.partition_point(|&(other, _)| other < write);
-                writers.get(at).is_some_and(|&(_, left)| left == Some(value))
-            }
+            Some(write) => self.native.trace.value_left(write, cell) == Some(value),
             None => !self.based || self.native.base_value(cell, self.from) == Some(value),
         }
     }

@@ -1,0 +1,72 @@
+//! Which events of a thread are special, in two bits an event.
+
+/// A mark or none for each event of a thread, in program order. Tells how many marks lie before an event, so that
+/// what is known only of marked events can be kept in a list of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    len: u32,
+    blocks: Vec<Block>,
+}
+
+/// 64 events.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    bits: u64,
+    /// Marks in earlier blocks.
+    before: u32,
+}
+
+impl Marks {
+    /// Goes on by one event.
+    pub(crate) fn push(&mut self, marked: bool) {
+        let bit = self.len % u64::BITS;
+        if bit == 0 {
+            let before = self
+                .blocks
+                .last()
+                .map_or(0, |last| last.before + last.bits.count_ones());
+            self.blocks.push(Block { bits: 0, before });
+        }
+        if let Some(last) = self.blocks.last_mut() {
+            last.bits |= u64::from(marked) << bit;
+        }
+        self.len += 1;
+    }
+
+    /// Whether the event at a place is marked.
+    pub(crate) fn has(&self, place: u32) -> bool {
+        self.blocks[(place / u64::BITS) as usize].bits >> (place % u64::BITS) & 1 != 0
+    }
+
+    /// The number of marks among the first `places` events.
+    pub(crate) fn before(&self, places: u32) -> u32 {
+        match self.blocks.get((places / u64::BITS) as usize) {
+            Some(block) => block.before + (block.bits & !(u64::MAX << (places % u64::BITS))).count_ones(),
+            None => self
+                .blocks
+                .last()
+                .map_or(0, |last| last.before + last.bits.count_ones()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Marks;
+
+    #[test]
+    fn counts_what_a_list_counts() {
+        let marked: Vec<bool> = (0_u32..1000)
+            .map(|place| place.wrapping_mul(2_654_435_761) >> 29 == 0)
+            .collect();
+        for len in [0, 1, 63, 64, 65, 128, 1000] {
+            let mut marks = Marks::default();
+            marked[..len].iter().for_each(|&mark| marks.push(mark));
+            for place in 0..=len {
+                let before = marked[..place].iter().filter(|&&mark| mark).count();
+                assert_eq!(marks.before(place as u32) as usize, before, "{place} of {len}");
+            }
+            assert!((0..len).all(|place| marks.has(place as u32) == marked[place]));
+        }
+    }
+}
