@@ -5,6 +5,7 @@
 
 use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// A thread in a wait set before the first event.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +105,8 @@ impl Facts {
 struct Start {
     taken: HashSet<ObjectId>,
     taken_shared: HashSet<ObjectId>,
-    depth: HashMap<(ObjectId, ThreadId), u32>,
+    /// Who holds a lock as a reader.
+    reading: HashMap<ObjectId, BTreeMap<ThreadId, u32>>,
     waiting: HashSet<(ObjectId, ThreadId)>,
     notified: HashSet<ObjectId>,
 }
@@ -117,12 +119,12 @@ impl Start {
             }
             Op::AcquireShared { lock } => {
                 self.taken_shared.insert(lock);
-                *self.depth.entry((lock, thread)).or_default() += 1;
+                *self.reading.entry(lock).or_default().entry(thread).or_default() += 1;
             }
-            Op::Release { lock } => self.give_back(facts, lock, thread),
+            Op::Release { lock } => self.give_back(facts, trace, lock, thread),
             Op::WaitBegin { condition, lock } => {
                 self.waiting.insert((condition, thread));
-                self.give_back(facts, lock, thread);
+                self.give_back(facts, trace, lock, thread);
             }
             Op::WaitEnd {
                 condition,
@@ -148,13 +150,23 @@ impl Start {
         }
     }
 
-    fn give_back(&mut self, facts: &mut Facts, lock: ObjectId, thread: ThreadId) {
+    fn give_back(&mut self, facts: &mut Facts, trace: &Trace, lock: ObjectId, thread: ThreadId) {
         if self.taken.contains(&lock) {
             return;
         }
-        match self.depth.get_mut(&(lock, thread)) {
-            Some(depth) if *depth > 0 => *depth -= 1,
-            _ => facts.held.push((lock, thread, self.taken_shared.contains(&lock))),
+        let reading = self.reading.entry(lock).or_default();
+        let another = reading.keys().next().copied();
+        let another = another.filter(|_| trace.tables().meta.foreign_unlock);
+        let own = reading.contains_key(&thread).then_some(thread);
+        let Some(reader) = own.or(another) else {
+            facts.held.push((lock, thread, self.taken_shared.contains(&lock)));
+            return;
+        };
+        if let Some(depth) = reading.get_mut(&reader) {
+            *depth -= 1;
+            if *depth == 0 {
+                reading.remove(&reader);
+            }
         }
     }
 }

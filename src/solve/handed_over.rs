@@ -16,7 +16,8 @@ pub(super) struct HandedOver {
 }
 
 impl HandedOver {
-    /// The lock as it was before the trace: whoever gave it back before anybody took it held it.
+    /// The lock as it was before the trace: whoever gave it back when nobody had it held it, alone unless there
+    /// were readers before.
     pub(super) fn new(trace: &Trace, sections: &Sections, lock: ObjectId) -> HandedOver {
         let mut found = HandedOver {
             lock,
@@ -25,10 +26,23 @@ impl HandedOver {
             kept: HashMap::new(),
             history: Vec::new(),
         };
+        let mut read = false;
+        let mut reading: BTreeMap<ThreadId, u32> = BTreeMap::new();
         for &event in sections.handed_over(lock) {
             let thread = trace.thread(event);
             match trace.op(event) {
-                Op::Release { .. } | Op::WaitBegin { .. } => found.owner.get_or_insert((thread, 0)).1 += 1,
+                Op::AcquireShared { .. } => {
+                    read = true;
+                    *reading.entry(thread).or_default() += 1;
+                }
+                Op::Release { .. } | Op::WaitBegin { .. } => {
+                    if !give_back_one(&mut reading, thread) {
+                        match read {
+                            true => *found.readers.entry(thread).or_default() += 1,
+                            false => found.owner.get_or_insert((thread, 0)).1 += 1,
+                        }
+                    }
+                }
                 Op::AcquireFailed { .. } => {}
                 _ => break,
             }
@@ -101,16 +115,21 @@ impl HandedOver {
             }
             return true;
         }
-        let own = self.readers.contains_key(&thread).then_some(thread);
-        let Some(reader) = own.or_else(|| self.readers.keys().next().copied()) else {
-            return false;
-        };
-        if let Some(depth) = self.readers.get_mut(&reader) {
-            *depth -= 1;
-            if *depth == 0 {
-                self.readers.remove(&reader);
-            }
-        }
-        true
+        give_back_one(&mut self.readers, thread)
     }
+}
+
+/// One level of the thread's own, or of another reader; `false` if there is none.
+fn give_back_one(readers: &mut BTreeMap<ThreadId, u32>, thread: ThreadId) -> bool {
+    let own = readers.contains_key(&thread).then_some(thread);
+    let Some(reader) = own.or_else(|| readers.keys().next().copied()) else {
+        return false;
+    };
+    if let Some(depth) = readers.get_mut(&reader) {
+        *depth -= 1;
+        if *depth == 0 {
+            readers.remove(&reader);
+        }
+    }
+    true
 }

@@ -88,14 +88,8 @@ fn hold_from_start(trace: &Trace, start: &mut State) {
                 if taken(|op| matches!(op, Op::Acquire { .. } | Op::WaitEnd { .. })) {
                     continue;
                 }
-                let own = earlier()
-                    .filter(|&other| trace.thread(other).0 == thread && lock_of(trace.op(other)) == Some(lock.0));
-                let depth = own.fold(0_u32, |depth, other| match trace.op(other) {
-                    Op::AcquireShared { .. } => depth + 1,
-                    Op::Release { .. } => depth.saturating_sub(1),
-                    _ => depth,
-                });
-                if depth > 0 {
+                let reading = readers_before(trace, lock.0, event);
+                if reading.contains_key(&thread) || (trace.tables().meta.foreign_unlock && !reading.is_empty()) {
                     continue;
                 }
                 if taken(|op| matches!(op, Op::AcquireShared { .. })) {
@@ -119,6 +113,30 @@ fn hold_from_start(trace: &Trace, start: &mut State) {
             _ => {}
         }
     }
+}
+
+/// Who holds a lock as a reader before an event of π, by what was taken and given back until then.
+fn readers_before(trace: &Trace, lock: u32, event: EventId) -> BTreeMap<u32, u32> {
+    let mut readers: BTreeMap<u32, u32> = BTreeMap::new();
+    for other in trace.events().take_while(|&other| other < event) {
+        let thread = trace.thread(other).0;
+        match trace.op(other) {
+            Op::AcquireShared { lock: taken } if taken.0 == lock => *readers.entry(thread).or_default() += 1,
+            Op::Release { lock: given } if given.0 == lock => {
+                let first = readers.keys().next().copied();
+                let foreign = first.filter(|_| trace.tables().meta.foreign_unlock);
+                let reader = Some(thread).filter(|thread| readers.contains_key(thread)).or(foreign);
+                if let Some(reader) = reader {
+                    match readers[&reader] {
+                        1 => readers.remove(&reader),
+                        depth => readers.insert(reader, depth - 1),
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+    readers
 }
 
 pub(super) fn is_done(trace: &Trace, state: &State, event: EventId) -> bool {

@@ -245,7 +245,7 @@ fn traces_that_were_once_judged_wrongly() {
         instances: None,
         ..Options::default()
     };
-    for seed in [1_080_312, 3_157_801] {
+    for seed in [1_080_312, 3_157_801, 10_124_543] {
         assert_eq!(disagreement(seed, &options), None, "seed {seed}");
     }
 }
