@@ -48,7 +48,7 @@ fn solve(criterion: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        let predictor = SyncPreserving::new(&trace, &order, &sections);
+        let predictor = SyncPreserving::new(&trace, &needs, &sections);
         group.bench_function(format!("sync-preserving/{name}"), |bencher| {
             bencher.iter(|| {
                 instances

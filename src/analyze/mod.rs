@@ -173,7 +173,7 @@ pub fn decide_with<F: Follow>(
         weak_atomics: trace
             .accesses()
             .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
-        predictor: stage("predictor", || SyncPreserving::new(trace, &order, &sections)),
+        predictor: stage("predictor", || SyncPreserving::new(trace, &needs, &sections)),
         needs: &needs,
         native: stage("own solver", || Native::new(trace, &needs, &sections)),
         checker: stage("checker", || Checker::new(trace)),

@@ -16,9 +16,10 @@
 //! Complete for sync-preserving races on reads, writes and mutexes; misses all that need two
 //! critical sections, or a write and a read, to change their order.
 
-use crate::prune::{Clocks, Edge, MustHappenBefore};
+use crate::prune::{Clocks, Edge, MustHappenBefore, Needs};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
+use std::borrow::Cow;
 
 /// How many events before the race are not taken as recorded at first, when a cut is to hold most of π.
 const LEFT_OPEN: [u32; 4] = [0, 32, 512, 8192];
@@ -72,7 +73,7 @@ pub struct SyncPreserving<'t> {
     must: &'t MustHappenBefore,
     sections: &'t Sections,
     /// What an event rests on in π: must-happen-before and the explanations that π gave.
-    in_trace: Clocks,
+    in_trace: Cow<'t, Clocks>,
     /// Per lock and thread, the sections in program order.
     by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>>,
     /// Per lock, the threads that ever hold it.
@@ -82,10 +83,16 @@ pub struct SyncPreserving<'t> {
 impl<'t> SyncPreserving<'t> {
     /// Prepares the predictor.
     #[must_use]
-    pub fn new(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> SyncPreserving<'t> {
+    pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> SyncPreserving<'t> {
         let edges = explanations(trace, sections, trace.events());
-        let edges: Vec<Edge> = edges.into_iter().map(|(to, from)| Edge { to, from }).collect();
-        let in_trace = must.with_edges(trace, edges).into_clocks();
+        // What every prefix needs is as it was in π; where no value was written twice, that is all.
+        let needed = needs.relation();
+        let edges = edges.into_iter().filter(|&(to, from)| !needed.before(from, to));
+        let edges: Vec<Edge> = edges.map(|(to, from)| Edge { to, from }).collect();
+        let in_trace = match edges.is_empty() {
+            true => Cow::Borrowed(needed.clocks()),
+            false => Cow::Owned(needed.clone().extended(trace, edges).into_clocks()),
+        };
         let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
         let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();
         for (number, section) in sections.all().iter().enumerate() {
@@ -97,7 +104,7 @@ impl<'t> SyncPreserving<'t> {
         }
         SyncPreserving {
             trace,
-            must,
+            must: needs.must(),
             sections,
             in_trace,
             by_thread,

@@ -64,9 +64,18 @@ impl MustHappenBefore {
     /// The closure of this relation and of further edges between threads, each of which has to come from
     /// an earlier event of π.
     #[must_use]
-    pub fn with_edges(&self, trace: &Trace, mut further: Vec<Edge>) -> MustHappenBefore {
-        further.extend_from_slice(&self.incoming);
-        MustHappenBefore::walk(trace, further)
+    pub fn extended(self, trace: &Trace, further: Vec<Edge>) -> MustHappenBefore {
+        // Two of these side by side would be the most that an analysis ever holds.
+        let MustHappenBefore { clocks, mut incoming } = self;
+        drop(clocks);
+        incoming.extend(further);
+        MustHappenBefore::walk(trace, incoming)
+    }
+
+    /// The relation alone, without the edges that it was made of.
+    #[must_use]
+    pub fn clocks(&self) -> &Clocks {
+        &self.clocks
     }
 
     /// The relation alone, without the edges that it was made of.

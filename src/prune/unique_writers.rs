@@ -40,7 +40,7 @@ impl<'t> Needs<'t> {
         let mut needed = must.clone();
         // Where reads may be free, no writer is needed for sure.
         while !trace.frees_reads() && search.round(&needed) {
-            needed = must.with_edges(trace, search.edges.clone());
+            needed = needed.extended(trace, std::mem::take(&mut search.edges));
         }
         Needs {
             trace,
@@ -55,6 +55,12 @@ impl<'t> Needs<'t> {
     #[must_use]
     pub fn relation(&self) -> &MustHappenBefore {
         &self.needed
+    }
+
+    /// Must-happen-before, which it extends.
+    #[must_use]
+    pub fn must(&self) -> &'t MustHappenBefore {
+        self.must
     }
 
     /// The writes that it was computed from.
@@ -135,7 +141,8 @@ struct Search<'t> {
     /// By cell and thread, its writes in program order: of cells for which they were needed.
     by_thread: HashMap<CellId, BTreeMap<ThreadId, Vec<EventId>>>,
     /// Reads that several writes may explain, as far as is known.
-    open: Vec<(EventId, CellId, u64)>,
+    open: Vec<(EventId, CellId)>,
+    /// Found in this round.
     edges: Vec<Edge>,
     begun: bool,
 }
@@ -155,10 +162,10 @@ impl<'t> Search<'t> {
     /// Looks at the open reads, of which there are fewer the more is known to be needed before what.
     /// Returns whether an edge was found.
     fn round(&mut self, needed: &MustHappenBefore) -> bool {
-        let known = self.edges.len();
         if self.begun {
-            let open = std::mem::take(&mut self.open);
-            for (read, cell, value) in open {
+            let (trace, open) = (self.trace, std::mem::take(&mut self.open));
+            for (read, cell) in open {
+                let value = trace.cell_use(read, cell).map_or(0, |used| used.read);
                 self.look(needed, read, cell, value);
             }
         } else {
@@ -171,7 +178,7 @@ impl<'t> Search<'t> {
                 }
             }
         }
-        self.edges.len() > known
+        !self.edges.is_empty()
     }
 
     fn look(&mut self, needed: &MustHappenBefore, read: EventId, cell: CellId, value: u64) {
@@ -202,7 +209,7 @@ impl<'t> Search<'t> {
                     last_before.push(all[from]);
                 }
                 if possible.len() + until.saturating_sub(from) > MAX_POSSIBLE {
-                    self.open.push((read, cell, value));
+                    self.open.push((read, cell));
                     return;
                 }
                 possible.extend(&all[from..until.max(from)]);
@@ -219,7 +226,7 @@ impl<'t> Search<'t> {
             }
         };
         let Some(write) = unique else {
-            self.open.push((read, cell, value));
+            self.open.push((read, cell));
             return;
         };
         if trace.thread(write) != trace.thread(read) && write < read {

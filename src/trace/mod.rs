@@ -246,6 +246,12 @@ impl Trace {
         self.accesses.use_of(access, cell, &self.cells).map(|used| used.written)
     }
 
+    /// What an event does to a cell; `None` if it does not touch it.
+    #[must_use]
+    pub fn cell_use(&self, event: EventId, cell: CellId) -> Option<CellUse> {
+        self.accesses.use_of(self.access(event)?, cell, &self.cells)
+    }
+
     /// A cell.
     #[must_use]
     pub fn cell(&self, cell: CellId) -> &Cell {
