@@ -6,7 +6,6 @@ use super::input::InputArgs;
 use super::output::Color;
 use super::plan;
 use super::reports::{ReportArgs, name_unused};
-use clap::builder::NonEmptyStringValueParser;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -83,8 +82,8 @@ pub struct AnalysisArgs {
     #[arg(long, env = "WITNESS_MODEL", default_value = "prefix")]
     model: Model,
     /// Where the results are stored and looked for [default: TRACE.witnesses].
-    #[arg(long, env = "WITNESS_STORE", value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
-    store: Option<String>,
+    #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
+    store: Option<PathBuf>,
     /// Threads that decide pairs [default: as many as there are processors]. The results are the same with any number.
     #[arg(long, env = "WITNESS_THREADS", value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -144,7 +143,11 @@ impl AnalysisArgs {
     /// For the trace of another process of the program: its results have a place of their own.
     pub fn of_process(&self, number: &ProcessNumber) -> AnalysisArgs {
         AnalysisArgs {
-            store: self.store.as_ref().map(|folder| format!("{folder}.{number}")),
+            store: self.store.clone().map(|folder| {
+                let mut name = folder.into_os_string();
+                name.push(format!(".{number}"));
+                name.into()
+            }),
             ..self.clone()
         }
     }
@@ -153,12 +156,12 @@ impl AnalysisArgs {
     pub fn folder(&self, trace: &Path) -> PathBuf {
         self.store
             .as_ref()
-            .map_or_else(|| store::folder_of(trace), PathBuf::from)
+            .map_or_else(|| store::folder_of(trace), Clone::clone)
     }
 
     /// The folder that was asked for.
     pub fn store(&self) -> Option<PathBuf> {
-        self.store.as_ref().map(PathBuf::from)
+        self.store.clone()
     }
 
     /// Threads that decide pairs.
@@ -288,7 +291,9 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
             ..findings
         },
         Err(error) => {
-            eprintln!("witness: the results are not stored: {error}");
+            eprintln!(
+                "witness: the results are not stored: {error}; `witness replay` needs them: --store FOLDER keeps them elsewhere"
+            );
             findings
         }
     }

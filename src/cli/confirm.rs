@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use witness::analyze::Options;
 use witness::confirm::{
-    Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm, races,
+    Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
 };
 use witness::import;
 use witness::record::{self, Policy};
@@ -39,7 +39,7 @@ use witness::warnings::{self, Format, Warning};
   witness confirm trace.bin tsan.log --report sarif=races.sarif
   witness confirm --run tsan.log -- ./app --threads 4
 
-Exit status: 66 a warning is witnessed; else 3 some are unknown; else 0; 2 a trace or a report that
+Exit status: 66 a warning is witnessed, or a race beside a refuted one; else 3 some are unknown; else 0; 2 a trace or a report that
 cannot be read."
 )]
 pub struct ConfirmArgs {
@@ -122,12 +122,15 @@ fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
         (name, bytes)
     };
+    if bytes.starts_with(b"\x89WITNESS") {
+        bail!("{name} is a trace, and no report: the trace comes first, witness confirm TRACE REPORT...");
+    }
     Ok(warnings::read(&name, &bytes, format)?)
 }
 
 fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> Asked {
     warn_if_cut(path, &trace);
-    let confirmation = confirm(&trace, &Symbols::new(trace.tables()), questions, options);
+    let confirmation = confirm_all(&trace, &Symbols::new(trace.tables()), questions, options);
     Asked {
         path: path.to_owned(),
         trace,
@@ -275,7 +278,7 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         }
     }
     Ok(verdict_code(Summary {
-        witnessed: outcome.count(Class::Witnessed),
+        witnessed: outcome.count(Class::Witnessed) + outcome.beside(),
         refuted: outcome.count(Class::Refuted),
         unknown: outcome.count(Class::Unknown),
         ..Summary::default()

@@ -2,10 +2,12 @@
 
 use super::output::{Color, print};
 use anyhow::{Context, bail};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use witness::record::ProcessNumber;
 use witness::report::noise::{Baseline, Suppressions};
 use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Paint, Sarif, Text};
@@ -15,7 +17,7 @@ use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JU
 pub struct ReportArgs {
     /// Write a report, again for another: text, json, sarif, junit, github, html, or chrome-trace, which Perfetto shows.
     /// Without a file, or with `-`, it goes to standard output in place of the text.
-    #[arg(long, env = "WITNESS_REPORT", value_name = "KIND=FILE")]
+    #[arg(long, env = "WITNESS_REPORT", value_name = "KIND=FILE", value_parser = OsStringValueParser::new().try_map(Target::parse))]
     report: Vec<Target>,
     /// Hide the races that a file in ThreadSanitizer's syntax names; may be given again.
     #[arg(long, env = "WITNESS_SUPPRESSIONS", value_name = "FILE")]
@@ -57,11 +59,15 @@ struct Target {
     file: Option<PathBuf>,
 }
 
-impl FromStr for Target {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Target, String> {
-        let (name, file) = text.split_once('=').unwrap_or((text, "-"));
+impl Target {
+    /// Reads `KIND=FILE`; a file's name is whatever the system takes for one.
+    fn parse(text: OsString) -> Result<Target, String> {
+        let bytes = text.as_bytes();
+        let (name, file) = match bytes.iter().position(|&byte| byte == b'=') {
+            Some(at) => (&bytes[..at], OsStr::from_bytes(&bytes[at + 1..])),
+            None => (bytes, OsStr::new("-")),
+        };
+        let name = String::from_utf8_lossy(name);
         let Some(&(kind, _)) = KINDS.iter().find(|(_, known)| *known == name) else {
             let names: Vec<&str> = KINDS.iter().map(|(_, name)| *name).collect();
             return Err(format!("expected KIND=FILE, with a kind of {}", names.join(", ")));

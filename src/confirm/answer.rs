@@ -13,9 +13,19 @@ pub struct Answer {
     pub finding: Finding,
     /// What each side was taken for; `None` if it is not in the trace, or may be several places.
     pub places: [Option<Place>; 2],
+    /// If all that was asked about is refuted: a witnessed pair of the analysis, in the same functions on the same memory.
+    pub beside: Option<usize>,
 }
 
 impl Answer {
+    fn new(finding: Finding, places: [Option<Place>; 2]) -> Answer {
+        Answer {
+            finding,
+            places,
+            beside: None,
+        }
+    }
+
     /// Whether it holds only if the sides were taken for the right places.
     #[must_use]
     pub fn is_guess(&self) -> bool {
@@ -72,16 +82,10 @@ pub(super) fn answer(trace: &Trace, asked: &Asked, analysis: &Analysis, question
         } else {
             Unmatched::NotInTrace(missing)
         };
-        return Answer {
-            finding: Finding::Unknown(why),
-            places: [place(0), place(1)],
-        };
+        return Answer::new(Finding::Unknown(why), [place(0), place(1)]);
     }
     if partner(0) && partner(1) {
-        return Answer {
-            finding: Finding::Unknown(Unmatched::NotGiven),
-            places: [None, None],
-        };
+        return Answer::new(Finding::Unknown(Unmatched::NotGiven), [None, None]);
     }
     let decided: Vec<((ChoiceId, ChoiceId), Vec<usize>)> = pairs(sides)
         .map(|(a, b)| ((a, b), decided(asked, analysis, a, b)))
@@ -95,37 +99,26 @@ pub(super) fn answer(trace: &Trace, asked: &Asked, analysis: &Analysis, question
     };
     match &decided[..] {
         // Where some of the places that may be meant share no memory, the others are.
-        [] => Answer {
-            finding: undecided(trace, asked, question),
-            places: [place(0), place(1)],
-        },
-        [(choices, found)] => Answer {
-            finding: Finding::Decided(found.clone()),
-            places: places(*choices),
-        },
+        [] => Answer::new(undecided(trace, asked, question), [place(0), place(1)]),
+        [(choices, found)] => Answer::new(Finding::Decided(found.clone()), places(*choices)),
         [(choices, first), others @ ..] if others.iter().all(|(_, found)| class(found) == class(first)) => {
             let all = first.iter().chain(others.iter().flat_map(|(_, found)| found));
             let mut all: Vec<usize> = all.copied().collect();
             let mut seen = HashSet::new();
             all.retain(|&pair| seen.insert(pair));
-            Answer {
-                finding: Finding::Decided(all),
-                places: places(*choices),
-            }
+            Answer::new(Finding::Decided(all), places(*choices))
         }
         _ => {
             let at = |choice: ChoiceId| asked.places[choice as usize].at.clone();
             let meant = decided.iter().map(|&((a, b), _)| [at(a), at(b)]);
-            Answer {
-                finding: Finding::Unknown(Unmatched::Ambiguous(meant.collect())),
-                places: [place(0), place(1)],
-            }
+            let ambiguous = Finding::Unknown(Unmatched::Ambiguous(meant.collect()));
+            Answer::new(ambiguous, [place(0), place(1)])
         }
     }
 }
 
 /// The pairs of the analysis that two choices come to, the one that speaks for all of them first.
-fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: ChoiceId) -> Vec<usize> {
+pub(super) fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: ChoiceId) -> Vec<usize> {
     let label = |event: EventId| asked.scope.positions[&event];
     let (of_a, of_b) = (&asked.labels[a as usize], &asked.labels[b as usize]);
     let rows = analysis.pairs.iter().enumerate().filter(|(_, pair)| {

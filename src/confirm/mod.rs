@@ -7,6 +7,7 @@
 //! would give different verdicts the answer is that it is ambiguous.
 
 mod answer;
+mod beside;
 mod frames;
 mod heard;
 mod matching;
@@ -33,11 +34,12 @@ use crate::symbols::Symbols;
 use crate::trace::{EventId, Trace};
 use crate::verdict::Analysis;
 use crate::warnings::{Location, Side, Warning};
+use hashbrown::HashMap;
 use matching::Spots;
 use scope::Asked;
 
 /// Two accesses that somebody asks about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Question {
     /// The accesses.
     pub sides: [Sought; 2],
@@ -46,7 +48,7 @@ pub struct Question {
 }
 
 /// One access that somebody asks about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Sought {
     /// As a report describes it. Without a stack, any access that conflicts with the other side is meant.
     Described(Side),
@@ -58,8 +60,16 @@ impl Question {
     /// What a warning asks.
     #[must_use]
     pub fn of(warning: &Warning) -> Question {
+        // Threads have other names in a trace; without them, what was warned of twice is asked once.
+        let sought = |side: Side| {
+            Sought::Described(Side {
+                thread: None,
+                size: None,
+                ..side
+            })
+        };
         Question {
-            sides: warning.sides.clone().map(Sought::Described),
+            sides: warning.sides.clone().map(sought),
             variable: match &warning.location {
                 Some(Location::Global { name }) => Some(name.clone()),
                 _ => None,
@@ -80,10 +90,35 @@ pub struct Confirmation {
 /// Answers questions about a trace.
 #[must_use]
 pub fn confirm(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> Confirmation {
+    decide(trace, symbols, questions, options).1
+}
+
+/// As [`confirm`], and looks for races beside the questions that are refuted ([`Answer::beside`]). What is asked several times is
+/// decided once.
+#[must_use]
+pub fn confirm_all(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> Confirmation {
+    let mut numbers: HashMap<&Question, usize> = HashMap::new();
+    let mut unique: Vec<Question> = Vec::new();
+    let rows: Vec<usize> = questions
+        .iter()
+        .map(|question| {
+            *numbers.entry(question).or_insert_with(|| {
+                unique.push(question.clone());
+                unique.len() - 1
+            })
+        })
+        .collect();
+    let (asked, mut confirmation) = decide(trace, symbols, &unique, options);
+    beside::find(trace, symbols, &asked, options, &mut confirmation);
+    confirmation.answers = rows.iter().map(|&row| confirmation.answers[row].clone()).collect();
+    confirmation
+}
+
+fn decide(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> (Asked, Confirmation) {
     let spots = Spots::of(trace, symbols);
     let asked = Asked::of(trace, symbols, &spots, questions);
     let analysis = analyze_within(trace, options, &asked.scope);
     let answers = (0..questions.len()).map(|question| answer::answer(trace, &asked, &analysis, question));
     let answers = answers.collect();
-    Confirmation { analysis, answers }
+    (asked, Confirmation { analysis, answers })
 }

@@ -5,6 +5,7 @@ use crate::report::Findings;
 use crate::report::noise::Hidden;
 use crate::verdict::{Pair, Verdict};
 use crate::warnings::{Kind, Warning};
+use std::collections::BTreeSet;
 
 /// One trace, and its answers to all races that were warned of.
 pub struct Run<'a> {
@@ -92,7 +93,17 @@ impl<'a> Confirmed<'a> {
         let Finding::Decided(pairs) = &self.answer.finding else {
             return None;
         };
-        self.findings.rows().nth(pairs[0]).and_then(|row| row.number)
+        self.findings.number(pairs[0])
+    }
+
+    /// If it is refuted: a race beside it that is shown, and the number of its witness.
+    #[must_use]
+    pub fn beside(&self) -> Option<(&'a Pair, usize)> {
+        let row = self.answer.beside?;
+        if self.findings.noise.hidden(row).is_some() {
+            return None;
+        }
+        Some((&self.findings.analysis.pairs[row], self.findings.number(row)?))
     }
 }
 
@@ -124,7 +135,8 @@ impl<'a> Outcome<'a> {
             let rank = |run: &Run<'_>| {
                 let answer = &run.answers[row];
                 let matched = matches!(answer.finding, Finding::Decided(_) | Finding::BothAtomic(..));
-                (class(answer, &run.findings), answer.is_guess(), !matched)
+                let beside = answer.beside.is_none();
+                (class(answer, &run.findings), beside, answer.is_guess(), !matched)
             };
             let best = (0..runs.len()).min_by_key(|&run| rank(&runs[run])).unwrap_or(0);
             Confirmed {
@@ -154,6 +166,25 @@ impl<'a> Outcome<'a> {
     #[must_use]
     pub fn count(&self, class: Class) -> usize {
         self.shown().filter(|confirmed| confirmed.class() == class).count()
+    }
+
+    /// The witnesses of the warnings that are shown: trace and number.
+    #[must_use]
+    pub fn witnesses(&self) -> BTreeSet<(usize, usize)> {
+        let witnesses = self
+            .shown()
+            .map(|confirmed| Some((confirmed.run, confirmed.witness()?)));
+        witnesses.flatten().collect()
+    }
+
+    /// The number of races beside refuted warnings that no warning is witnessed by.
+    #[must_use]
+    pub fn beside(&self) -> usize {
+        let beside = self
+            .shown()
+            .map(|confirmed| Some((confirmed.run, confirmed.beside()?.1)));
+        let beside: BTreeSet<_> = beside.flatten().collect();
+        beside.difference(&self.witnesses()).count()
     }
 
     /// The number of races that are not shown: suppressed ones, and those that the baseline has.

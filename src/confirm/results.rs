@@ -63,12 +63,26 @@ pub struct WarningResult {
     pub witness: Option<usize>,
     /// The file of its schedule.
     pub schedule: Option<String>,
+    /// If it is refuted: the race beside it, in the same functions on the same memory, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<BesideResult>,
     /// The line of a suppression file that hides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<String>,
     /// Whether the baseline has it; absent without a baseline, or if it has not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
+}
+
+/// A witnessed race in the functions of a refuted warning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BesideResult {
+    /// Its two accesses: `file:line`.
+    pub places: [String; 2],
+    /// The number of the witness in the stored results.
+    pub witness: usize,
+    /// The file of its schedule.
+    pub schedule: Option<String>,
 }
 
 /// One access that was warned of.
@@ -155,9 +169,18 @@ impl ConfirmResults {
 fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
     let warning = confirmed.warning;
     let witness = confirmed.witness();
-    let schedule = witness
-        .zip(confirmed.findings.folder)
-        .map(|(number, folder)| folder.join(format!("{number}.sched")).display().to_string());
+    let schedule = |number: usize| {
+        let folder = confirmed.findings.folder?;
+        Some(folder.join(format!("{number}.sched")).display().to_string())
+    };
+    let beside = confirmed.beside().map(|(pair, witness)| {
+        let words = confirmed.findings.words();
+        BesideResult {
+            places: [pair.example.0, pair.example.1].map(|event| words.place(event)),
+            witness,
+            schedule: schedule(witness),
+        }
+    });
     WarningResult {
         report: warning.report.clone(),
         line: warning.line,
@@ -182,7 +205,8 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         },
         trace: confirmed.run,
         witness,
-        schedule,
+        schedule: witness.and_then(schedule),
+        beside,
         suppressed: confirmed.hidden().and_then(line),
         known: confirmed.hidden() == Some(&Hidden::Known),
     }

@@ -71,6 +71,20 @@ impl Asked {
         asked
     }
 
+    /// Questions whose choices are these events.
+    pub(super) fn of_events(trace: &Trace, choices: Vec<[Vec<ChoiceId>; 2]>, events: Vec<Vec<EventId>>) -> Asked {
+        let mut asked = Asked {
+            labels: vec![HashSet::new(); events.len()],
+            places: Vec::new(),
+            allocates: Vec::new(),
+            scope: Scope::default(),
+            choices,
+            events,
+        };
+        asked.label(trace);
+        asked
+    }
+
     /// Keeps the accesses to a variable, if that leaves some of each side.
     fn keep_variable(&mut self, trace: &Trace, symbols: &Symbols<'_>, question: usize, name: &str) {
         let is_it = |event: &EventId| {

@@ -8,7 +8,7 @@ use crate::report::{Paint, SourceText, TOLD_RACES, Told};
 use crate::symbols::printable;
 use crate::verdict::Verdict;
 use crate::warnings::Kind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// Writes what becomes of each warning.
@@ -42,7 +42,7 @@ impl Text {
             .iter()
             .map(|run| Checker::new(run.findings.trace))
             .collect();
-        let mut told = 0;
+        let mut told = BTreeSet::new();
         for group in groups(outcome) {
             self.group(&group, &checkers[group.first.run], &sources, &mut told, out)?;
         }
@@ -60,7 +60,7 @@ impl Text {
         group: &Group<'_>,
         checker: &Checker<'_>,
         sources: &SourceText,
-        told: &mut usize,
+        told: &mut BTreeSet<(usize, usize)>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let Confirmed { warning, findings, .. } = group.first;
@@ -107,7 +107,14 @@ impl Text {
             };
             writeln!(out, "  {reason}{sentence}")?;
         }
-        if let (Some(number), Some(pair)) = (group.first.witness(), group.first.pair())
+        let beside = group.first.beside();
+        if beside.is_some() {
+            writeln!(
+                out,
+                "\n  But these functions race on that memory, in accesses that the report does not name:\n"
+            )?;
+        }
+        if let Some((pair, number)) = group.first.pair().zip(group.first.witness()).or(beside)
             && let Verdict::Witnessed(schedule) = &pair.verdict
         {
             let race = Told {
@@ -117,8 +124,8 @@ impl Text {
                 number,
                 rows: &[],
             };
-            *told += 1;
-            if *told > TOLD_RACES {
+            let is_new = told.insert((group.first.run, number));
+            if !is_new || told.len() > TOLD_RACES {
                 let words = findings.words();
                 let (a, b) = (words.place(pair.example.0), words.place(pair.example.1));
                 writeln!(out, "  {a} and {b}\n{}", race.replay_line())?;
@@ -178,7 +185,12 @@ impl Text {
                 text += &format!(", {count} {what}");
             }
         }
-        writeln!(out, "{}", self.paint.summary(witnessed > 0, unknown > 0, text))
+        let beside = outcome.beside();
+        if beside > 0 {
+            let plural = if beside == 1 { "race" } else { "races" };
+            text += &format!("; beside refuted ones {beside} {plural} witnessed");
+        }
+        writeln!(out, "{}", self.paint.summary(witnessed + beside > 0, unknown > 0, text))
     }
 }
 

@@ -3,9 +3,9 @@
 //! An error for each race, at its first access, and a notice for each undecided pair. GitHub shows ten of each kind
 //! for a step; SARIF has no such limit.
 
+use super::command::replay_command;
 use super::paths::seen;
 use super::results::unknown_name;
-use super::text::replay_command;
 use super::{Exporter, Findings};
 use crate::trace::EventId;
 use crate::verdict::Verdict;

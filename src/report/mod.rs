@@ -4,6 +4,7 @@
 //! see them; it never says more than the verdict does: a refutation speaks of this trace only.
 
 mod chrome_trace;
+mod command;
 mod condense;
 mod explain;
 mod github;

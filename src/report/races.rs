@@ -101,6 +101,14 @@ impl<'a> Findings<'a> {
         })
     }
 
+    /// The number of a pair's witness; `None` if it has none.
+    #[must_use]
+    pub fn number(&self, row: usize) -> Option<usize> {
+        let witnessed = |pair: &Pair| matches!(pair.verdict, Verdict::Witnessed(_));
+        let pairs = &self.analysis.pairs;
+        witnessed(&pairs[row]).then(|| pairs[..=row].iter().filter(|pair| witnessed(pair)).count())
+    }
+
     /// The pairs that are shown.
     pub fn shown(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
         self.rows().filter(|row| row.hidden.is_none())

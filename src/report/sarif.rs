@@ -7,11 +7,11 @@
 //!
 //! The limits are those that GitHub documents for uploads: of more results and steps it would show only a part.
 
+use super::command::replay_command;
 use super::condense::{Line, lines};
 use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
 use super::results::unknown_name;
-use super::text::replay_command;
 use super::{Exporter, Findings, Race};
 use crate::check::Checker;
 use crate::replay::Replay;

@@ -1,12 +1,13 @@
 //! The report for people, in the manner of ThreadSanitizer.
 
+use super::command::replay_command;
 use super::interleaving::{Detail, Interleaving};
 use super::location::location;
 use super::paint::Paint;
 use super::results::{Summary, refutation_name, unknown_name};
 use super::snippet::snippet;
 use super::source_text::SourceText;
-use super::{Exporter, Findings, Row, folder_of};
+use super::{Exporter, Findings, Row};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::{RaceKind, Schedule};
@@ -360,25 +361,5 @@ impl Told<'_> {
             self.stack(alloc, out)?;
         }
         writeln!(out)
-    }
-}
-
-/// The command that shows a witness again.
-pub(super) fn replay_command(findings: &Findings<'_>, number: usize) -> String {
-    let trace = quoted(&findings.path.display().to_string());
-    let elsewhere = findings.folder.filter(|folder| *folder != folder_of(findings.path));
-    let store = elsewhere.map_or_else(String::new, |folder| {
-        format!(" --store {}", quoted(&folder.display().to_string()))
-    });
-    format!("witness replay {trace}{store} --witness {number}")
-}
-
-/// A path as a shell would take it.
-fn quoted(path: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%".contains(letter);
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }

@@ -1,5 +1,7 @@
 //! Why a report cannot be read.
 
+use super::Format;
+
 /// Why a report cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -12,6 +14,16 @@ pub enum ReadError {
     UnknownFormat {
         /// The report.
         file: String,
+    },
+    /// It has nothing of the kind that it is said to be, and is of another.
+    #[error("{file} has no warning of {format}, and is a report of {other}: leave out --format, or name that kind")]
+    OtherFormat {
+        /// The report.
+        file: String,
+        /// What it is said to be.
+        format: Format,
+        /// What it is.
+        other: Format,
     },
     /// It is no well-formed XML.
     #[error("{file}:{line}: no well-formed XML: {reason}; if the program was killed, let it run to its end")]

@@ -145,7 +145,7 @@ impl Kind {
 }
 
 /// One access of a race, as the report has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Side {
     /// Whether it writes; `None` if the report does not say.
     pub writes: Option<bool>,
@@ -160,7 +160,7 @@ pub struct Side {
 }
 
 /// The call stack of an access.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stack {
     /// The tool gives only the other side, or the report ends before this one.
     #[default]
@@ -183,7 +183,7 @@ impl Side {
 }
 
 /// A function activation as a report shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The function.
     pub function: Option<String>,
@@ -252,12 +252,21 @@ pub fn read(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Vec<Warn
         Some(format) => format,
         None => detect::detect(&text).ok_or_else(|| ReadError::UnknownFormat { file: name.to_owned() })?,
     };
-    match format {
+    let warnings = match format {
         Format::Tsan => Ok(sanitizer::read(name, &text)),
         Format::Helgrind | Format::Drd => Ok(valgrind::text::read(name, &text, format)),
         Format::ValgrindXml => valgrind::xml::read(name, &text),
         Format::Go => Ok(go::read(name, &text)),
         Format::Witness => results::read(name, &text),
         Format::Pairs => pairs::read(name, &text),
+    }?;
+    // To be told the wrong kind would look as if nothing had been found.
+    match detect::detect(&text).filter(|_| warnings.is_empty()) {
+        Some(other) if other != format => Err(ReadError::OtherFormat {
+            file: name.to_owned(),
+            format,
+            other,
+        }),
+        _ => Ok(warnings),
     }
 }

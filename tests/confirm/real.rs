@@ -31,7 +31,12 @@ fn confirm(folder: &Path, trace: &str, names: &[String]) -> ConfirmResults {
     let said = witness(folder, &arguments);
     let results: ConfirmResults =
         serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {}", said.stderr));
-    let expected = match (results.summary.witnessed, results.summary.unknown) {
+    let beside = results
+        .warnings
+        .iter()
+        .filter(|warning| warning.beside.is_some())
+        .count();
+    let expected = match (results.summary.witnessed + beside, results.summary.unknown) {
         (1.., _) => 66,
         (0, 1..) => 3,
         (0, 0) => 0,
@@ -119,8 +124,13 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
                 .reason
                 .as_ref()
                 .map_or_else(String::new, |reason| format!(" ({reason})"));
+            let beside = if warning.beside.is_some() {
+                ", a race beside it"
+            } else {
+                ""
+            };
             told += &format!(
-                "{name}:{}: {}{reason}: {}\n",
+                "{name}:{}: {}{reason}{beside}: {}\n",
                 warning.line,
                 warning.verdict,
                 sides(warning)
@@ -244,7 +254,8 @@ fn a_refutation_is_told_with_source_lines() {
     let folder = folder("refuted");
     let trace = record(&folder, "bank_account");
     let report = reports().join("bank_account.clang.tsan").display().to_string();
-    let text = witness(&folder, &["confirm", &trace, &report]).expect(0);
+    // The race beside it is one.
+    let text = witness(&folder, &["confirm", &trace, &report]).expect(66);
     assert!(text.contains("REFUTED: "), "{text}");
     let reason = "bank_account.c:26, which only the write of thread 1 at ";
     assert!(
@@ -346,4 +357,129 @@ fn what_cannot_be_read_ends_in_status_2_with_file_line_and_remedy() {
     refused(&["confirm", &trace, "none.txt"], "cannot read none.txt");
     refused(&["confirm", &trace], "no report is given");
     refused(&["confirm", "--run", "noise.txt"], "PROGRAM");
+}
+
+#[test]
+fn a_race_beside_a_refuted_warning_is_told() {
+    let folder = folder("beside");
+    let trace = record(&folder, "bank_account");
+    // Both writes cannot meet, since one thread's read before its write saw the other's last; that read races.
+    for (report, refuted) in [
+        ("bank_account.clang.tsan", 1),
+        ("bank_account.helgrind", 1),
+        ("bank_account.drd.xml", 1),
+    ] {
+        let path = reports().join(report).display().to_string();
+        let said = witness(
+            &folder,
+            &["confirm", &trace, &path, "--json", "--report", "text=told.txt"],
+        );
+        assert_eq!(said.status, 66, "{report}: {}", said.stderr);
+        let results: ConfirmResults = serde_json::from_str(&said.stdout).expect("results");
+        assert_eq!(results.summary.refuted, refuted, "{report}");
+        let warning = results
+            .warnings
+            .iter()
+            .find(|warning| warning.verdict == "refuted")
+            .expect("one");
+        let beside = warning.beside.as_ref().expect("a race beside it");
+        assert!(
+            beside.places.iter().any(|place| place.ends_with("bank_account.c:26")),
+            "{report}: {beside:?}"
+        );
+        let told = fs::read_to_string(folder.join("told.txt")).expect("the text");
+        assert!(told.contains("But these functions race on that memory"), "{told}");
+        let counted = told.contains("; beside refuted ones 1 race witnessed");
+        assert_eq!(counted, results.summary.witnessed == 0, "{report}: {told}");
+        let schedule = beside.schedule.clone().expect("a file");
+        witness(&folder, &["check", &trace, &schedule]).expect(0);
+    }
+    // Suppressed, it is nobody's business.
+    fs::write(folder.join("supp"), "race:charge_fee\n").expect("a file");
+    let path = reports().join("bank_account.clang.tsan").display().to_string();
+    witness(&folder, &["confirm", &trace, &path, "--suppressions", "supp"]).expect(0);
+    // Where nothing races, there is nothing beside it.
+    let trace = record(&folder, "signal_orders");
+    let path = reports().join("signal_orders.gcc.tsan").display().to_string();
+    let told = witness(&folder, &["confirm", &trace, &path]).expect(0);
+    assert!(told.contains("1 refuted") && !told.contains("beside"), "{told}");
+}
+
+#[test]
+fn what_was_warned_of_often_is_decided_once() {
+    let folder = folder("often");
+    let trace = record(&folder, "wrong_lock");
+    fs::write(
+        folder.join("pairs"),
+        "wrong_lock.c:19 wrong_lock.c:28\n".repeat(100_000),
+    )
+    .expect("a list");
+    let started = std::time::Instant::now();
+    let told = witness(&folder, &["confirm", &trace, "pairs"]).expect(66);
+    assert!(
+        told.contains("100000 warnings: 100000 witnessed, 0 refuted, 0 unknown"),
+        "{}",
+        told.lines().last().unwrap_or_default()
+    );
+    // One by one they take minutes.
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn mistaken_arguments_are_said_to_be_mistaken() {
+    let folder = folder("mistaken");
+    let trace = record(&folder, "wrong_lock");
+    let report = reports().join("wrong_lock.gcc.tsan").display().to_string();
+    let refused = |arguments: &[&str], words: &str| {
+        let said = witness(&folder, arguments);
+        assert_eq!(said.status, 2, "{}", said.stdout);
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    };
+    for format in ["drd", "go"] {
+        refused(
+            &["confirm", &trace, &report, "--format", format],
+            "and is a report of ThreadSanitizer: leave out --format",
+        );
+    }
+    refused(
+        &["confirm", &report, &trace],
+        "wrong_lock.bin is a trace, and no report: the trace comes first",
+    );
+    // A log in which nothing was found, if it is said to be one.
+    fs::write(folder.join("clean.log"), "all is well\n").expect("a file");
+    refused(&["confirm", &trace, "clean.log"], "name its kind with --format");
+    witness(&folder, &["confirm", &trace, "clean.log", "--format", "tsan"]).expect(0);
+}
+
+#[test]
+fn files_may_have_any_name() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+    let folder = folder("names");
+    let recorded = record(&folder, "wrong_lock");
+    let name = |bytes: &[u8]| OsString::from(OsStr::from_bytes(bytes));
+    let (trace, report, page) = (
+        name(b"tr\xff ace.bin"),
+        name(b"it's \xfe.log"),
+        name(b"html=p\xfd.html"),
+    );
+    fs::rename(folder.join(recorded), folder.join(&trace)).expect("renamed");
+    fs::copy(reports().join("wrong_lock.gcc.tsan"), folder.join(&report)).expect("copied");
+    let said = crate::command::said(Command::new(env!("CARGO_BIN_EXE_witness")).current_dir(&folder).args([
+        OsStr::new("confirm"),
+        &trace,
+        &report,
+        OsStr::new("--report"),
+        &page,
+    ]));
+    let told = said.expect(66);
+    assert!(folder.join(name(b"p\xfd.html")).exists());
+    // The command that shows it again is one that a shell takes.
+    let replay = told
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("replay: witness "))
+        .expect("a command");
+    let line = format!("'{}' {replay}", env!("CARGO_BIN_EXE_witness"));
+    crate::command::said(Command::new("bash").current_dir(&folder).args(["-c", &line])).expect(66);
 }

@@ -3,8 +3,8 @@
 use super::picture::Picture;
 use super::{Sources, anchor};
 use crate::replay::{PendingAccess, Replay};
+use crate::report::command::replay_command;
 use crate::report::location::location;
-use crate::report::text::replay_command;
 use crate::report::{Findings, Race};
 use crate::schedule::RaceKind;
 use crate::symbols::printable;
