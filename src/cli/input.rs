@@ -1,9 +1,10 @@
 //! The trace that a subcommand reads, in whatever format it is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use trace_format::TraceFile;
 use witness::import::{self, Format, Repair};
+use witness::record::{self, Salvage};
 use witness::trace::Trace;
 
 /// A trace, and how to read it.
@@ -22,6 +23,7 @@ pub struct InputArgs {
 impl InputArgs {
     /// Opens the trace file; says on stderr what was repaired.
     pub fn file(&self) -> anyhow::Result<TraceFile> {
+        take_what_was_left(&self.trace)?;
         let opened = import::open(&self.trace, self.format, self.repair)?;
         list_repairs(&opened.repairs);
         Ok(opened.file)
@@ -34,6 +36,28 @@ impl InputArgs {
         tracing::info!(stage = "reading", us = started.elapsed().as_micros() as u64, "stage");
         Ok(trace)
     }
+}
+
+/// Appends to a trace whose recorder was killed what that could not write any more; says so on stderr.
+fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
+    let shown = trace.display();
+    match record::salvage(trace)? {
+        Salvage::Nothing => {}
+        Salvage::Running { process } => {
+            eprintln!(
+                "witness: {shown}: the program still runs (pid {process}), and its last events are not on file yet"
+            );
+        }
+        Salvage::Done { events, overflowed } => {
+            let more = if overflowed {
+                "; what the program did after that was not recorded"
+            } else {
+                ""
+            };
+            eprintln!("witness: {shown}: {events} events that its recorder had not written are on file now{more}");
+        }
+    }
+    Ok(())
 }
 
 /// Says on stderr what was changed in a trace that was mended.

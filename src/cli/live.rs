@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{self, Command};
+use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
 use witness::record::{Decision, Launch};
@@ -144,6 +145,8 @@ fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
         )?)
     })?;
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        // For gdb, which has the terminal.
+        signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default())?;
         let gdb = Command::new("gdb").arg("-p").arg(process.to_string()).status();
         if gdb.is_ok() {
             // Whatever the user did there, dropping the run ends the program.

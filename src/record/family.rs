@@ -5,6 +5,8 @@
 //! that the same run gives the same names: the second child of the first child is process 1.2.
 
 use super::inspect;
+use super::number::{Origin, ProcessNumber, traces_beside};
+use super::salvage::ring_path;
 use super::translate::Translator;
 use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER};
 use recorder_ring::desk::{Asked, What};
@@ -20,10 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
-use trace_format::{Meta, ProgramEnd, Summary, TraceFile, TraceWriter};
+use trace_format::{Meta, ProgramEnd, Summary, TraceWriter};
 
-/// The variable, in a trace's description, that says which process of the recorded program it is of.
-const PROCESS_VARIABLE: &str = "WITNESS_PROCESS";
 /// How long to sleep at most while a process has nothing to say, and when it said that it ends.
 const PAUSE: Duration = Duration::from_millis(10);
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
@@ -31,95 +31,6 @@ const SHORT_PAUSE: Duration = Duration::from_millis(1);
 /// that somebody else waits for.
 const GRACE: Duration = Duration::from_secs(2);
 const STATUS_GRACE: Duration = Duration::from_millis(100);
-
-/// How a process came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// As a copy of another one.
-    Forked,
-    /// By executing a program.
-    Executed,
-}
-
-/// Which process of the recorded program a trace is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessNumber {
-    /// For each step from the first process to this one, the how manyth it was, from 1.
-    pub steps: Vec<u32>,
-    /// How it came about.
-    pub origin: Origin,
-}
-
-impl ProcessNumber {
-    /// What a trace's description says; `None` if it is of the program that was recorded itself.
-    #[must_use]
-    pub fn of(meta: &Meta) -> Option<ProcessNumber> {
-        let (name, value) = meta.environment.last()?.split_once('=')?;
-        let (origin, steps) = value.split_once(' ').filter(|_| name == PROCESS_VARIABLE)?;
-        let steps: Result<Vec<u32>, _> = steps.split('.').map(str::parse).collect();
-        let origin = match origin {
-            "forked" => Origin::Forked,
-            "executed" => Origin::Executed,
-            _ => return None,
-        };
-        Some(ProcessNumber {
-            steps: steps.ok()?,
-            origin,
-        })
-    }
-
-    fn put_into(&self, meta: &mut Meta) {
-        let origin = match self.origin {
-            Origin::Forked => "forked",
-            Origin::Executed => "executed",
-        };
-        meta.environment.push(format!("{PROCESS_VARIABLE}={origin} {self}"));
-    }
-
-    /// Where the trace of this process is, given that of the first one: `trace.1.2.bin` beside `trace.bin`.
-    #[must_use]
-    pub fn beside(&self, first: &Path) -> PathBuf {
-        let mut name = first.file_stem().unwrap_or_default().to_owned();
-        name.push(format!(".{self}"));
-        if let Some(extension) = first.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        first.with_file_name(name)
-    }
-}
-
-impl std::fmt::Display for ProcessNumber {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let steps: Vec<String> = self.steps.iter().map(u32::to_string).collect();
-        f.write_str(&steps.join("."))
-    }
-}
-
-/// The traces of other processes beside that of the first one, in order of their numbers.
-#[must_use]
-pub fn traces_beside(first: &Path) -> Vec<(ProcessNumber, PathBuf)> {
-    let folder = match first.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let stem = first.file_stem().unwrap_or_default();
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            let between = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes())?;
-            if !between.strip_prefix(b".")?.first()?.is_ascii_digit() {
-                return None;
-            }
-            let path = first.with_file_name(&name);
-            let number = ProcessNumber::of(&TraceFile::open(&path).ok()?.tables().meta)?;
-            (number.beside(first) == path).then_some((number, path))
-        })
-        .collect();
-    found.sort_by(|(a, _), (b, _)| a.steps.cmp(&b.steps));
-    found
-}
 
 /// The trace of another process of the recorded program.
 #[derive(Debug)]
@@ -313,7 +224,8 @@ impl<'a> Family<'a> {
             seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(step))
         });
         let settings = Settings { seed, ..self.settings };
-        let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
+        let ring_file = ring_path(&number.beside(&self.options.output));
+        let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
         if number.origin == Origin::Executed {
             ring.wants_to_look();
         }
@@ -357,6 +269,9 @@ impl<'a> Family<'a> {
             locked(&self.running).insert(os_id, Arc::clone(process));
         }
         let followed = self.write(member, number, &mut ring, process.as_deref(), os_id);
+        if followed.is_err() {
+            ring.leave();
+        }
         locked(&self.running).remove(&os_id);
         followed.map(Some)
     }
@@ -461,6 +376,11 @@ fn open(process: u32) -> Option<Arc<OwnedFd>> {
     pidfd_open(pid, PidfdFlags::empty()).ok().map(Arc::new)
 }
 
+/// Whether a process has not ended.
+pub(super) fn is_running(process: u32) -> bool {
+    open(process).is_some_and(|process| !is_over(&process))
+}
+
 /// Whether a process has ended.
 fn is_over(process: &OwnedFd) -> bool {
     let mut file = [PollFd::new(process, PollFlags::IN)];
@@ -507,49 +427,6 @@ fn describe(process: u32, meta: &mut Meta) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn number(steps: &[u32]) -> ProcessNumber {
-        ProcessNumber {
-            steps: steps.to_vec(),
-            origin: Origin::Forked,
-        }
-    }
-
-    #[test]
-    fn traces_of_processes_lie_beside_that_of_the_first() {
-        let beside = |first: &str, steps: &[u32]| number(steps).beside(Path::new(first));
-        assert_eq!(beside("a/trace.bin", &[1]), Path::new("a/trace.1.bin"));
-        assert_eq!(beside("trace.of.x.bin", &[2, 10]), Path::new("trace.of.x.2.10.bin"));
-        assert_eq!(beside("/tmp/trace", &[3]), Path::new("/tmp/trace.3"));
-    }
-
-    #[test]
-    fn descriptions_name_their_process() {
-        for origin in [Origin::Forked, Origin::Executed] {
-            let number = ProcessNumber {
-                steps: vec![1, 22, 3],
-                origin,
-            };
-            let mut meta = Meta {
-                environment: vec!["A=b".to_owned()],
-                ..Meta::default()
-            };
-            assert_eq!(ProcessNumber::of(&meta), None);
-            number.put_into(&mut meta);
-            assert_eq!(ProcessNumber::of(&meta), Some(number));
-        }
-        for text in [
-            "WITNESS_PROCESS=forked",
-            "WITNESS_PROCESS=x 1",
-            "WITNESS_PROCESS=forked 1.x",
-        ] {
-            let meta = Meta {
-                environment: vec![text.to_owned()],
-                ..Meta::default()
-            };
-            assert_eq!(ProcessNumber::of(&meta), None, "{text}");
-        }
-    }
 
     #[test]
     fn the_end_of_a_process_is_seen_before_anybody_waits() {

@@ -10,14 +10,18 @@ mod along;
 mod family;
 mod inspect;
 mod limits;
+mod number;
 mod runtime;
+mod salvage;
 mod signals;
 mod translate;
 
 pub use along::{Launch, Parked, Stopped, run_along};
-pub use family::{Origin, Process, ProcessNumber, traces_beside};
+pub use family::Process;
 pub use inspect::NotRecordable;
+pub use number::{Origin, ProcessNumber, traces_beside};
 pub use recorder_ring::{Decision, Policy, Standing, Step, plan};
+pub use salvage::{Salvage, salvage};
 
 use family::Family;
 use limits::Limits;
@@ -29,7 +33,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use trace_format::{Meta, ProgramEnd, Summary, TraceWriter, WriteError, WriterOptions};
+use trace_format::{Meta, ProgramEnd, ReadError, Summary, TraceWriter, WriteError, WriterOptions};
 use translate::Translator;
 
 /// Words in the ring of rows: 512 KiB.
@@ -130,6 +134,9 @@ pub enum RecordError {
     /// The program wrote over the shared memory.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
+    /// A trace without an end cannot be gone on with.
+    #[error("cannot read the trace that was left")]
+    Read(#[source] ReadError),
     /// The trace file cannot be written.
     #[error("cannot write the trace")]
     Write(#[from] WriteError),
@@ -163,7 +170,8 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         steps: options.steps,
         most: options.max_events.unwrap_or(u64::MAX),
     };
-    let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
+    let ring_file = salvage::ring_path(&options.output);
+    let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
     let meta = describe(options);
     let family = Family::new(options, settings, &meta, &ring)?;
@@ -250,7 +258,7 @@ fn drain(
 ) -> Result<(Ring, Translator), RecordError> {
     loop {
         let last = ended.load(Ordering::Acquire);
-        let more = translator.follow(&mut ring)?;
+        let more = translator.follow(&mut ring).inspect_err(|_| ring.leave())?;
         family.reaped(translator.take_reaped());
         if more {
             continue;

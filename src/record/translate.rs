@@ -2,17 +2,19 @@
 
 use super::{Parked, RecordError};
 use recorder_ring::{Flag, Note, ObjectClass, Ring, Row};
+use std::fs::File;
+use std::io::Write;
 use trace_format::{
-    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, ProgramEnd, StackId, Summary, ThreadId, ThreadInfo,
-    TraceWriter, WriteError,
+    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, ProgramEnd, StackId, Summary, Tables, ThreadId,
+    ThreadInfo, TraceWriter, WriteError,
 };
 
 /// Why nothing follows after a process has executed a program that is not instrumented.
 const REPLACED: &str = "the process replaced its program: the new one is not recorded";
 
-/// Writes one run.
-pub(super) struct Translator {
-    writer: TraceWriter,
+/// Writes one run, to the file that will be the trace or to one that was cut.
+pub(super) struct Translator<W: Write = PartialFile> {
+    writer: TraceWriter<W>,
     meta: Meta,
     /// What the tables say of each thread.
     threads: Vec<ThreadInfo>,
@@ -26,37 +28,94 @@ pub(super) struct Translator {
     reaped: Vec<(u32, u32)>,
     /// The program said that it ends.
     finished: bool,
+    /// The description is on file.
+    begun: bool,
 }
 
 impl Translator {
     pub(super) fn new(mut writer: TraceWriter, meta: Meta) -> Self {
         writer.set_meta(meta.clone());
+        Self::over(writer, meta, Vec::new())
+    }
+
+    /// Ends the trace; what was written, and why it may lack something.
+    pub(super) fn finish(mut self, end: ProgramEnd, dropped: u64) -> Result<(Summary, Vec<String>), WriteError> {
+        if dropped > 0 {
+            self.degrade(&format!(
+                "{dropped} accesses of signal handlers that interrupted the recorder are missing"
+            ));
+        }
+        let replaced = self.meta.degraded.iter().any(|why| why == REPLACED);
+        if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
+            self.degrade("the end was not seen: the process left past the C library");
+        }
+        let degraded = self.meta.degraded.clone();
+        self.writer.set_meta(self.meta);
+        Ok((self.writer.finish(end)?, degraded))
+    }
+}
+
+impl Translator<File> {
+    /// Goes on with a trace that was cut.
+    pub(super) fn resume(writer: TraceWriter<File>, tables: &Tables) -> Self {
+        let mut translator = Self::over(writer, tables.meta.clone(), tables.threads.clone());
+        translator.begun = true;
+        translator
+    }
+
+    /// How many events the trace has, now that all of it is on file.
+    pub(super) fn close(mut self) -> Result<u64, WriteError> {
+        self.writer.set_meta(self.meta);
+        self.writer.flush()?;
+        Ok(self.writer.events())
+    }
+}
+
+impl<W: Write> Translator<W> {
+    fn over(writer: TraceWriter<W>, meta: Meta, threads: Vec<ThreadInfo>) -> Self {
         Self {
             writer,
             meta,
-            threads: Vec::new(),
+            threads,
             text: Vec::new(),
             block: Vec::new(),
             parked: Vec::new(),
             reaped: Vec::new(),
             finished: false,
+            begun: false,
         }
     }
 
-    /// Takes all rows that are there, and the blocks that they end; whether there was any.
+    /// Takes all rows that are there, and the blocks that they end; whether there was any. What is on file is released
+    /// from the ring, and nothing else, so that it can be found there should this process be killed.
     pub(super) fn follow(&mut self, ring: &mut Ring) -> Result<bool, RecordError> {
         let mut any = false;
+        if !self.begun {
+            self.begun = true;
+            self.release(ring)?;
+        }
         while let Some(row) = ring.take_row()? {
             any = true;
             match row {
                 Row::Block { end, events } => {
                     ring.take_events(end, &mut self.block)?;
                     self.writer.encoded_block(&self.block, events)?;
+                    ring.release(self.writer.bytes());
                 }
                 row => self.row(row),
             }
+            // Not in the middle of a text.
+            if ring.is_release_due() && self.text.is_empty() {
+                self.release(ring)?;
+            }
         }
         Ok(any)
+    }
+
+    fn release(&mut self, ring: &mut Ring) -> Result<(), RecordError> {
+        self.writer.flush()?;
+        ring.release(self.writer.bytes());
+        Ok(())
     }
 
     /// The program is gone and all rows are taken: writes the block that it left open.
@@ -80,22 +139,6 @@ impl Translator {
     /// Whether the program said that it ends.
     pub(super) fn is_finished(&self) -> bool {
         self.finished
-    }
-
-    /// Ends the trace; what was written, and why it may lack something.
-    pub(super) fn finish(mut self, end: ProgramEnd, dropped: u64) -> Result<(Summary, Vec<String>), WriteError> {
-        if dropped > 0 {
-            self.degrade(&format!(
-                "{dropped} accesses of signal handlers that interrupted the recorder are missing"
-            ));
-        }
-        let replaced = self.meta.degraded.iter().any(|why| why == REPLACED);
-        if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
-            self.degrade("the end was not seen: the process left past the C library");
-        }
-        let degraded = self.meta.degraded.clone();
-        self.writer.set_meta(self.meta);
-        Ok((self.writer.finish(end)?, degraded))
     }
 
     fn row(&mut self, row: Row) {
@@ -202,6 +245,7 @@ impl Translator {
     pub(super) fn degrade(&mut self, why: &str) {
         if !self.meta.degraded.iter().any(|known| known == why) {
             self.meta.degraded.push(why.to_owned());
+            self.writer.set_meta(self.meta.clone());
         }
     }
 }

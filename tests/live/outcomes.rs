@@ -4,7 +4,10 @@ use crate::command::{run, witness};
 use crate::program::{Program, field};
 use std::fs;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 fn variants(name: &str) -> Program {
     let program = Program::of(name, "variants.c");
@@ -149,31 +152,53 @@ fn the_recorded_directory_and_environment_are_those_of_the_live_run() {
     assert_eq!(outcome.unwrap().status, 66);
 }
 
+/// A program that stands at a race, for a debugger.
+struct Parked {
+    witness: Child,
+    stdout: ChildStdout,
+    report: String,
+}
+
+impl Parked {
+    fn new(program: &Program) -> Parked {
+        let mut witness = witness()
+            .args(["replay", "trace.bin", "--live", "--gdb"])
+            .current_dir(&program.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = witness.stdout.take().unwrap();
+        let mut report = String::new();
+        let mut byte = [0];
+        while !report.contains("=2\n") && stdout.read(&mut byte).unwrap() == 1 {
+            report.push(char::from(byte[0]));
+        }
+        assert!(report.contains("CONFIRMED"), "{report}");
+        Parked {
+            witness,
+            stdout,
+            report,
+        }
+    }
+
+    fn process(&self) -> &str {
+        field(&self.report, "gdb -p").split(' ').next().unwrap()
+    }
+}
+
 #[test]
 fn a_debugger_finds_both_threads_parked() {
     let program = variants("debugger");
-    let mut child = witness()
-        .args(["replay", "trace.bin", "--live", "--gdb"])
-        .current_dir(&program.folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let mut report = String::new();
-    let mut byte = [0];
-    while !report.contains("=2\n") && stdout.read(&mut byte).unwrap() == 1 {
-        report.push(char::from(byte[0]));
-    }
-    assert!(report.contains("CONFIRMED"), "{report}");
-    let words: Vec<&str> = field(&report, "gdb -p").split([' ', ',', ')']).collect();
+    let mut parked = Parked::new(&program);
+    let words: Vec<&str> = field(&parked.report, "gdb -p").split([' ', ',', ')']).collect();
     let after = |word: &str| words[words.iter().position(|w| *w == word).unwrap() + 1];
     let process = words[0];
     let lwps: Vec<&str> = (0..words.len())
         .filter(|&at| words[at] == "LWP")
         .map(|at| words[at + 1])
         .collect();
-    assert_eq!(lwps.len(), 2, "{report}");
+    assert_eq!(lwps.len(), 2, "{}", parked.report);
     assert_eq!(after("LWP"), lwps[0]);
     for lwp in lwps {
         let status = || fs::read_to_string(format!("/proc/{process}/task/{lwp}/status")).unwrap();
@@ -184,11 +209,35 @@ fn a_debugger_finds_both_threads_parked() {
             status()
         );
     }
-    assert!(Command::new("kill").args(["-9", process]).status().unwrap().success());
+    kill("-9", process);
     let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(66));
+    parked.stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(parked.witness.wait().unwrap().code(), Some(66));
     assert!(rest.contains("the program ended with signal: 9"), "{rest}");
+}
+
+#[test]
+fn a_parked_program_ends_with_witness() {
+    let program = variants("left-behind");
+    for signal in ["-TERM", "-INT", "-HUP", "-KILL"] {
+        let mut parked = Parked::new(&program);
+        let process = Path::new("/proc").join(parked.process());
+        assert!(process.exists());
+        kill(signal, &parked.witness.id().to_string());
+        assert!(!parked.witness.wait().unwrap().success());
+        let gone = (0..500).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            !process.exists()
+        });
+        if !gone {
+            kill("-9", parked.process());
+            panic!("{signal} left the program behind");
+        }
+    }
+}
+
+fn kill(signal: &str, process: &str) {
+    assert!(Command::new("kill").args([signal, process]).status().unwrap().success());
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod family;
 mod interruptions;
 mod program;
 mod replay;
+mod salvage;
 mod surroundings;
 
 use program::Program;
@@ -285,36 +286,6 @@ fn a_killed_program_leaves_a_readable_trace() {
         );
         let recorded = replay::replay(&file);
         assert!(recorded.events.len() > 1000);
-    }
-}
-
-#[test]
-fn a_killed_recorder_leaves_what_it_had_written() {
-    let program = Program::instrumented("ends", "recorder-killed");
-    for round in 0..5 {
-        let (mut witness, trace) = program.recorder("killed", &["--policy=random"], &["noise"]);
-        let mut running = witness
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("witness runs");
-        wait_until_ready(&mut running);
-        let child = child_of(running.id());
-        thread::sleep(Duration::from_millis(100 + 40 * round));
-        running.kill().expect("it can be killed");
-        running.wait().expect("it ends");
-        // Nobody takes what it records: the program goes on alone, and ends by itself.
-        let gone = (0..1000).any(|_| {
-            thread::sleep(Duration::from_millis(10));
-            !std::path::Path::new("/proc").join(&child).exists()
-        });
-        if !gone {
-            kill("-KILL", &child);
-            panic!("the program waits for its recorder for ever");
-        }
-        let file = TraceFile::open(&trace.with_extension("bin.partial")).expect("a readable part");
-        assert!(matches!(file.ending(), Ending::Cut { .. }), "{:?}", file.ending());
-        assert!(replay::replay(&file).events.len() > 100);
     }
 }
 

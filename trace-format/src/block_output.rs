@@ -17,12 +17,21 @@ pub(crate) struct BlockOutput<W> {
     compressor: Option<Compressor<'static>>,
     /// Bytes written so far.
     offset: u64,
-    index: IndexBuilder,
+    /// None for a file that was gone on with: the index of what it had is not known.
+    index: Option<IndexBuilder>,
 }
 
 impl<W: Write> BlockOutput<W> {
     /// Writes the header. Level 0 stores everything as it is.
     pub(crate) fn new(path: PathBuf, sink: W, zstd_level: i32) -> Result<Self, WriteError> {
+        let mut output = Self::behind(path, sink, zstd_level, 0)?;
+        output.index = Some(IndexBuilder::new());
+        output.put(&header::encode())?;
+        Ok(output)
+    }
+
+    /// Goes on behind the first `offset` bytes of a file. It cannot be [finished](Self::finish).
+    pub(crate) fn behind(path: PathBuf, sink: W, zstd_level: i32, offset: u64) -> Result<Self, WriteError> {
         let compressor = match zstd_level {
             0 => None,
             level => Some(Compressor::new(level).map_err(|source| WriteError::Io {
@@ -30,15 +39,18 @@ impl<W: Write> BlockOutput<W> {
                 source,
             })?),
         };
-        let mut output = Self {
+        Ok(Self {
             sink,
             path,
             compressor,
-            offset: 0,
-            index: IndexBuilder::new(),
-        };
-        output.put(&header::encode())?;
-        Ok(output)
+            offset,
+            index: None,
+        })
+    }
+
+    /// Length of the file so far.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
     }
 
     pub(crate) fn path(&self) -> &PathBuf {
@@ -77,7 +89,9 @@ impl<W: Write> BlockOutput<W> {
         };
         let frame = frame.encode();
         block[..FRAME_LEN].copy_from_slice(&frame);
-        self.index.push(self.offset, &frame);
+        if let Some(index) = &mut self.index {
+            index.push(self.offset, &frame);
+        }
         self.put(&block)
     }
 
@@ -89,7 +103,9 @@ impl<W: Write> BlockOutput<W> {
     /// Writes footer and trailer; returns the length of the file and the destination.
     pub(crate) fn finish(mut self, end: ProgramEnd, events: u64) -> Result<(u64, W), WriteError> {
         let footer_offset = self.offset;
-        let index = std::mem::replace(&mut self.index, IndexBuilder::new());
+        let index = self.index.take().ok_or_else(|| WriteError::Stopped {
+            path: self.path.clone(),
+        })?;
         let footer = index.finish(end).ok_or_else(|| WriteError::TooManyBlocks {
             path: self.path.clone(),
         })?;

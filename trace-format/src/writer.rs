@@ -4,12 +4,14 @@
 //! call, so whatever moment the recording dies at, the file is readable up to its last block.
 
 use crate::block_output::BlockOutput;
+use crate::ending::Ending;
 use crate::error::WriteError;
 use crate::event::{CodePosition, Event, ObjectId, Op, StackId, ThreadId};
 use crate::event_block::{self, Encoder, MAX_EVENT_LEN};
 use crate::fault::EncodingFault;
 use crate::frame::{BlockKind, MAX_EVENT_BYTES, MAX_EVENTS};
 use crate::partial_file::PartialFile;
+use crate::reader::TraceFile;
 use crate::stacks::Stacks;
 use crate::tables::{
     ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo, VariableInfo,
@@ -17,7 +19,8 @@ use crate::tables::{
 use crate::tables_block::{self, MAX_TABLES_BYTES, Pending, row_bytes};
 use crate::validity::Rows;
 use std::fmt;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Size at which the first block is closed, in bytes before compression.
@@ -107,6 +110,47 @@ impl TraceWriter {
     }
 }
 
+impl TraceWriter<File> {
+    /// Goes on with the cut trace at `path`, which `trace` was read from, behind its last good block; whatever follows that is
+    /// dropped. The trace stays cut: it gets more blocks, and no end.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or `trace` is complete.
+    pub fn resume(path: &Path, trace: TraceFile, options: &WriterOptions) -> Result<Self, WriteError> {
+        let path = path.to_owned();
+        let &Ending::Cut { offset, .. } = trace.ending() else {
+            return Err(WriteError::Stopped { path });
+        };
+        let tables = trace.tables();
+        let rows = Rows {
+            threads: tables.threads.len(),
+            objects: tables.objects.len(),
+            stacks: tables.stacks.len(),
+        };
+        let events = trace.len();
+        // It is mapped, and about to become shorter.
+        drop(trace);
+        let open = || {
+            let mut file = OpenOptions::new().write(true).open(&path)?;
+            file.set_len(offset)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok(file)
+        };
+        let file = open().map_err(|source| WriteError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        let output = BlockOutput::behind(path, file, options.zstd_level, offset)?;
+        Ok(Self {
+            defined: rows,
+            written: rows,
+            current: vec![StackId::EMPTY; rows.threads],
+            events,
+            ..Self::over(output, options)
+        })
+    }
+}
+
 impl<W: Write> TraceWriter<W> {
     /// Starts a trace that goes to any destination, such as a `Vec<u8>`; `path` is what the
     /// destination is called in errors.
@@ -114,9 +158,14 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// If the header cannot be written, or zstd does not accept the level.
     pub fn to_sink(path: impl Into<PathBuf>, sink: W, options: &WriterOptions) -> Result<Self, WriteError> {
+        let output = BlockOutput::new(path.into(), sink, options.zstd_level)?;
+        Ok(Self::over(output, options))
+    }
+
+    fn over(output: BlockOutput<W>, options: &WriterOptions) -> Self {
         let block_bytes = options.block_bytes.clamp(1, MAX_EVENT_BYTES as usize - MAX_EVENT_LEN);
-        Ok(Self {
-            output: BlockOutput::new(path.into(), sink, options.zstd_level)?,
+        Self {
+            output,
             block_bytes,
             close_at: block_bytes.min(FIRST_BLOCK_BYTES),
             defined: Rows::default(),
@@ -127,7 +176,7 @@ impl<W: Write> TraceWriter<W> {
             encoder: Encoder::new(),
             events: 0,
             stopped: false,
-        })
+        }
     }
 
     /// Describes the recording; a later call replaces the description.
@@ -236,6 +285,12 @@ impl<W: Write> TraceWriter<W> {
     #[must_use]
     pub fn stack_of(&self, thread: ThreadId) -> StackId {
         self.current[thread.index()]
+    }
+
+    /// Length of what was written so far, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.output.offset()
     }
 
     /// How many events were added so far.

@@ -78,8 +78,20 @@ pub fn start(place: Place) {
             PLAN.races
                 .set((0..len).rev().take_while(|&at| PLAN.step(at).race).count());
             PHASE.store(Phase::Following as u8, Relaxed);
+            end_with_parent(true);
+            if !place.is_there() {
+                // It was too late.
+                end();
+            }
         }
     }
+}
+
+/// Whether the process shall end with the one that started it: nobody else knows of a program that stands still.
+fn end_with_parent(wanted: bool) {
+    let signal = if wanted { libc::SIGKILL as usize } else { 0 };
+    // SAFETY: no memory is involved.
+    unsafe { sys::call(libc::SYS_prctl, libc::PR_SET_PDEATHSIG as usize, signal, 0, 0) };
 }
 
 /// Whether a plan is followed.
@@ -202,6 +214,7 @@ fn park(me: &'static Thread, intent: &Intent, race: usize) {
         return;
     }
     let first = await_decision();
+    end_with_parent(false);
     let [a, b] = [0, 1].map(|slot| PLAN.parked[slot].get());
     PLAN.first[0].set(if first == Decision::First { a } else { b.or(a) });
     PLAN.first[1].set(if first == Decision::First { b } else { a });

@@ -5,16 +5,19 @@
 
 use crate::futex;
 use crate::layout::{Decision, EXITED, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings, Standing};
+use crate::memory::{Mapping, Reopen, len_of, lock, reserve};
 use crate::place::Place;
 use crate::plan::Step;
 use crate::row::{MAX_WORDS, Row};
-use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU64, fence};
+use core::sync::atomic::fence;
+use std::borrow::ToOwned;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -22,24 +25,15 @@ use std::vec::Vec;
 #[derive(Debug)]
 pub struct Ring {
     file: OwnedFd,
+    /// The name of the file, as long as it has one.
+    path: Option<PathBuf>,
     memory: Arc<Mapping>,
     row_words: u64,
     event_bytes: u64,
-    /// Words of rows and bytes of events taken.
+    /// Words of rows and bytes of events taken, whether released or not.
     rows_taken: u64,
     events_taken: u64,
 }
-
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: everything in the mapping is accessed as atomics.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
 
 /// Ends the sleep of whoever waits for a ring.
 #[derive(Clone, Debug)]
@@ -59,29 +53,6 @@ impl fmt::Display for Corrupt {
 }
 
 impl std::error::Error for Corrupt {}
-
-impl Mapping {
-    fn header(&self) -> &Header {
-        // SAFETY: mapped and initialized by `create`; changed through atomics only.
-        unsafe { &*self.start.as_ptr().cast::<Header>() }
-    }
-
-    /// A word, by its number behind the header.
-    fn word(&self, index: usize) -> u64 {
-        assert!(HEADER_BYTES + 8 * index < self.len, "a word of the mapping");
-        // SAFETY: in bounds, and 8-aligned behind the page of the header.
-        unsafe { (*self.start.as_ptr().add(HEADER_BYTES).cast::<AtomicU64>().add(index)).load(Relaxed) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `create` mapped exactly this, and no reference into it outlives `self`.
-        unsafe {
-            libc::munmap(self.start.as_ptr().cast(), self.len);
-        }
-    }
-}
 
 impl Bell {
     /// Wakes the consumer.
@@ -112,13 +83,6 @@ impl Ring {
     /// # Panics
     /// As [`create`](Ring::create).
     pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[Step]) -> io::Result<Ring> {
-        for bytes in [row_words * 8, event_bytes] {
-            assert!(
-                bytes.is_power_of_two() && bytes >= 4096,
-                "a ring has a power of two of pages"
-            );
-        }
-        let len = HEADER_BYTES + row_words as usize * 8 + event_bytes as usize;
         // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
         let file = unsafe {
             let fd = libc::memfd_create(c"witness-ring".as_ptr(), libc::MFD_CLOEXEC);
@@ -127,8 +91,9 @@ impl Ring {
             }
             OwnedFd::from_raw_fd(fd)
         };
+        let len = len_of(row_words, event_bytes);
         let mut file = File::from(file);
-        file.set_len(len as u64)?;
+        file.set_len(len)?;
         file.seek(SeekFrom::End(0))?;
         let words: Vec<u8> = plan
             .iter()
@@ -136,39 +101,111 @@ impl Ring {
             .flat_map(u64::to_le_bytes)
             .collect();
         file.write_all(&words)?;
-        let file = OwnedFd::from(file);
-        // SAFETY: a new mapping of a file of that length, made non-null by the check.
-        let memory = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let start = libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, file.as_raw_fd(), 0);
-            if start == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
+        let ring = Ring::over(file.into(), None, row_words, event_bytes)?;
+        ring.begin(settings, plan.len());
+        Ok(ring)
+    }
+
+    /// As [`create`](Ring::create), in a file that outlives both processes, until this value is dropped in good order. In
+    /// memory, if no such file can be had: all its blocks are there from the start, or a full disk would end the program.
+    ///
+    /// # Errors
+    /// As [`create`](Ring::create).
+    ///
+    /// # Panics
+    /// As [`create`](Ring::create).
+    pub fn create_at(path: &Path, row_words: u64, event_bytes: u64, settings: Settings) -> io::Result<Ring> {
+        let in_file = || {
+            // A program may still have an old one.
+            let _ = fs::remove_file(path);
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+            let made = reserve(&file, len_of(row_words, event_bytes))
+                .and_then(|()| Ring::over(file.into(), Some(path.to_owned()), row_words, event_bytes));
+            if made.is_err() {
+                let _ = fs::remove_file(path);
             }
-            // SAFETY (of the cast): page aligned, longer than a header, and zero is a valid header.
-            let header = start.cast::<Header>();
-            (*header).magic = MAGIC;
-            (*header).row_words = row_words;
-            (*header).event_bytes = event_bytes;
-            (*header).policy.store(settings.policy as u32, Relaxed);
-            (*header).seed.store(settings.seed, Relaxed);
-            (*header).depth.store(settings.depth, Relaxed);
-            (*header).steps.store(settings.steps, Relaxed);
-            (*header).most.store(settings.most, Relaxed);
-            (*header).plan.store(plan.len() as u64, Relaxed);
-            (*header).recorder.store(std::process::id(), Relaxed);
-            Mapping {
-                start: NonNull::new_unchecked(start.cast::<u8>()),
-                len,
-            }
+            made
         };
+        let Ok(ring) = in_file() else {
+            return Ring::create(row_words, event_bytes, settings);
+        };
+        ring.begin(settings, 0);
+        Ok(ring)
+    }
+
+    /// The rings that a recorder has left in a file, and how long its own file was when it last kept what it took.
+    ///
+    /// # Errors
+    /// [`Reopen`].
+    pub fn reopen(path: &Path) -> Result<(Ring, u64), Reopen> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(Reopen::Io)?;
+        let len = file.metadata().map_err(Reopen::Io)?.len();
+        lock(&file)?;
+        if len < HEADER_BYTES as u64 {
+            return Err(Reopen::NoRing);
+        }
+        // The header says how long the rest is.
+        let header = Mapping::new(&file, HEADER_BYTES).map_err(Reopen::Io)?;
+        let (magic, row_words, event_bytes) = {
+            let header = header.header();
+            (header.magic, header.row_words, header.event_bytes)
+        };
+        let good = |bytes: u64| bytes.is_power_of_two() && (4096..=len).contains(&bytes);
+        let is_ring = magic == MAGIC && row_words < len && good(row_words * 8) && good(event_bytes);
+        if !is_ring || len < len_of(row_words, event_bytes) {
+            return Err(Reopen::NoRing);
+        }
+        let mut ring = Ring::over(file.into(), Some(path.to_owned()), row_words, event_bytes).map_err(Reopen::Io)?;
+        let header = ring.header();
+        let kept = &header.kept[(header.kept_turn.load(Acquire) & 1) as usize];
+        let (rows, events, file) = (&kept.rows, &kept.events, &kept.file);
+        let [rows, events, file] = [rows, events, file].map(|count| count.load(Relaxed));
+        (ring.rows_taken, ring.events_taken) = (rows, events);
+        Ok((ring, file))
+    }
+
+    /// Maps an open file that has been made long enough.
+    fn over(file: OwnedFd, path: Option<PathBuf>, row_words: u64, event_bytes: u64) -> io::Result<Ring> {
+        let file = File::from(file);
+        let memory = Mapping::new(&file, len_of(row_words, event_bytes) as usize)?;
         Ok(Ring {
-            file,
+            file: file.into(),
+            path,
             memory: Arc::new(memory),
             row_words,
             event_bytes,
             rows_taken: 0,
             events_taken: 0,
         })
+    }
+
+    /// Fills in the header of new rings.
+    fn begin(&self, settings: Settings, plan: usize) {
+        // SAFETY: page aligned, longer than a header, for which all zeros are valid; nobody else has it yet.
+        unsafe {
+            let header = self.memory.start.as_ptr().cast::<Header>();
+            (*header).magic = MAGIC;
+            (*header).row_words = self.row_words;
+            (*header).event_bytes = self.event_bytes;
+        }
+        let header = self.header();
+        header.policy.store(settings.policy as u32, Relaxed);
+        header.seed.store(settings.seed, Relaxed);
+        header.depth.store(settings.depth, Relaxed);
+        header.steps.store(settings.steps, Relaxed);
+        header.most.store(settings.most, Relaxed);
+        header.plan.store(plan as u64, Relaxed);
+        header.recorder.store(std::process::id(), Relaxed);
+    }
+
+    /// Leaves the file where it is when this is dropped: not all that was taken could be kept.
+    pub fn leave(&mut self) {
+        self.path = None;
     }
 
     /// Where another process can open the rings, as long as this value lives.
@@ -240,8 +277,6 @@ impl Ring {
         match Row::decode(words) {
             Some((row, len)) if at + len as u64 <= end => {
                 self.rows_taken += len as u64;
-                self.header().rows_taken.0.store(self.rows_taken, Release);
-                self.wake_producer();
                 Ok(Some(row))
             }
             _ => Err(Corrupt { word: at }),
@@ -267,9 +302,30 @@ impl Ring {
         out.truncate((end - words.start * 8) as usize);
         out.drain(..(start - words.start * 8) as usize);
         self.events_taken = end;
-        self.header().events_taken.store(end, Release);
-        self.wake_producer();
         Ok(())
+    }
+
+    /// What was taken is kept, in a file that is `file` bytes long now: the producer may write over it.
+    pub fn release(&mut self, file: u64) {
+        let header = self.header();
+        let turn = header.kept_turn.load(Relaxed) + 1;
+        let kept = &header.kept[(turn & 1) as usize];
+        kept.rows.store(self.rows_taken, Relaxed);
+        kept.events.store(self.events_taken, Relaxed);
+        kept.file.store(file, Relaxed);
+        // One store: whoever finds the rings without their consumer finds all three, or all three of before.
+        header.kept_turn.store(turn, Release);
+        header.rows_taken.0.store(self.rows_taken, Release);
+        header.events_taken.store(self.events_taken, Release);
+        self.wake_producer();
+    }
+
+    /// Whether the rows that were taken and not released take up much of their ring.
+    #[must_use]
+    pub fn is_release_due(&self) -> bool {
+        let header = self.header();
+        let held = self.rows_taken - header.rows_taken.0.load(Relaxed);
+        held > self.row_words / 4
     }
 
     /// Takes the events of the block that was never closed, once the producer is gone and all rows
@@ -363,6 +419,10 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         self.abandon();
+        if let Some(path) = &self.path {
+            // Nobody needs it any more; somebody may have removed it.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x04");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x05");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
@@ -50,10 +50,14 @@ pub struct Header {
     pub published: Line<AtomicU64>,
     /// Words of rows published so far. Stored by the producer, with release.
     pub rows: AtomicU64,
-    /// Words of rows taken so far. Stored by the consumer, with release.
+    /// Words of rows that the producer may write over. Stored by the consumer, with release.
     pub rows_taken: Line<AtomicU64>,
-    /// Bytes of events taken so far. Stored by the consumer, with release.
+    /// Bytes of events that it may write over. Stored by the consumer, with release.
     pub events_taken: AtomicU64,
+    /// What the consumer has put where it lasts, twice, and which of the two counts, by its lowest bit.
+    pub kept: [Kept; 2],
+    /// See [`kept`](Header::kept). Stored with release, so that whoever finds the rings later finds both sides of it.
+    pub kept_turn: AtomicU64,
     /// 1 while the producer sleeps on this word because a ring is full.
     pub full: Line<AtomicU32>,
     /// Counts what the consumer may want to look at; it sleeps on this word.
@@ -82,6 +86,18 @@ pub struct Header {
     pub exit: AtomicU32,
     /// How far a run along a plan has come.
     pub progress: Progress,
+}
+
+/// What the consumer has put where it lasts: the words of rows, the bytes of events, and how long its file was then.
+#[repr(C)]
+#[derive(Default)]
+pub struct Kept {
+    /// Words of rows.
+    pub rows: AtomicU64,
+    /// Bytes of events.
+    pub events: AtomicU64,
+    /// Bytes of the file.
+    pub file: AtomicU64,
 }
 
 /// How far a run along a plan has come. Stored by the runtime, but for `decision`.

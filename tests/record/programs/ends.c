@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile long cell;
@@ -12,6 +13,7 @@ static pthread_barrier_t both;
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number) { stop = number; }
+static void *nothing(void *unused) { return unused; }
 static void *forever(void *unused) { for (;;) cell++; return unused; }
 // Values that no compressor foresees.
 static void *noise(void *unused) {
@@ -44,7 +46,22 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
     if (!strcmp(how, "main-first")) { pthread_create(&t, 0, exits, 0); pthread_exit(0); }
     if (!strcmp(how, "forever")) { pthread_create(&t, 0, forever, 0); puts("ready"); fflush(stdout); forever(0); }
+    if (!strcmp(how, "slowly")) { puts("ready"); fflush(stdout); for (;;) { cell++; usleep(1000); } }
     if (!strcmp(how, "noise")) { pthread_create(&t, 0, noise, 0); puts("ready"); fflush(stdout); usleep(700000); return 0; }
+    if (!strcmp(how, "count")) {
+        // Each increment sees the one before: none can be missing in the middle of a trace.
+        struct timespec begun, now;
+        pthread_create(&t, 0, nothing, 0); pthread_join(t, 0);
+        puts("ready"); fflush(stdout);
+        clock_gettime(CLOCK_MONOTONIC, &begun);
+        do {
+            for (int i = 0; i < 100; i++) cell++;
+            usleep(1000);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        } while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < 600);
+        printf("%ld\n", cell);
+        return 0;
+    }
     if (!strcmp(how, "handler")) {
         signal(SIGTERM, on_signal);
         puts("ready"); fflush(stdout);

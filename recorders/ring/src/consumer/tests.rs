@@ -62,10 +62,16 @@ fn small_rings_carry_long_streams_in_order() {
                 stream.extend_from_slice(&block);
                 assert_eq!(stream.len() as u64, end);
                 events += more;
+                ring.release(0);
             }
             Some(other) => panic!("{other:?} was never sent"),
             None if ended => break,
-            None => ring.wait(10_000_000),
+            None => {
+                if ring.is_release_due() {
+                    ring.release(0);
+                }
+                ring.wait(10_000_000);
+            }
         }
     }
     sender.join().unwrap();
@@ -113,4 +119,79 @@ fn hits_are_counted_up_to_the_limit() {
     }
     let events = 1 + (1 << 19);
     assert_eq!(ring.take_row(), Ok(Some(Row::Block { end: 2, events })));
+}
+
+#[test]
+fn what_was_not_released_is_found_again() {
+    let path = std::env::temp_dir().join(std::format!("witness-ring-test-{}", std::process::id()));
+    let mut ring = Ring::create_at(&path, 512, 1 << 16, SETTINGS).unwrap();
+    assert!(matches!(Ring::reopen(&path), Err(Reopen::InUse)));
+    // As much as fits into the ring of rows.
+    send(ring.place(), 100);
+    let mut block = vec![];
+    let mut all = vec![];
+    while let Some(row) = ring.take_row().unwrap() {
+        all.push(row);
+        if let Row::Block { end, .. } = row {
+            ring.take_events(end, &mut block).unwrap();
+        }
+    }
+    ring.take_open_block(&mut block).unwrap();
+    // A recorder that took everything, and dies before it has released the second half.
+    let half = all.len() / 2;
+    drop(ring);
+    assert!(!path.exists(), "in good order, nothing is left");
+
+    let mut ring = Ring::create_at(&path, 512, 1 << 16, SETTINGS).unwrap();
+    send(ring.place(), 100);
+    for row in &all[..half] {
+        assert_eq!(ring.take_row().unwrap().as_ref(), Some(row));
+        if let Row::Block { end, .. } = *row {
+            ring.take_events(end, &mut block).unwrap();
+        }
+    }
+    ring.release(77);
+    while ring.take_row().unwrap().is_some() {}
+    ring.leave();
+    drop(ring);
+
+    let (mut ring, file) = Ring::reopen(&path).unwrap();
+    assert_eq!(file, 77);
+    for row in &all[half..] {
+        assert_eq!(ring.take_row().unwrap().as_ref(), Some(row));
+        if let Row::Block { end, .. } = *row {
+            ring.take_events(end, &mut block).unwrap();
+        }
+    }
+    assert_eq!(ring.take_row(), Ok(None));
+    assert_eq!(ring.take_open_block(&mut block), Ok(2));
+    drop(ring);
+    assert!(!path.exists());
+}
+
+#[test]
+fn files_that_hold_no_rings_are_refused() {
+    let path = std::env::temp_dir().join(std::format!("witness-no-ring-test-{}", std::process::id()));
+    let mut header = vec![0_u8; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    let lengths = |words: u64, bytes: u64| [words.to_le_bytes(), bytes.to_le_bytes()].concat();
+    let mut cases = vec![vec![], vec![1; 100], vec![1; 3 * HEADER_BYTES], header.clone()];
+    for lengths in [
+        lengths(512, 4096),
+        lengths(u64::MAX, 4096),
+        lengths(512, 1),
+        lengths(0, 0),
+    ] {
+        header[8..24].copy_from_slice(&lengths);
+        cases.push(header.clone());
+    }
+    for case in cases {
+        fs::write(&path, &case).unwrap();
+        assert!(
+            matches!(Ring::reopen(&path), Err(Reopen::NoRing)),
+            "{} bytes",
+            case.len()
+        );
+    }
+    fs::remove_file(&path).unwrap();
 }
