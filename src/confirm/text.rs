@@ -18,6 +18,9 @@ pub struct Text {
     pub paint: Paint,
 }
 
+/// Equal warnings that are listed; JSON has all of them.
+const LISTED_EQUALS: usize = 20;
+
 /// Warnings that are answered by the same pair, or that say the same and have no answer.
 struct Group<'a> {
     first: Confirmed<'a>,
@@ -88,7 +91,12 @@ impl Text {
             writeln!(out, "  {}", described(side))?;
         }
         if !group.others.is_empty() {
-            writeln!(out, "  the same: {}", group.others.join(", "))?;
+            let more = match group.others.len().saturating_sub(LISTED_EQUALS) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            let first = &group.others[..group.others.len().min(LISTED_EQUALS)];
+            writeln!(out, "  the same: {}{more}", first.join(", "))?;
         }
         for note in group.first.notes() {
             writeln!(out, "  {note}")?;

@@ -83,6 +83,9 @@ pub struct Heard {
     pub explanation: Vec<String>,
 }
 
+/// Warnings of one race that a report lists; a program that warns in a loop has as many as one likes.
+const LISTED_WARNINGS: usize = 10;
+
 impl<'a> Findings<'a> {
     /// All pairs, also those that are not shown.
     pub fn rows(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
@@ -159,13 +162,19 @@ impl<'a> Findings<'a> {
         format!("{}; {}", self.access(pair.example.0), self.access(pair.example.1))
     }
 
-    /// The warnings that a pair speaks for: `ThreadSanitizer at tsan.log:12`.
+    /// The warnings that a pair speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …, `90 more`.
     #[must_use]
     pub fn heard_of(&self, row: usize) -> Vec<String> {
-        let heard = self.heard.iter().filter(|heard| heard.row == Some(row));
-        heard
+        let mut heard = self.heard.iter().filter(|heard| heard.row == Some(row));
+        let first = heard.by_ref().take(LISTED_WARNINGS);
+        let mut told: Vec<String> = first
             .map(|heard| format!("{} at {}", heard.tool, heard.origin))
-            .collect()
+            .collect();
+        let more = heard.count();
+        if more > 0 {
+            told.push(format!("{more} more"));
+        }
+        told
     }
 
     /// The line of a suppression file that would hide a pair.

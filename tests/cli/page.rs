@@ -60,6 +60,7 @@ const BEHIND: &str = r#"<script>{
     const colour = () => getComputedStyle(document.body).backgroundColor;
     const theme = document.getElementById('theme');
     theme.click(); const light = colour(); theme.click(); seen.themes = light !== colour();
+    seen.keys_on_top = Number(getComputedStyle(document.querySelector('footer')).zIndex) > 2;
     seen.resources = performance.getEntriesByType('resource').length;
     seen.problems = window.problems;
     const result = document.createElement('pre');
@@ -216,6 +217,7 @@ fn the_page_loads_steps_and_filters_and_shows_the_schedule() {
     assert_eq!(seen["filtered"], json!([2, 1, 0, 2]));
     assert_eq!(seen["unchecked"], 1);
     assert_eq!(seen["themes"], true);
+    assert_eq!(seen["keys_on_top"], true);
 }
 
 #[test]

@@ -97,3 +97,31 @@ fn run_writes_reports_too() {
     let said = witness(&folder, &again).expect(0);
     assert!(said.contains("2 in the baseline") && !said.contains("Live:"), "{said}");
 }
+
+#[test]
+fn a_race_that_was_warned_of_in_a_loop_does_not_fill_the_reports() {
+    let folder = folder("exports-loop");
+    let trace = record(&folder, "wrong_lock");
+    let equal = "wrong_lock.c:19 wrong_lock.c:28\n".repeat(5_000);
+    let elsewhere: String = (0..5_000).map(|line| format!("b.c:{} b.c:7\n", line + 1)).collect();
+    fs::write(folder.join("list"), equal + &elsewhere).expect("a list");
+    let arguments = [
+        "confirm",
+        &trace,
+        "list",
+        "--report",
+        "text=r.txt",
+        "--report",
+        "sarif=r.sarif",
+    ];
+    witness(&folder, &[&arguments[..], &["--report", "html=r.html"]].concat()).expect(66);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a report");
+    let sarif: Value = serde_json::from_str(&read("r.sarif")).expect("JSON");
+    let message = sarif["runs"][0]["results"][0]["message"]["text"]
+        .as_str()
+        .expect("a text");
+    assert!(message.contains("list at list:10, 4990 more."), "{message}");
+    assert!(read("r.txt").contains(", list:21, and 4979 more\n"));
+    let page = read("r.html");
+    assert!(page.contains("3000 more pairs are left out"), "{}", page.len());
+}

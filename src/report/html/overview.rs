@@ -22,9 +22,9 @@ struct Entry<'a> {
 
 pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]) -> Markup {
     let entries = entries(findings);
-    let left_out = entries.len().saturating_sub(LISTED);
     let verdicts = ["witnessed", "unknown", "refuted", "suppressed", "known"];
     let heard: Vec<_> = findings.heard.iter().filter(|heard| heard.row.is_none()).collect();
+    let left_out = entries.len().saturating_sub(LISTED) + heard.len().saturating_sub(LISTED);
     let has = |verdict: &str| {
         entries.iter().any(|entry| entry.verdict == verdict) || heard.iter().any(|heard| heard.verdict == verdict)
     };
@@ -43,7 +43,7 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
                 thead { tr { th { "Verdict" } th { "Accesses" } th { "Memory" } th { "Why" } th.number { "Pairs" } } }
                 tbody {
                     @for entry in entries.iter().take(LISTED) { (line(trace, findings, entry, pictured)) }
-                    @for heard in heard {
+                    @for heard in heard.iter().take(LISTED) {
                         tr data-verdict=(heard.verdict) {
                             td { span class={ "badge " (heard.verdict) } { (heard.verdict) } }
                             td { @for side in &heard.sides { div { (side) } } }
