@@ -1,5 +1,8 @@
 //! The program `witness`.
 
+// They end the program if nobody reads what it says.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod cli;
 
 fn main() -> std::process::ExitCode {

@@ -3,7 +3,7 @@
 use super::ExitCode;
 use super::follow::Following;
 use super::input::InputArgs;
-use super::output::Color;
+use super::output::{Color, say};
 use super::plan;
 use super::reports::{ReportArgs, name_unused};
 use std::num::NonZeroUsize;
@@ -291,7 +291,7 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
             ..findings
         },
         Err(error) => {
-            eprintln!(
+            say!(
                 "witness: the results are not stored: {error}; `witness replay` needs them: --store FOLDER keeps them elsewhere"
             );
             findings
@@ -303,7 +303,7 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
 pub fn warn_if_cut(path: &Path, trace: &Trace) {
     if let Some(cut) = trace.cut() {
         let (events, cause) = (cut.events, &cut.cause);
-        eprintln!(
+        say!(
             "witness: {} is cut: {cause}; only its first {events} events are there",
             path.display()
         );
@@ -318,15 +318,15 @@ pub fn exit_code(findings: &Findings<'_>, folder: &Path) -> ExitCode {
 /// The status if the checker rejected schedules, which is said on stderr; `None` if it did not.
 pub fn rejected_code(analysis: &Analysis, folder: &Path) -> Option<ExitCode> {
     if !analysis.rejected.is_empty() {
-        eprintln!(
+        say!(
             "witness: internal error: the checker rejected {} schedules",
             analysis.rejected.len()
         );
         match store::save_rejected(&analysis.rejected, folder) {
             Ok(paths) => paths
                 .iter()
-                .for_each(|path| eprintln!("witness: please report {}", path.display())),
-            Err(error) => eprintln!("witness: {error}"),
+                .for_each(|path| say!("witness: please report {}", path.display())),
+            Err(error) => say!("witness: {error}"),
         }
         return Some(ExitCode::Internal);
     }

@@ -6,6 +6,7 @@
 //! their own. Without them a pair may look like a race that they keep from being one, so that is only done
 //! when it is asked for, and the traces say so.
 
+use super::output::say;
 use anyhow::{Context, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner);
     cargo.env("WITNESS_OUTPUT", &traces);
     let status = cargo.status().context("cannot run cargo")?;
-    eprintln!("witness: the traces are in {}", traces.display());
+    say!("witness: the traces are in {}", traces.display());
     Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)))
 }
 

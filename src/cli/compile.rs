@@ -1,7 +1,9 @@
 //! `witness cc` and `witness c++`: the compiler, with the flags that a program needs to be recorded.
 
+use super::output::print;
 use anyhow::{Context, bail};
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -73,7 +75,7 @@ pub fn run(args: &CompileArgs, language: Language) -> anyhow::Result<ExitCode> {
         let words: Vec<_> = std::iter::once(command.get_program())
             .chain(command.get_args())
             .collect();
-        println!("{}", words.join(" ".as_ref()).to_string_lossy());
+        print(|out| Ok(writeln!(out, "{}", words.join(" ".as_ref()).to_string_lossy())?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let error = command.exec();

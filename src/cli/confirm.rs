@@ -2,7 +2,7 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
-use super::output::Color;
+use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
 use anyhow::{Context, bail};
 use std::ffi::OsString;
@@ -163,7 +163,7 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
             let finding = &run.confirmation.answers[question].finding;
             !matches!(finding, Finding::Decided(_) | Finding::BothAtomic(..))
         });
-        eprintln!(
+        say!(
             "witness: run {number} ({}): {} events, {} of {} warnings matched so far: {}",
             name(policy, seed),
             recorded.summary.events,
@@ -332,7 +332,7 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
     drop(symbols);
     let kept = asked.into_iter().zip(used).filter(|(asked, used)| {
         if !used && let Err(error) = std::fs::remove_file(&asked.path) {
-            eprintln!("witness: {} is not removed: {error}", asked.path.display());
+            say!("witness: {} is not removed: {error}", asked.path.display());
         }
         *used
     });

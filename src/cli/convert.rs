@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::input::list_repairs;
+use super::output::say;
 use anyhow::{Context, bail};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -52,7 +53,7 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     list_repairs(&opened.repairs);
     let written = write(&opened.file, to, &args.output);
     written.with_context(|| format!("cannot write {}", args.output.display()))?;
-    eprintln!("witness: wrote {}: {} events", args.output.display(), opened.file.len());
+    say!("witness: wrote {}: {} events", args.output.display(), opened.file.len());
     Ok(ExitCode::Nothing)
 }
 
@@ -75,7 +76,7 @@ fn write_to(file: &TraceFile, to: Format, out: &mut dyn Write) -> anyhow::Result
         Format::Std => {
             let left_out = import::write_std(&Trace::from_file(file)?, out)?;
             for (kind, count) in left_out {
-                eprintln!("witness: left out {count} events of the kind {kind}, which STD does not have");
+                say!("witness: left out {count} events of the kind {kind}, which STD does not have");
             }
         }
         Format::JsonLines => import::write_json_lines(file, out)?,

@@ -3,7 +3,7 @@
 use super::ExitCode;
 use super::event::{fields, kind, line};
 use super::input::InputArgs;
-use super::output::print;
+use super::output::{print, say};
 use serde_json::{Value, json};
 use std::io::Write;
 use trace_format::Ending;
@@ -68,7 +68,7 @@ pub fn run(args: &DumpArgs) -> anyhow::Result<ExitCode> {
         Ok(())
     })?;
     if let Ending::Cut { .. } = file.ending() {
-        eprintln!("witness: {} is {}", args.input.trace.display(), file.ending());
+        say!("witness: {} is {}", args.input.trace.display(), file.ending());
     }
     Ok(ExitCode::Nothing)
 }

@@ -1,5 +1,6 @@
 //! An analysis as it goes on: a progress bar, if somebody sees it, and a journal, so that an interrupted one can be taken up.
 
+use super::output::say;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashSet;
@@ -91,7 +92,7 @@ impl Follow for Following<'_> {
         let (journal, earlier) = self.open(&plan)?.unzip();
         let earlier = earlier.unwrap_or_default();
         if !earlier.is_empty() {
-            eprintln!(
+            say!(
                 "witness: taking up an analysis that was interrupted: {} of {} pairs are decided",
                 earlier.len(),
                 plan.share(self.shard)
@@ -116,7 +117,7 @@ impl Follow for Following<'_> {
             if self.plan.is_some() {
                 return Err(error).context("the decisions of a shard cannot be kept");
             }
-            eprintln!("witness: if this analysis is interrupted, it cannot be taken up: {error}");
+            say!("witness: if this analysis is interrupted, it cannot be taken up: {error}");
             kept.journal = None;
         }
         if kept.decided.insert(decision.number) {

@@ -1,6 +1,7 @@
 //! `witness generate`: a synthetic trace, for benchmarks and experiments.
 
 use super::ExitCode;
+use super::output::say;
 use clap::Args;
 use std::path::PathBuf;
 use trace_format::{Meta, ProgramEnd, TraceWriter, WriterOptions};
@@ -82,7 +83,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         writer.event(thread, pc, op)?;
     }
     let summary = writer.finish(ProgramEnd::Unknown)?;
-    eprintln!(
+    say!(
         "witness: wrote {}: {} events, {} bytes",
         summary.path.display(),
         summary.events,

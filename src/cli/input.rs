@@ -1,5 +1,6 @@
 //! The trace that a subcommand reads, in whatever format it is.
 
+use super::output::say;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use trace_format::TraceFile;
@@ -44,9 +45,7 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
     match record::salvage(trace)? {
         Salvage::Nothing => {}
         Salvage::Running { process } => {
-            eprintln!(
-                "witness: {shown}: the program still runs (pid {process}), and its last events are not on file yet"
-            );
+            say!("witness: {shown}: the program still runs (pid {process}), and its last events are not on file yet");
         }
         Salvage::Done { events, overflowed } => {
             let more = if overflowed {
@@ -54,7 +53,7 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
             } else {
                 ""
             };
-            eprintln!("witness: {shown}: {events} events that its recorder had not written are on file now{more}");
+            say!("witness: {shown}: {events} events that its recorder had not written are on file now{more}");
         }
     }
     Ok(())
@@ -63,9 +62,9 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
 /// Says on stderr what was changed in a trace that was mended.
 pub fn list_repairs(repairs: &[Repair]) {
     for repair in repairs {
-        eprintln!("witness: {repair}");
+        say!("witness: {repair}");
     }
     if !repairs.is_empty() {
-        eprintln!("witness: {} repairs; verdicts are as good as they are", repairs.len());
+        say!("witness: {} repairs; verdicts are as good as they are", repairs.len());
     }
 }

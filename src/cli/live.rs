@@ -1,7 +1,7 @@
 //! `witness replay --live`: the program itself, forced along its witnesses.
 
 use super::ExitCode;
-use super::output::{Color, print};
+use super::output::{Color, print, say};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::io::Write;
@@ -152,7 +152,7 @@ fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
             // Whatever the user did there, dropping the run ends the program.
             return Ok(());
         }
-        eprintln!("witness: gdb does not start; attach another debugger");
+        say!("witness: gdb does not start; attach another debugger");
     }
     let status = run.stopped.wait()?;
     print(|out| Ok(writeln!(out, "  the program ended with {status}")?))

@@ -30,7 +30,7 @@ mod run;
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit_code::ExitCode;
-use output::Color;
+use output::{Color, say};
 use std::panic;
 use tracing_subscriber::EnvFilter;
 
@@ -103,11 +103,11 @@ pub fn main() -> std::process::ExitCode {
     match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
-            eprintln!("witness: {}", message(&error));
+            say!("witness: {}", message(&error));
             ExitCode::BadInput.into()
         }
         Err(_) => {
-            eprintln!("witness: internal error, see above; please report it, if possible with the trace");
+            say!("witness: internal error, see above; please report it, if possible with the trace");
             ExitCode::Internal.into()
         }
     }

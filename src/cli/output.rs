@@ -24,6 +24,15 @@ impl Color {
     }
 }
 
+/// Says something on standard error. That nobody hears it is no reason to end otherwise than one would have ended.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+pub(super) use say;
+
 /// Writes to standard output. That the reader closed it is a normal end.
 pub fn print(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());

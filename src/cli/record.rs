@@ -1,5 +1,6 @@
 //! `witness record`: runs a program and records what its threads do.
 
+use super::output::say;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -114,12 +115,12 @@ pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
         degraded: args.degraded.clone(),
     };
     let recorded = record::record(&options)?;
-    eprintln!("witness: {}", summary(&recorded));
+    say!("witness: {}", summary(&recorded));
     for process in &recorded.processes {
-        eprintln!("witness: {}", summary_of(process));
+        say!("witness: {}", summary_of(process));
     }
     for failure in &recorded.failures {
-        eprintln!("witness: {failure}");
+        say!("witness: {failure}");
     }
     Ok(recorded)
 }

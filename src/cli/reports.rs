@@ -1,6 +1,6 @@
 //! `--report`, `--suppressions`, `--baseline`: what is shown, in which forms, and where.
 
-use super::output::{Color, print};
+use super::output::{Color, print, say};
 use anyhow::{Context, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::ffi::{OsStr, OsString};
@@ -180,6 +180,6 @@ impl ReportArgs {
 /// Says on stderr which suppressions hid nothing.
 pub fn name_unused(unused: &[String]) {
     for suppression in unused {
-        eprintln!("witness: this suppression hides nothing: {suppression}");
+        say!("witness: this suppression hides nothing: {suppression}");
     }
 }

@@ -3,7 +3,7 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, report};
 use super::live::scratch;
-use super::output::{Color, print};
+use super::output::{Color, print, say};
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
 use std::io::Write;
@@ -49,7 +49,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     let mut code = show(args, &args.record.output(), &args.analysis, &args.reports, color)?;
     for process in &recorded.processes {
         let (number, path) = (&process.number, &process.summary.path);
-        eprintln!("witness: process {number}: {}", path.display());
+        say!("witness: process {number}: {}", path.display());
         let (analysis, reports) = (args.analysis.of_process(number), args.reports.of_process(number));
         code = code.or_worse(show(args, path, &analysis, &reports, color)?);
     }

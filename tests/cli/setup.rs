@@ -91,3 +91,32 @@ fn flags_are_set_in_the_environment_as_people_write_it() {
         assert!(!is_json(no), "{no}");
     }
 }
+
+#[test]
+fn that_nobody_listens_does_not_change_how_it_ends() {
+    let folder = folder("unheard");
+    crate::traces::hidden_race(&folder.join("trace.bin"));
+    let unheard = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer
+    };
+    fs::write(folder.join("supp"), "race:nothing\n").expect("a file");
+    for (arguments, status) in [
+        (&["analyze", "trace.bin"][..], 66),
+        (&["analyze", "trace.bin", "--suppressions", "supp"], 66),
+        (&["analyze", "trace.bin", "--report", "html=."], 2),
+        (&["info", "none.bin"], 2),
+        (&["dump", "trace.bin"], 0),
+        (&["cc", "--show", "a.c"], 0),
+        (&["completions", "bash"], 0),
+    ] {
+        let ended = command(&folder)
+            .args(arguments)
+            .stdout(unheard())
+            .stderr(unheard())
+            .status()
+            .expect("witness starts");
+        assert_eq!(ended.code(), Some(status), "{arguments:?}");
+    }
+}

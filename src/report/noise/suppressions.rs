@@ -107,7 +107,7 @@ impl Suppressions {
             source,
         })?;
         let text = String::from_utf8_lossy(&bytes);
-        for (line, text) in (1..).zip(text.lines()) {
+        for (line, text) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
             let text = text.trim();
             if text.is_empty() || text.starts_with('#') {
                 continue;
