@@ -160,6 +160,18 @@ fn any_thread_may_fork() {
 }
 
 #[test]
+fn forks_beyond_the_library_are_forks() {
+    let program = Program::instrumented("family", "fork-beyond");
+    for (at, policy) in POLICIES.into_iter().enumerate() {
+        let (output, _, others) = record(&program, &format!("beyond{at}"), policy, &["beyond"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let ends: Vec<_> = others.iter().map(|(_, path)| end_of(&open(path).0)).collect();
+        assert_eq!(ends, [5, 3, 4].map(ProgramEnd::Exited));
+        assert_race_of_workers(&others[0].1);
+    }
+}
+
+#[test]
 fn processes_are_numbered_by_their_order_and_runs_are_the_same() {
     let program = Program::instrumented("family", "fork-tree");
     let run = |name: &str| {

@@ -13,7 +13,7 @@ use core::ptr;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use libc::pid_t;
+use libc::{c_long, pid_t};
 use recorder_ring::desk::{Ask, Client, What};
 use recorder_ring::{Note, Record, Settings};
 
@@ -115,17 +115,47 @@ fn start_over(thread: &'static Thread, settings: Settings) {
     thread.busy.store(1, Release);
 }
 
-crate::real::real! {
-    fn fork() -> pid_t;
+#[expect(non_snake_case, reason = "the C library's names")]
+mod library {
+    use libc::pid_t;
+
+    crate::real::real! {
+        fn fork() -> pid_t;
+        fn _Fork() -> pid_t;
+    }
 }
 
 /// Only here is it known whether there is a child; the rest is done by whoever calls the C library's `fork`.
 #[unsafe(export_name = "fork")]
 pub unsafe extern "C-unwind" fn fork_or_not() -> pid_t {
     // SAFETY: no arguments.
-    let child = unsafe { fork() };
+    let child = unsafe { library::fork() };
     if child < 0 {
         DESK.take_back();
     }
     child
+}
+
+/// A fork that the C library's handlers know nothing of.
+pub fn unhandled(call: impl FnOnce() -> c_long) -> c_long {
+    // SAFETY: each in its place.
+    unsafe {
+        before();
+        let child = call();
+        if child == 0 {
+            after_in_child();
+        } else {
+            after_in_parent();
+        }
+        if child < 0 {
+            DESK.take_back();
+        }
+        child
+    }
+}
+
+#[unsafe(export_name = "_Fork")]
+pub unsafe extern "C-unwind" fn fork_without_handlers() -> pid_t {
+    // SAFETY: no arguments.
+    unhandled(|| unsafe { library::_Fork() }.into()) as pid_t
 }

@@ -16,7 +16,7 @@
 
 use crate::inside::{Inside, restore_errno};
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, pending, real, schedule, sys};
+use crate::{baton, fork, pending, real, schedule, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -59,7 +59,9 @@ unsafe extern "C-unwind" fn other(
     // The last write is done: whoever looks at this thread while it sleeps in the kernel sees it.
     drop(Inside::enter_and_stay());
     // SAFETY: the program's own arguments; those that the call does not have are ignored.
-    unsafe { real::syscall(number, a, b, c, d, e, f) }
+    let real = || unsafe { real::syscall(number, a, b, c, d, e, f) };
+    let copies = number == libc::SYS_fork || number == libc::SYS_clone && a & libc::CLONE_VM as usize == 0;
+    if copies { fork::unhandled(real) } else { real() }
 }
 
 unsafe extern "C-unwind" fn futex(

@@ -1,4 +1,5 @@
 // Programs that fork, execute and start others; which one is the first argument.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,6 +156,18 @@ int main(int count, char **arguments) {
         usleep(30000);
         kill(child, SIGKILL);
         return wait_for(child) == 128 + SIGKILL ? 0 : 1;
+    }
+    if (!strcmp(how, "beyond")) {
+        // Past the handlers of the C library, and past the library.
+        child = _Fork();
+        if (!child) { workers(); _exit(5); }
+        if (wait_for(child) != 5) return 1;
+        child = syscall(SYS_fork);
+        if (!child) { shared = 3; _exit(shared); }
+        if (wait_for(child) != 3) return 1;
+        child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (!child) { shared = 4; _exit(shared); }
+        return wait_for(child) == 4 && shared == 0 ? 0 : 1;
     }
     if (!strcmp(how, "pair")) {
         // Both count for a while; the child says first how far it came.
