@@ -43,6 +43,9 @@ pub struct WarningResult {
     pub title: String,
     /// `witnessed`, `refuted` or `unknown`.
     pub verdict: String,
+    /// The id of the race, as in `witness-results/1`, if the warning means a pair of the trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Refuted: `must-happen-before`, `lockset`, `lock history`, `core`, `both atomic`. Unknown: `not in this trace`, `allocation`,
     /// `no places given`, `no shared memory`, `one thread`, `only reads`, `ambiguous`, or as in `witness-results/1`.
     /// Witnessed: null.
@@ -77,6 +80,8 @@ pub struct WarningResult {
 /// A witnessed race in the functions of a refuted warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BesideResult {
+    /// Its id.
+    pub id: String,
     /// Its two accesses: `file:line`.
     pub places: [String; 2],
     /// The number of the witness in the stored results.
@@ -176,6 +181,11 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
     let beside = confirmed.beside().map(|(pair, witness)| {
         let words = confirmed.findings.words();
         BesideResult {
+            id: confirmed
+                .answer
+                .beside
+                .map_or("", |row| confirmed.findings.noise.id(row))
+                .to_owned(),
             places: [pair.example.0, pair.example.1].map(|event| words.place(event)),
             witness,
             schedule: schedule(witness),
@@ -187,6 +197,10 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         tool: warning.format.to_string(),
         title: warning.title.clone(),
         verdict: confirmed.class().name().to_owned(),
+        id: match &confirmed.answer.finding {
+            super::Finding::Decided(pairs) => Some(confirmed.findings.noise.id(pairs[0]).to_owned()),
+            super::Finding::BothAtomic(..) | super::Finding::Unknown(_) => None,
+        },
         reason: confirmed.reason().map(str::to_owned),
         explanation: confirmed.explanation(),
         guess: confirmed.answer.is_guess(),

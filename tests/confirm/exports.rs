@@ -125,3 +125,35 @@ fn a_race_that_was_warned_of_in_a_loop_does_not_fill_the_reports() {
     let page = read("r.html");
     assert!(page.contains("3000 more pairs are left out"), "{}", page.len());
 }
+
+#[test]
+fn answers_are_a_baseline_for_later_ones() {
+    let folder = folder("exports-baseline");
+    let ask = |trace: &str, report: &str, baseline: &str| {
+        let report = reports().join(report).display().to_string();
+        let json = format!("json={trace}.json");
+        let mut arguments = vec!["confirm", trace, &report, "--report", &json];
+        arguments.extend(
+            (!baseline.is_empty())
+                .then_some(["--baseline", baseline])
+                .into_iter()
+                .flatten(),
+        );
+        witness(&folder, &arguments)
+    };
+    let trace = record(&folder, "wrong_lock");
+    ask(&trace, "wrong_lock.gcc.tsan", "").expect(66);
+    let quiet = ask(&trace, "wrong_lock.helgrind", "wrong_lock.bin.json").expect(0);
+    assert!(quiet.contains("0 unknown, 1 in the baseline"), "{quiet}");
+    // And for a whole analysis, of the other race in it.
+    ask(&trace, "wrong_lock.gcc.tsan", "").expect(66);
+    let rest = witness(&folder, &["analyze", &trace, "--baseline", "wrong_lock.bin.json"]).expect(66);
+    assert!(
+        rest.contains("1 data race witnessed") && rest.contains("1 in the baseline"),
+        "{rest}"
+    );
+    // A race beside a refuted warning is known as well.
+    let trace = record(&folder, "bank_account");
+    ask(&trace, "bank_account.clang.tsan", "").expect(66);
+    ask(&trace, "bank_account.clang.tsan", "bank_account.bin.json").expect(0);
+}

@@ -1,6 +1,6 @@
 //! A baseline: races that are known already.
 //!
-//! It is an earlier results object, `witness analyze --json` or the `results.json` beside a trace. What it has under
+//! It is an earlier results object, of `witness analyze` or `confirm`, or the `results.json` beside a trace. What it has under
 //! the same id is known; a race that it only had as unknown and that is witnessed now is new.
 
 use crate::report::results::{Results, SCHEMA};
@@ -42,6 +42,55 @@ pub enum BaselineError {
     },
 }
 
+/// The schema of what `witness confirm` writes.
+const CONFIRM_SCHEMA: &str = "witness-confirm/1";
+
+const WITNESSED: &str = "witnessed";
+
+/// What both kinds of results begin with.
+#[derive(serde::Deserialize)]
+struct Schema {
+    schema: String,
+}
+
+/// The part of `witness confirm`'s results that a baseline needs.
+#[derive(serde::Deserialize)]
+struct Confirmed {
+    warnings: Vec<Warning>,
+}
+
+#[derive(serde::Deserialize)]
+struct Warning {
+    #[serde(default)]
+    id: Option<String>,
+    verdict: String,
+    #[serde(default)]
+    beside: Option<Beside>,
+}
+
+#[derive(serde::Deserialize)]
+struct Beside {
+    #[serde(default)]
+    id: String,
+}
+
+/// A pair of the baseline.
+struct Known {
+    id: String,
+    witnessed: bool,
+    refuted: bool,
+}
+
+impl Known {
+    fn new(id: String, verdict: &str) -> Known {
+        Known {
+            id,
+            witnessed: verdict == WITNESSED,
+            refuted: verdict == "refuted",
+        }
+    }
+}
+
 impl Baseline {
     /// Reads a baseline.
     ///
@@ -53,16 +102,34 @@ impl Baseline {
             source,
         };
         let bytes = std::fs::read(path).map_err(io)?;
-        let results: Results = serde_json::from_slice(&bytes).map_err(|source| BaselineError::Malformed {
+        let malformed = |source| BaselineError::Malformed {
             path: path.to_owned(),
             source,
-        })?;
-        if results.schema != SCHEMA || results.pairs.iter().any(|pair| pair.id.is_empty()) {
+        };
+        let Schema { schema } = serde_json::from_slice(&bytes).map_err(malformed)?;
+        let pairs: Vec<Known> = match schema.as_str() {
+            SCHEMA => {
+                let results: Results = serde_json::from_slice(&bytes).map_err(malformed)?;
+                let pairs = results.pairs.into_iter();
+                pairs.map(|pair| Known::new(pair.id, &pair.verdict)).collect()
+            }
+            CONFIRM_SCHEMA => {
+                let confirmed: Confirmed = serde_json::from_slice(&bytes).map_err(malformed)?;
+                let answered = confirmed.warnings.into_iter().flat_map(|warning| {
+                    let own = warning.id.map(|id| Known::new(id, &warning.verdict));
+                    let beside = warning.beside.map(|beside| Known::new(beside.id, WITNESSED));
+                    own.into_iter().chain(beside)
+                });
+                answered.collect()
+            }
+            _ => return Err(BaselineError::OtherVersion { path: path.to_owned() }),
+        };
+        if pairs.iter().any(|pair| pair.id.is_empty()) {
             return Err(BaselineError::OtherVersion { path: path.to_owned() });
         }
         let mut known = HashMap::new();
-        for pair in results.pairs.into_iter().filter(|pair| pair.verdict != "refuted") {
-            *known.entry(pair.id).or_insert(false) |= pair.verdict == "witnessed";
+        for pair in pairs.into_iter().filter(|pair| !pair.refuted) {
+            *known.entry(pair.id).or_insert(false) |= pair.witnessed;
         }
         Ok(Baseline { known })
     }
