@@ -160,6 +160,18 @@ fn any_thread_may_fork() {
 }
 
 #[test]
+fn races_on_what_the_parent_allocated_are_found() {
+    let program = Program::instrumented("family", "fork-inherited");
+    let (output, _, others) = record(&program, "inherited", &[], &["inherited"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_race_of_workers(&others[0].1);
+    // No cell changes unexplained, which would keep its accesses in their places.
+    let info = witness(&program, &["info", "--json", &others[0].1.to_string_lossy()]);
+    let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    assert_eq!(info["external_cells"], 0, "{info}");
+}
+
+#[test]
 fn forks_beyond_the_library_are_forks() {
     let program = Program::instrumented("family", "fork-beyond");
     for (at, policy) in POLICIES.into_iter().enumerate() {

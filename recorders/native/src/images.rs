@@ -3,18 +3,24 @@
 //! Code that is not instrumented leaves no events: a first read may see what it wrote. What was
 //! there before there were several threads is older than all that they do, so it is told once, at
 //! that moment: the writable memory of every module, the first thread's stack and its thread-local
-//! variables. Constants are told as such. (Fresh blocks need none: [`heap`](crate::hooks) makes
+//! variables; in a forked child, also the blocks that its parent had. Constants are told as such. (Fresh blocks need none: [`heap`](crate::hooks) makes
 //! sure that they are zero.)
 
 use crate::futex::NOBODYS;
 use crate::modules::{headers, text};
-use crate::pending;
+use crate::{events, pending, sys};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::slice;
 use recorder_ring::Record;
+use std::vec;
 
 const PAGE: usize = 4096;
+/// Bytes that are copied at once.
+const COPY: usize = 1 << 16;
+/// Most bytes that are told of the blocks that a forked child has from its parent; of the others, what they hold
+/// at first is not known to be old.
+const MOST_INHERITED: u64 = 256 << 20;
 const PT_GNU_RELRO: u32 = 0x6474_e552;
 
 /// Whether they were taken. Used with the baton.
@@ -46,6 +52,53 @@ pub fn take_once(stack: Option<(usize, usize)>) {
             tell(from, addr + size);
         }
     }
+    let mut left = MOST_INHERITED;
+    for (addr, size) in events::inherited() {
+        let own = stack.is_some_and(|(start, len)| (start..start + len).contains(&(addr as usize)));
+        if !own && size <= left {
+            left -= size;
+            tell_copy(addr as usize, (addr + size) as usize);
+        }
+    }
+}
+
+/// As [`tell`], of memory that may be gone, or was never to be read.
+fn tell_copy(start: usize, end: usize) {
+    let mut copy = vec![0_u8; COPY.min(end - start)];
+    let mut at = start;
+    while at < end {
+        let len = copy.len().min(end - at);
+        let to = libc::iovec {
+            iov_base: copy.as_mut_ptr().cast(),
+            iov_len: len,
+        };
+        let from = libc::iovec {
+            iov_base: at as *mut c_void,
+            iov_len: len,
+        };
+        // SAFETY: the kernel writes to `copy`, at most so much, and reads only what is there.
+        let copied = unsafe { libc::process_vm_readv(sys::process_id(), &to, 1, &from, 1, 0) };
+        if copied <= 0 {
+            return;
+        }
+        let copied = copied as usize;
+        tell_bytes(at, &copy[..copied]);
+        at += copied;
+    }
+}
+
+/// Tells what a range of memory holds, given a copy of it.
+fn tell_bytes(addr: usize, bytes: &[u8]) {
+    let mut zeros_from = 0;
+    for (number, page) in bytes.chunks(PAGE).enumerate() {
+        if let Some(last) = page.iter().rposition(|&byte| byte != 0) {
+            let at = number * PAGE;
+            image(addr + zeros_from, addr + at, &[]);
+            image(addr + at, addr + at + page.len(), &page[..=last]);
+            zeros_from = at + page.len();
+        }
+    }
+    image(addr + zeros_from, addr + bytes.len(), &[]);
 }
 
 /// Whether there was ever a second thread.

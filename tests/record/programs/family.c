@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,19 @@ static void *worker(void *unused) {
     pthread_mutex_lock(&lock);
     guarded += before;
     pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static long *counted;
+// As recorded, the lock orders the two; in another order it does not.
+static void *race_before(void *unused) {
+    if (*counted == 41) *counted = 1;
+    pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock);
+    return unused;
+}
+static void *race_behind(void *unused) {
+    pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock);
+    *counted = 2;
     return unused;
 }
 
@@ -168,6 +182,23 @@ int main(int count, char **arguments) {
         child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         if (!child) { shared = 4; _exit(shared); }
         return wait_for(child) == 4 && shared == 0 ? 0 : 1;
+    }
+    if (!strcmp(how, "inherited")) {
+        // The workers race on what the parent has allocated and written, beside memory that is gone or cannot be read.
+        long *big = calloc(1 << 20, 1);
+        counted = malloc(sizeof *counted); *counted = 41; big[9999] = 5;
+        char *mapped = mmap(0, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *part = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(part + 4096, 4096);
+        child = fork();
+        if (!child) {
+            pthread_t threads[2];
+            pthread_create(&threads[0], 0, race_before, 0);
+            pthread_create(&threads[1], 0, race_behind, 0);
+            for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+            _exit(*counted < 3 && big[9999] == 5 ? 6 : 1);
+        }
+        return wait_for(child) == 6 ? 0 : 1;
     }
     if (!strcmp(how, "pair")) {
         // Both count for a while; the child says first how far it came.

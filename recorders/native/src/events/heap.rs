@@ -21,6 +21,19 @@ impl Heap {
         self.0.insert(addr, size);
     }
 
+    /// Its blocks and those of another one that they do not cover, in order; empty afterwards.
+    pub fn take_with(&mut self, older: &mut Heap) -> Heap {
+        for (addr, size) in std::mem::take(&mut self.0) {
+            older.begin(addr, size);
+        }
+        Heap(std::mem::take(&mut older.0))
+    }
+
+    /// All blocks: addresses and lengths.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|(&addr, &size)| (addr, size))
+    }
+
     /// The block at `addr` ends; its size, if there is one.
     pub fn end(&mut self, addr: u64) -> Option<u64> {
         self.0.remove(&addr)

@@ -32,6 +32,7 @@ static EVENTS: Events = Events {
         calls: Calls::new(),
         objects: Objects::new(),
         heap: Heap::new(),
+        inherited: Heap::new(),
         waiting: BTreeMap::new(),
         entered: BTreeMap::new(),
         threads: 0,
@@ -55,6 +56,8 @@ struct Tables {
     calls: Calls,
     objects: Objects,
     heap: Heap,
+    /// In a forked child, the blocks that its parent had: the trace does not know them as blocks.
+    inherited: Heap,
     /// The depth at which a waiting thread had the lock that it gave up.
     waiting: BTreeMap<u32, u32>,
     /// The barrier that a thread entered and did not leave yet, and the round.
@@ -287,12 +290,17 @@ pub fn start_over(thread: &Thread) -> Vec<Record> {
     let stack = tables.calls.start_over(EVENTS.stack.get());
     thread.call_stack.set(stack);
     tables.objects = Objects::new();
-    tables.heap = Heap::new();
+    tables.inherited = tables.heap.take_with(&mut tables.inherited);
     tables.waiting.clear();
     tables.entered.clear();
     tables.threads = 0;
     tables.running = 0;
     held
+}
+
+/// In a forked child, the blocks of memory that its parent had.
+pub fn inherited() -> Vec<(u64, u64)> {
+    with_tables(|tables| tables.inherited.blocks().collect())
 }
 
 fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {
