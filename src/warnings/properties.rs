@@ -4,7 +4,7 @@ use super::{Format, read};
 use proptest::prelude::*;
 
 /// A report of each dialect.
-const REPORTS: [(Format, &str); 6] = [
+const REPORTS: [(Format, &str); 9] = [
     (
         Format::Tsan,
         include_str!("../../tests/confirm/reports/wrong_lock.clang.tsan"),
@@ -22,6 +22,18 @@ const REPORTS: [(Format, &str); 6] = [
         Format::Go,
         "WARNING: DATA RACE\nWrite at 0x1 by goroutine 7:\n  f()\n      a.go:1 +0x4\n\n",
     ),
+    (
+        Format::Tsan,
+        include_str!("../../tests/confirm/suppressed/misuse.gcc.tsan"),
+    ),
+    (
+        Format::Helgrind,
+        include_str!("../../tests/confirm/suppressed/misuse.helgrind"),
+    ),
+    (
+        Format::ValgrindXml,
+        include_str!("../../tests/confirm/suppressed/misuse.helgrind.xml"),
+    ),
     (Format::Pairs, "a.c:1 b.c:2\n# x\na.c:1, b.c:2\n"),
 ];
 
@@ -38,7 +50,7 @@ fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, usize, Vec<u8>)>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn damaged_reports(report in 0..REPORTS.len(), changes in changes(), forced in any::<bool>()) {
@@ -56,7 +68,7 @@ proptest! {
             },
             Err(error) => {
                 let error = error.to_string();
-                prop_assert!(error.starts_with("in:") || error.starts_with("in has no report"), "{}", error);
+                prop_assert!(error.starts_with("in:") || error.starts_with("in has no "), "{}", error);
             }
         }
     }
