@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Instances per pair that the fast arguments look at, however few the solver may try.
 const LOOKED_AT: usize = 500;
 
+/// Instances of a pair that were too much for the solvers, after which no more are asked about: refuted it will not be.
+const MAX_GIVEN_UP: u32 = 3;
+
 /// What the solvers say of an instance.
 #[derive(Debug)]
 enum Asked {
@@ -154,6 +157,7 @@ impl<'t> Case<'_, 't> {
         let mut open: Option<Unknown> = (undecided.len() > limit).then_some(Unknown::Instances);
         undecided.sort_by_key(|&(a, b)| (b.0 - a.0, a));
         let example = undecided.first().copied();
+        let mut given_up = 0;
         for &(a, b) in undecided.iter().take(limit) {
             let answer = self.ask(a, b)?;
             tracing::debug!(?a, ?b, ?answer, "asked");
@@ -163,7 +167,13 @@ impl<'t> Case<'_, 't> {
                     return Ok(known.witnessed((a, b), schedule, instances));
                 }
                 Asked::Infeasible => {}
-                Asked::Budget => open = Some(open.unwrap_or(Unknown::Budget)),
+                Asked::Budget => {
+                    open = Some(open.unwrap_or(Unknown::Budget));
+                    given_up += 1;
+                    if given_up == MAX_GIVEN_UP {
+                        break;
+                    }
+                }
             }
         }
         let core = example.or(excluded).or(visited.first_needed);

@@ -35,7 +35,7 @@ pub(super) struct Decider<'t> {
     pub native: Native<'t>,
     pub checker: Checker<'t>,
     /// Whom the notifies wake in π.
-    pub wakes: Wakes,
+    pub wakes: &'t Wakes,
 }
 
 impl Decider<'_> {
@@ -190,7 +190,7 @@ impl Decider<'_> {
     /// The schedule of a feasible prefix, in an order that works: so many events as recorded, then these.
     pub(super) fn schedule_of(&self, as_recorded: u32, then: &[EventId], race: Instance) -> Schedule {
         if as_recorded as usize + then.len() > READABLE {
-            return Schedule::of_order(self.trace, as_recorded, then, &self.wakes, race);
+            return Schedule::of_order(self.trace, as_recorded, then, self.wakes, race);
         }
         let recorded = self.trace.events().take(as_recorded as usize);
         let prefix: Vec<EventId> = recorded.chain(then.iter().copied()).collect();
@@ -200,7 +200,7 @@ impl Decider<'_> {
     /// The schedule of a cut: shortened, unless it is so long that nobody will read it from its start.
     pub(super) fn schedule(&self, cut: &Cut, race: Instance) -> Schedule {
         if cut.len() > READABLE {
-            return Schedule::of_cut(self.trace, cut, &self.wakes, race);
+            return Schedule::of_cut(self.trace, cut, self.wakes, race);
         }
         let prefix = cut.events_from(self.trace, EventId(0));
         Schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)

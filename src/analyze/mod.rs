@@ -163,6 +163,7 @@ pub fn decide_with<F: Follow>(
         events = trace.len(),
         "candidates found"
     );
+    let wakes = Wakes::of(trace, trace.events());
     let decider = Decider {
         trace,
         order: &order,
@@ -175,9 +176,9 @@ pub fn decide_with<F: Follow>(
             .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
         predictor: stage("predictor", || SyncPreserving::new(trace, &needs, &sections)),
         needs: &needs,
-        native: stage("own solver", || Native::new(trace, &needs, &sections)),
+        native: stage("own solver", || Native::new(trace, &needs, &sections, &wakes)),
         checker: stage("checker", || Checker::new(trace)),
-        wakes: Wakes::of(trace, trace.events()),
+        wakes: &wakes,
     };
     let earlier = follow.begin(&candidates.list)?;
     decider.decide(work, earlier, follow)

@@ -34,7 +34,7 @@ pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
-pub use wakes::Wakes;
+pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::Accesses;

@@ -19,7 +19,18 @@ pub struct Wakes {
     pub unserved: Vec<EventId>,
 }
 
-struct Waiter {
+/// A thread that waits before a sequence begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// What it waits for.
+    pub condition: ObjectId,
+    /// Who waits.
+    pub thread: ThreadId,
+    /// The end of the wait; `None` if the trace does not have it.
+    pub end: Option<EventId>,
+}
+
+struct Waiting {
     thread: ThreadId,
     /// Place of its end in the sequence; `usize::MAX` if it does not return within it.
     returns: usize,
@@ -29,6 +40,22 @@ impl Wakes {
     /// The matching for `order`, a sequence that respects program order.
     #[must_use]
     pub fn of(trace: &Trace, order: impl Iterator<Item = EventId> + Clone) -> Wakes {
+        let from_start = trace.waiting_at_start().iter().map(|&(condition, end)| Waiter {
+            condition,
+            thread: trace.thread(end),
+            end: Some(end),
+        });
+        Wakes::after(trace, from_start.collect(), HashMap::new(), order)
+    }
+
+    /// The matching for a part of a sequence, at whose beginning these wait, and those have been woken already.
+    #[must_use]
+    pub fn after(
+        trace: &Trace,
+        waiters: Vec<Waiter>,
+        mut woken_by: HashMap<ThreadId, EventId>,
+        order: impl Iterator<Item = EventId> + Clone,
+    ) -> Wakes {
         let mut returns: HashMap<EventId, usize> = HashMap::new();
         for (place, event) in order.clone().enumerate() {
             if let Op::WaitEnd { .. } = trace.op(event) {
@@ -36,13 +63,14 @@ impl Wakes {
             }
         }
         let mut wakes = Wakes::default();
-        let mut waiting: HashMap<ObjectId, Vec<Waiter>> = HashMap::new();
-        for &(condition, end) in trace.waiting_at_start() {
-            let thread = trace.thread(end);
-            let returns = returns.get(&end).copied().unwrap_or(usize::MAX);
-            waiting.entry(condition).or_default().push(Waiter { thread, returns });
+        let returns = |end: Option<EventId>| end.and_then(|end| returns.get(&end)).copied().unwrap_or(usize::MAX);
+        let mut waiting: HashMap<ObjectId, Vec<Waiting>> = HashMap::new();
+        for waiter in waiters {
+            waiting.entry(waiter.condition).or_default().push(Waiting {
+                thread: waiter.thread,
+                returns: returns(waiter.end),
+            });
         }
-        let mut woken_by: HashMap<ThreadId, EventId> = HashMap::new();
         for event in order {
             let thread = trace.thread(event);
             match trace.op(event) {
@@ -59,8 +87,8 @@ impl Wakes {
                         )
                     });
                     if !timed_out {
-                        let returns = end.and_then(|end| returns.get(&end)).copied().unwrap_or(usize::MAX);
-                        waiting.entry(condition).or_default().push(Waiter { thread, returns });
+                        let returns = returns(end);
+                        waiting.entry(condition).or_default().push(Waiting { thread, returns });
                     }
                 }
                 Op::Notify { condition } => {

@@ -14,16 +14,19 @@
 //! before a read comes before the write that the read takes its value from. Then the cut is put in an order as
 //! near to π as the edges allow. If that violates something, the search divides there.
 //!
-//! Knows reads, writes, atomic operations, locks, and whatever must-happen-before covers; a window with other
-//! events is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
+//! Knows reads, writes, atomic operations, locks, and whatever must-happen-before covers. Waits on conditions and
+//! semaphores, and locks found held, it tries [as they were in π](conditions). A window with memory that unrecorded code changes, or
+//! locks that threads give back for each other, is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
 //! are compared with exhaustive search in the tests.
 
+mod conditions;
 mod search;
 mod state;
 
 use crate::prune::Needs;
-use crate::trace::{CellId, EventId, Op, Sections, Trace, Writers};
-use search::Search;
+use crate::trace::{CellId, EventId, Op, Sections, Trace, Wakes, Writers};
+use conditions::Semaphores;
+use search::{Search, View};
 
 /// How far before the earlier access windows begin, in events of π, one after the other.
 const WINDOWS: [u32; 4] = [256, 1024, 4096, 16384];
@@ -48,17 +51,22 @@ pub struct Native<'t> {
     needs: &'t Needs<'t>,
     sections: &'t Sections,
     writers: &'t Writers,
+    /// Whom the notifies wake in π.
+    wakes: &'t Wakes,
+    semaphores: Semaphores,
 }
 
 impl<'t> Native<'t> {
     /// Prepares the solver.
     #[must_use]
-    pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections) -> Native<'t> {
+    pub fn new(trace: &'t Trace, needs: &'t Needs<'t>, sections: &'t Sections, wakes: &'t Wakes) -> Native<'t> {
         Native {
             trace,
             needs,
             sections,
             writers: needs.writers(),
+            wakes,
+            semaphores: Semaphores::of(trace),
         }
     }
 
@@ -71,22 +79,30 @@ impl<'t> Native<'t> {
         for before in WINDOWS {
             let from = EventId(a.min(b).0.saturating_sub(before));
             let whole = from == EventId(0);
-            // At the start of the trace the two views are one.
-            for based in if whole { &[true][..] } else { &[false, true] } {
-                let mut search = Search::new(self, from, *based, a, b, MAX_ORDERS);
+            // At the start of the trace the two views are one, and only what relies on π is left to do without that.
+            let views = match whole {
+                true => [View::Based { as_in_trace: true }, View::Based { as_in_trace: false }],
+                false => [View::Relaxed, View::Based { as_in_trace: true }],
+            };
+            for view in views {
+                let mut search = Search::new(self, from, view, a, b, MAX_ORDERS);
                 let found = search.run();
+                let relied = search.relied();
                 tracing::debug!(
                     ?a,
                     ?b,
                     before,
-                    based,
+                    ?view,
+                    relied,
                     orders = search.orders(),
                     decided = found.is_some(),
                     "window"
                 );
+                let based = view != View::Relaxed;
                 match found {
-                    Some(Some(order)) if *based => return NativeAnswer::Feasible(from.0, order),
-                    Some(None) if !based || whole => return NativeAnswer::Infeasible,
+                    Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
+                    Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
+                    _ if whole && !relied => break,
                     _ => {}
                 }
             }
@@ -110,15 +126,11 @@ impl<'t> Native<'t> {
     /// Whether the solver knows what an event needs.
     fn knows(&self, event: EventId) -> bool {
         match self.trace.op(event) {
-            Op::Acquire { lock } | Op::AcquireShared { lock } | Op::Release { lock } => {
-                !self.sections.is_handed_over(lock)
-            }
-            Op::AcquireFailed { .. } | Op::WaitBegin { .. } | Op::WaitEnd { .. } | Op::SemWait { .. } => false,
             Op::Access(_) => {
                 let mut cells = self.trace.cell_uses(event);
                 self.trace.pin(event).is_none() && cells.all(|used| !self.trace.cell(used.cell).external)
             }
-            _ => true,
+            op => op.lock().is_none_or(|lock| !self.sections.is_handed_over(lock)),
         }
     }
 }

@@ -1,10 +1,22 @@
 //! Saturation and backtracking in one window.
 
 use super::Native;
+use super::conditions::keeps_out;
 use super::state::{Clocks, Contradiction, State};
-use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};
+use crate::trace::{CellId, EventId, ObjectId, Op, Section, SectionId, ThreadId};
 use hashbrown::HashMap;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+
+/// Steps that one window may cost, of some nanoseconds each.
+const MAX_WORK: u64 = 4_000_000;
+
+/// The sections of one thread on one lock.
+#[derive(Default)]
+struct Entered {
+    alone: Vec<SectionId>,
+    shared: Vec<SectionId>,
+}
 
 /// What an order of the cut violates, as the ways out of it.
 enum Violation {
@@ -24,12 +36,30 @@ struct Sources {
     outside: bool,
 }
 
+/// What counts of the events around the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// Nothing; and of those in it, only what every prefix must contain.
+    Relaxed,
+    /// All before it are in the prefix.
+    Based {
+        /// What can come about in several ways comes about as in π.
+        as_in_trace: bool,
+    },
+}
+
 pub(super) struct Search<'s, 't> {
-    native: &'s Native<'t>,
+    pub(super) native: &'s Native<'t>,
     /// The first event of the window.
-    from: EventId,
+    pub(super) from: EventId,
     /// Everything before the window is in the prefix, as recorded.
     based: bool,
+    /// What can come about in several ways is to come about as in π.
+    as_in_trace: bool,
+    /// Whether that made a difference.
+    pub(super) relied: Cell<bool>,
+    /// Steps that may still be done.
+    work: Cell<u64>,
     race: (EventId, EventId),
     /// Orders that may still be tried.
     left: u32,
@@ -42,7 +72,7 @@ impl<'s, 't> Search<'s, 't> {
     pub(super) fn new(
         native: &'s Native<'t>,
         from: EventId,
-        based: bool,
+        view: View,
         a: EventId,
         b: EventId,
         most: u32,
@@ -50,12 +80,20 @@ impl<'s, 't> Search<'s, 't> {
         Search {
             native,
             from,
-            based,
+            based: view != View::Relaxed,
+            as_in_trace: view == View::Based { as_in_trace: true },
+            relied: Cell::new(false),
+            work: Cell::new(MAX_WORK),
             race: (a, b),
             left: most,
             most,
             chosen: BTreeMap::new(),
         }
+    }
+
+    /// Whether it has put events as they were in π without having to.
+    pub(super) fn relied(&self) -> bool {
+        self.relied.get()
     }
 
     /// How many orders have been tried.
@@ -83,8 +121,9 @@ impl<'s, 't> Search<'s, 't> {
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
     fn solve(&mut self, mut state: State) -> Option<Option<Vec<EventId>>> {
         self.left = self.left.checked_sub(1)?;
-        let Ok(clocks) = self.saturate(&mut state) else {
-            return Some(None);
+        let clocks = match self.saturate(&mut state) {
+            Ok(clocks) => clocks?,
+            Err(Contradiction) => return Some(None),
         };
         let violation = self.violation(&state, &clocks);
         match violation {
@@ -115,18 +154,18 @@ impl<'s, 't> Search<'s, 't> {
         }
     }
 
-    fn include(&self, state: &mut State, event: EventId) {
+    pub(super) fn include(&self, state: &mut State, event: EventId) {
         let count = &mut state.cut[self.native.trace.thread(event).index()];
         *count = (*count).max(self.native.trace.place(event) + 1);
     }
 
-    fn inside(&self, state: &State, event: EventId) -> bool {
+    pub(super) fn inside(&self, state: &State, event: EventId) -> bool {
         let trace = self.native.trace;
         event >= self.from && trace.place(event) < state.cut[trace.thread(event).index()]
     }
 
     /// Whether an event can be in a prefix that brings both accesses next.
-    fn possible(&self, event: EventId) -> bool {
+    pub(super) fn possible(&self, event: EventId) -> bool {
         let trace = self.native.trace;
         let after =
             |access: EventId| trace.thread(access) == trace.thread(event) && trace.place(access) <= trace.place(event);
@@ -134,16 +173,27 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     /// Adds what follows from the cut and its edges, until nothing more does.
-    fn saturate(&self, state: &mut State) -> Result<Clocks, Contradiction> {
+    /// `None`: that is more work than one window may cost.
+    fn saturate(&self, state: &mut State) -> Result<Option<Clocks>, Contradiction> {
         loop {
             self.close(state)?;
             let clocks = Clocks::of(self.native, self.from, state)?;
+            if !self.spend(clocks.order.len() * state.cut.len()) {
+                return Ok(None);
+            }
             let by_locks = self.locks(state, &clocks)?;
             let by_reads = self.reads(state, &clocks)?;
-            if !by_locks && !by_reads {
-                return Ok(clocks);
+            let by_conditions = self.as_in_trace && self.conditions(state, &clocks)?;
+            if !by_locks && !by_reads && !by_conditions {
+                return Ok(Some(clocks));
             }
         }
+    }
+
+    /// Counts work; says whether some is left.
+    fn spend(&self, work: usize) -> bool {
+        self.work.set(self.work.get().saturating_sub(work as u64));
+        self.work.get() > 0
     }
 
     /// Adds the events that those of the cut need.
@@ -165,46 +215,75 @@ impl<'s, 't> Search<'s, 't> {
         Ok(())
     }
 
-    /// The sections that the cut enters, by lock: those open where the window begins, and those opened in it.
-    fn entered(&self, clocks: &Clocks) -> BTreeMap<ObjectId, Vec<SectionId>> {
+    /// The sections that the cut enters, by lock and thread: those open where the window begins, and those opened in it.
+    fn entered(&self, clocks: &Clocks) -> BTreeMap<ObjectId, BTreeMap<ThreadId, Entered>> {
         let sections = self.native.sections;
-        let mut found: BTreeMap<ObjectId, Vec<SectionId>> = BTreeMap::new();
+        let mut found: BTreeMap<ObjectId, BTreeMap<ThreadId, Entered>> = BTreeMap::new();
+        let mut add = |id: SectionId| {
+            let section = sections.get(id);
+            let of_thread = found
+                .entry(section.lock)
+                .or_default()
+                .entry(section.thread)
+                .or_default();
+            let list = if section.shared {
+                &mut of_thread.shared
+            } else {
+                &mut of_thread.alone
+            };
+            list.push(id);
+        };
         for (thread, &first) in clocks.first.iter().enumerate() {
-            for &id in sections.open_after(ThreadId(thread as u32), first) {
-                found.entry(sections.get(id).lock).or_default().push(id);
-            }
+            sections
+                .open_after(ThreadId(thread as u32), first)
+                .iter()
+                .copied()
+                .for_each(&mut add);
         }
         let locking = clocks
             .order
             .iter()
             .filter(|&&event| self.native.trace.op(event).lock().is_some());
-        for id in locking.filter_map(|&event| sections.opened_by(event)) {
-            found.entry(sections.get(id).lock).or_default().push(id);
-        }
+        locking.filter_map(|&event| sections.opened_by(event)).for_each(add);
         found
     }
 
     fn locks(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
+        let sections = self.native.sections;
         let mut new = false;
-        for ids in self.entered(clocks).into_values() {
-            for (at, &one) in ids.iter().enumerate() {
-                for &other in &ids[at + 1..] {
-                    let (one, other) = (self.native.sections.get(one), self.native.sections.get(other));
-                    if !one.excludes(other) {
-                        continue;
-                    }
-                    let one_first = self.must_be_first(clocks, one, other);
-                    let other_first = self.must_be_first(clocks, other, one);
-                    match (one_first, other_first) {
-                        (true, true) => return Err(Contradiction),
-                        (true, false) => new |= self.put_first(state, one, other)?,
-                        (false, true) => new |= self.put_first(state, other, one)?,
-                        (false, false) => {}
+        for of_lock in self.entered(clocks).into_values() {
+            for (thread, entered) in &of_lock {
+                for &id in entered.alone.iter().chain(&entered.shared) {
+                    let section = sections.get(id);
+                    let section_ends = section.release.is_some_and(|release| self.possible(release));
+                    for (_, theirs) in of_lock.iter().filter(|&(other, _)| other != thread) {
+                        let lists = [Some(&theirs.alone), Some(&theirs.shared).filter(|_| !section.shared)];
+                        for list in lists.into_iter().flatten() {
+                            // What cannot come after it are the first ones of the thread; the last of these says it for all.
+                            let outside =
+                                |&other: &SectionId| section_ends && !self.based && self.entered_outside(other);
+                            let known = list.partition_point(outside);
+                            let first = list[known..].partition_point(|&other| {
+                                self.spend(1);
+                                self.must_be_first(clocks, sections.get(other), section)
+                            });
+                            if let Some(last) = first.checked_sub(1) {
+                                new |= self.put_first(state, clocks, sections.get(list[known + last]), section)?;
+                            }
+                        }
                     }
                 }
             }
         }
         Ok(new)
+    }
+
+    fn entered_outside(&self, id: SectionId) -> bool {
+        self.native
+            .sections
+            .get(id)
+            .acquire
+            .is_none_or(|acquire| acquire < self.from)
     }
 
     /// Whether `one` cannot come after `other`.
@@ -222,7 +301,13 @@ impl<'s, 't> Search<'s, 't> {
         entered_before(other.acquire) || entered_before(Some(release))
     }
 
-    fn put_first(&self, state: &mut State, first: &Section, then: &Section) -> Result<bool, Contradiction> {
+    fn put_first(
+        &self,
+        state: &mut State,
+        clocks: &Clocks,
+        first: &Section,
+        then: &Section,
+    ) -> Result<bool, Contradiction> {
         let Some(release) = first.release.filter(|&release| self.possible(release)) else {
             return Err(Contradiction);
         };
@@ -231,13 +316,17 @@ impl<'s, 't> Search<'s, 't> {
         let grown = state.cut[self.native.trace.thread(release).index()] > before;
         match then.acquire.filter(|&acquire| acquire >= self.from) {
             // A release before the window comes first as it is.
-            Some(acquire) => Ok((release >= self.from && state.order(release, acquire)) || grown),
+            Some(acquire) => {
+                let known = release < self.from || clocks.before(self.native, release, acquire);
+                Ok((!known && state.order(release, acquire)) || grown)
+            }
             None if self.based && release >= self.from => Err(Contradiction),
             None => Ok(grown),
         }
     }
 
-    fn sources(&self, clocks: &Clocks, read: EventId, cell: CellId, value: u64) -> Sources {
+    /// As many as `limit` of the writes that a read can take its value from.
+    fn sources(&self, clocks: &Clocks, read: EventId, cell: CellId, value: u64, limit: usize) -> Sources {
         let native = self.native;
         let info = native.trace.cell(cell);
         let fitting = native.writers.writes_of(cell, value);
@@ -256,6 +345,10 @@ impl<'s, 't> Search<'s, 't> {
         }
         let needed = native.needs.relation();
         for &write in &fitting[split..] {
+            if found.len() >= limit {
+                break;
+            }
+            self.spend(1);
             if write != read
                 && self.possible(write)
                 && !needed.before(read, write)
@@ -278,7 +371,7 @@ impl<'s, 't> Search<'s, 't> {
                 continue;
             };
             for used in trace.uses(access).filter(|used| !trace.cell(used.cell).external) {
-                let sources = self.sources(clocks, read, used.cell, used.read);
+                let sources = self.sources(clocks, read, used.cell, used.read, 2);
                 if sources.outside {
                     continue;
                 }
@@ -338,7 +431,9 @@ impl<'s, 't> Search<'s, 't> {
         let split = writes.partition_point(|&write| write < self.from);
         let inside = writes[split..].iter().copied();
         let inside = inside.take_while(|&write| write <= clocks.last);
-        inside.filter(|&write| self.inside(state, write)).collect()
+        let found: Vec<EventId> = inside.filter(|&write| self.inside(state, write)).collect();
+        self.spend(found.len());
+        found
     }
 
     /// The first thing that the order does wrong.
@@ -355,11 +450,21 @@ impl<'s, 't> Search<'s, 't> {
             if self.based && !native.knows(event) {
                 return Some(Violation::Unsupported);
             }
+            if self.based
+                && let Op::AcquireFailed { lock, shared } = trace.op(event)
+            {
+                let thread = trace.thread(event);
+                let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
+                if !holding.any(|section| keeps_out(section, thread, shared)) {
+                    return Some(Violation::Unsupported);
+                }
+            }
             if let Some(access) = trace.access(event) {
                 for used in trace.uses(access).filter(|used| !trace.cell(used.cell).external) {
                     let before = last.get(&used.cell).copied();
                     if access.kind.reads() && !self.sees(event, used.cell, used.read, before) {
-                        let sources = self.sources(clocks, event, used.cell, used.read);
+                        // Each costs an order: more of them are never all tried.
+                        let sources = self.sources(clocks, event, used.cell, used.read, self.left as usize + 1);
                         match (&sources.writers[..], before) {
                             _ if sources.outside => {}
                             ([Some(writer)], Some(between)) => {
@@ -395,7 +500,8 @@ impl<'s, 't> Search<'s, 't> {
             }
         }
         debug_assert!(state.cut.len() == trace.threads());
-        None
+        let holds = !self.based || native.conditions_hold(clocks, self.from);
+        (!holds).then_some(Violation::Unsupported)
     }
 
     /// The edges of which one keeps two sections apart. `None` if, in the relaxed view, an order that is not

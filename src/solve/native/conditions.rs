@@ -1,0 +1,219 @@
+//! Events that can come about in several ways: a wait that several notifies can end, a semaphore's wait, a lock found held.
+//!
+//! The search looks for prefixes in which they come about as in π, and whether that holds in the order found. So it misses some
+//! prefixes, and refutes nothing where it has relied on that.
+
+use super::Native;
+use super::search::Search;
+use super::state::{Clocks, Contradiction, State};
+use crate::trace::{EventId, ObjectId, Op, Section, SectionId, ThreadId, Trace, WaitOutcome, Waiter, Wakes};
+use hashbrown::HashMap;
+
+/// Sections on a lock that are looked at, from an attempt to take it backwards, for the one that was in the way.
+const LOOKED_AT: usize = 64;
+
+/// Events of one kind by object, in the order of π.
+#[derive(Default)]
+pub(super) struct Semaphores {
+    posts: HashMap<ObjectId, Vec<EventId>>,
+    waits: HashMap<ObjectId, Vec<EventId>>,
+}
+
+impl Semaphores {
+    pub(super) fn of(trace: &Trace) -> Semaphores {
+        let mut found = Semaphores::default();
+        for event in trace.events() {
+            match trace.op(event) {
+                Op::SemPost { semaphore } => found.posts.entry(semaphore).or_default().push(event),
+                Op::SemWait { semaphore } => found.waits.entry(semaphore).or_default().push(event),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The posts before an event, from another on.
+    pub(super) fn posts(&self, semaphore: ObjectId, from: EventId, until: EventId) -> &[EventId] {
+        let all = self.posts.get(&semaphore).map_or(&[][..], Vec::as_slice);
+        let from = all.partition_point(|&post| post < from);
+        let until = all.partition_point(|&post| post < until);
+        &all[from..until.max(from)]
+    }
+
+    /// What the recorded events before `from` leave.
+    fn permits(&self, trace: &Trace, semaphore: ObjectId, from: EventId) -> i64 {
+        let before = |events: &HashMap<ObjectId, Vec<EventId>>| {
+            events
+                .get(&semaphore)
+                .map_or(0, |all| all.partition_point(|&event| event < from) as i64)
+        };
+        i64::from(trace.tables().objects[semaphore.index()].initial) + before(&self.posts) - before(&self.waits)
+    }
+}
+
+impl Native<'_> {
+    /// The section that kept an attempt from its lock in π.
+    pub(super) fn in_the_way(&self, attempt: EventId, lock: ObjectId, shared: bool) -> Option<&Section> {
+        let all = self.sections.on(lock);
+        let opened = |id: SectionId| self.sections.get(id).acquire.is_none_or(|acquire| acquire < attempt);
+        let until = all.partition_point(|&id| opened(id));
+        let recent = all[..until]
+            .iter()
+            .rev()
+            .take(LOOKED_AT)
+            .map(|&id| self.sections.get(id));
+        let mut holding = recent.filter(|section| section.release.is_none_or(|release| release > attempt));
+        holding.find(|section| keeps_out(section, self.trace.thread(attempt), shared))
+    }
+
+    /// Whether each wait of the order is ended, and each semaphore's wait served, after the recorded events before `from`.
+    pub(super) fn conditions_hold(&self, clocks: &Clocks, from: EventId) -> bool {
+        self.semaphores_hold(clocks, from) && self.waits_hold(clocks, from)
+    }
+
+    fn semaphores_hold(&self, clocks: &Clocks, from: EventId) -> bool {
+        let mut permits: HashMap<ObjectId, i64> = HashMap::new();
+        clocks.order.iter().all(|&event| match self.trace.op(event) {
+            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
+                let left = permits
+                    .entry(semaphore)
+                    .or_insert_with(|| self.semaphores.permits(self.trace, semaphore, from));
+                *left += if let Op::SemPost { .. } = self.trace.op(event) {
+                    1
+                } else {
+                    -1
+                };
+                *left >= 0
+            }
+            _ => true,
+        })
+    }
+
+    fn waits_hold(&self, clocks: &Clocks, from: EventId) -> bool {
+        let trace = self.trace;
+        let is_condition = |&event: &EventId| {
+            matches!(
+                trace.op(event),
+                Op::Notify { .. } | Op::NotifyAll { .. } | Op::WaitBegin { .. } | Op::WaitEnd { .. }
+            )
+        };
+        if !clocks.order.iter().any(is_condition) {
+            return true;
+        }
+        let mut waiting: Vec<Waiter> = Vec::new();
+        let mut woken: HashMap<ThreadId, EventId> = HashMap::new();
+        for (thread, &first) in clocks.first.iter().enumerate() {
+            let thread = ThreadId(thread as u32);
+            let order = trace.program_order(thread);
+            let next = order.get(first as usize).copied();
+            let end = next.filter(|&next| matches!(trace.op(next), Op::WaitEnd { .. }));
+            let begun = first.checked_sub(1).map(|last| trace.op(order[last as usize]));
+            let condition = match (begun, end.map(|end| trace.op(end))) {
+                (
+                    _,
+                    Some(Op::WaitEnd {
+                        outcome: WaitOutcome::TimedOut,
+                        ..
+                    }),
+                ) => continue,
+                (Some(Op::WaitBegin { condition, .. }), _) => condition,
+                // One that began before the trace did.
+                (None, Some(Op::WaitEnd { condition, .. })) => condition,
+                _ => continue,
+            };
+            match end {
+                Some(end) => match self.wakes.by.get(&end) {
+                    Some(&notify) if notify < from => {
+                        woken.insert(thread, notify);
+                    }
+                    None if begun.is_none() => {}
+                    _ => waiting.push(Waiter {
+                        condition,
+                        thread,
+                        end: Some(end),
+                    }),
+                },
+                // Whether somebody woke it already makes no difference to those who return: they go first.
+                None => waiting.push(Waiter {
+                    condition,
+                    thread,
+                    end: None,
+                }),
+            }
+        }
+        Wakes::after(trace, waiting, woken, clocks.order.iter().copied())
+            .unserved
+            .is_empty()
+    }
+}
+
+impl Search<'_, '_> {
+    /// Puts what can come about in several ways as it was in π.
+    pub(super) fn conditions(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
+        let (native, trace) = (self.native, self.native.trace);
+        let mut new = false;
+        for &event in &clocks.order {
+            match trace.op(event) {
+                Op::WaitEnd {
+                    outcome: WaitOutcome::Notified,
+                    ..
+                } => {
+                    let notify = native.wakes.by.get(&event).copied();
+                    if let Some(notify) = notify.filter(|&notify| notify >= self.from) {
+                        new |= self.put_before(state, clocks, notify, event)?;
+                        if let Some(begin) = trace.predecessor(event).filter(|&begin| begin >= self.from) {
+                            new |= self.put_before(state, clocks, begin, notify)?;
+                        }
+                    }
+                }
+                Op::SemWait { semaphore } => {
+                    for &post in native.semaphores.posts(semaphore, self.from, event) {
+                        new |= self.put_before(state, clocks, post, event)?;
+                    }
+                }
+                Op::AcquireFailed { lock, shared } => {
+                    let Some(section) = native.in_the_way(event, lock, shared) else {
+                        continue;
+                    };
+                    if let Some(acquire) = section.acquire.filter(|&acquire| acquire >= self.from) {
+                        new |= self.put_before(state, clocks, acquire, event)?;
+                    }
+                    if let Some(release) = section.release.filter(|&release| self.inside(state, release)) {
+                        new |= self.put_before(state, clocks, event, release)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(new)
+    }
+
+    /// Takes an event in, before another of the window.
+    fn put_before(
+        &self,
+        state: &mut State,
+        clocks: &Clocks,
+        event: EventId,
+        other: EventId,
+    ) -> Result<bool, Contradiction> {
+        let (native, trace) = (self.native, self.native.trace);
+        self.relied.set(true);
+        if !self.possible(event) {
+            return Err(Contradiction);
+        }
+        let thread = trace.thread(event);
+        let before = state.cut[thread.index()];
+        self.include(state, event);
+        let grown = state.cut[thread.index()] > before;
+        if thread == trace.thread(other) {
+            return if event < other { Ok(grown) } else { Err(Contradiction) };
+        }
+        let known = clocks.has(native, other) && clocks.before(native, event, other);
+        Ok((!known && state.order(event, other)) || grown)
+    }
+}
+
+/// Whether a section of another thread makes an attempt to take its lock fail.
+pub(super) fn keeps_out(section: &Section, thread: ThreadId, shared: bool) -> bool {
+    section.thread != thread && !(shared && section.shared)
+}
