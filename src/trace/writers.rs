@@ -5,21 +5,38 @@ use super::{CellId, EventId, Trace};
 /// The writes of each cell: in the order of π, and by the value that they leave.
 #[derive(Clone, Debug)]
 pub struct Writers {
-    all: Lists<EventId>,
+    all: Lists,
     /// By value, then in the order of π; without frees, which leave none.
-    valued: Lists<EventId>,
+    valued: Lists,
     values: Vec<u64>,
 }
 
 /// One list for each cell, one behind the other.
 #[derive(Clone, Debug, Default)]
-struct Lists<T> {
+struct Lists {
     /// Where each begins, and where the last ends.
     starts: Vec<u32>,
-    items: Vec<T>,
+    items: Vec<EventId>,
 }
 
-impl<T> Lists<T> {
+impl Lists {
+    /// Empty lists; their lengths are to be counted in the entries behind those where they begin.
+    fn new(cells: usize) -> Self {
+        Lists {
+            starts: vec![0; cells + 1],
+            items: Vec::new(),
+        }
+    }
+
+    /// Makes room, now that the lengths are counted; returns where each list begins.
+    fn begin(&mut self) -> Vec<u32> {
+        for cell in 1..self.starts.len() {
+            self.starts[cell] += self.starts[cell - 1];
+        }
+        self.items = vec![EventId(0); self.starts[self.starts.len() - 1] as usize];
+        self.starts.clone()
+    }
+
     fn range(&self, cell: CellId) -> std::ops::Range<usize> {
         self.starts[cell.index()] as usize..self.starts[cell.index() + 1] as usize
     }
@@ -29,41 +46,39 @@ impl Writers {
     /// Finds the writes of a trace.
     #[must_use]
     pub fn of(trace: &Trace) -> Writers {
-        let mut all = Lists {
-            starts: vec![0; trace.cells().len() + 1],
-            items: Vec::new(),
-        };
+        let cells = trace.cells().len();
         let writes = || trace.accesses().filter(|access| access.kind.writes());
-        for used in writes().flat_map(|access| trace.uses(access)) {
-            all.starts[used.cell.index() + 1] += 1;
-        }
-        for cell in 1..all.starts.len() {
-            all.starts[cell] += all.starts[cell - 1];
-        }
-        let mut next = all.starts.clone();
-        all.items = vec![EventId(0); next[next.len() - 1] as usize];
+        let (mut all, mut valued) = (Lists::new(cells), Lists::new(cells));
         for access in writes() {
             for used in trace.uses(access) {
-                all.items[next[used.cell.index()] as usize] = access.event;
-                next[used.cell.index()] += 1;
+                all.starts[used.cell.index() + 1] += 1;
+                valued.starts[used.cell.index() + 1] += u32::from(access.kind.writes_value());
             }
         }
-        let mut valued = Lists {
-            starts: Vec::with_capacity(all.starts.len()),
-            items: Vec::with_capacity(all.items.len()),
-        };
-        let mut values = Vec::with_capacity(all.items.len());
-        valued.starts.push(0);
-        let mut of_cell: Vec<(u64, EventId)> = Vec::new();
-        for cell in (0..trace.cells().len() as u32).map(CellId) {
-            let writes = all.items[all.range(cell)].iter();
-            of_cell.extend(writes.filter_map(|&write| Some((trace.value_left(write, cell)?, write))));
-            of_cell.sort_unstable();
-            for (value, write) in of_cell.drain(..) {
-                values.push(value);
-                valued.items.push(write);
+        let (mut next, mut next_valued) = (all.begin(), valued.begin());
+        let mut values = vec![0_u64; valued.items.len()];
+        // In the order of π: to go through the writes of one cell after the other would touch all memory for each.
+        for access in writes() {
+            for used in trace.uses(access) {
+                let cell = used.cell.index();
+                all.items[next[cell] as usize] = access.event;
+                next[cell] += 1;
+                if access.kind.writes_value() {
+                    let at = next_valued[cell] as usize;
+                    (valued.items[at], values[at]) = (access.event, used.written);
+                    next_valued[cell] += 1;
+                }
             }
-            valued.starts.push(values.len() as u32);
+        }
+        let mut of_cell: Vec<(u64, EventId)> = Vec::new();
+        for cell in (0..cells as u32).map(CellId) {
+            let range = valued.range(cell);
+            let (events, values) = (&mut valued.items[range.clone()], &mut values[range]);
+            of_cell.extend(values.iter().copied().zip(events.iter().copied()));
+            of_cell.sort_unstable();
+            for (at, (value, write)) in of_cell.drain(..).enumerate() {
+                (values[at], events[at]) = (value, write);
+            }
         }
         Writers { all, valued, values }
     }
@@ -80,7 +95,12 @@ impl Writers {
         let range = self.valued.range(cell);
         let values = &self.values[range.clone()];
         let from = values.partition_point(|&other| other < value);
-        let until = from + values[from..].partition_point(|&other| other == value);
+        // Most values are left once, if at all.
+        let more = usize::from(values.get(from) == Some(&value));
+        let until = match values.get(from + more) {
+            Some(&other) if other == value => from + values[from..].partition_point(|&other| other == value),
+            _ => from + more,
+        };
         &self.valued.items[range][from..until]
     }
 }
