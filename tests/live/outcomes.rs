@@ -161,7 +161,10 @@ struct Parked {
 
 impl Parked {
     fn new(program: &Program) -> Parked {
-        let mut witness = witness()
+        // What these tests inherit ignores signals under nohup, or in the background of a script.
+        let mut witness = Command::new("env")
+            .arg("--default-signal=HUP,INT,TERM")
+            .arg(witness().get_program())
             .args(["replay", "trace.bin", "--live", "--gdb"])
             .current_dir(&program.folder)
             .stdin(Stdio::null())
