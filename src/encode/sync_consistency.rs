@@ -179,8 +179,7 @@ impl Encoder<'_> {
         let thread = self.trace.thread(attempt);
         let possible = self.sections.on(lock).iter().copied().filter(|&id| {
             let section = self.sections.get(id);
-            section.thread != thread
-                && !(shared && section.shared)
+            section.keeps_out(thread, shared)
                 && section
                     .acquire
                     .is_none_or(|acquire| !self.order.before(attempt, acquire))

@@ -78,7 +78,7 @@ impl MustHappenBefore {
         &self.clocks
     }
 
-    /// The relation alone, without the edges that it was made of.
+    /// As [`clocks`](Self::clocks), and forgets the edges.
     #[must_use]
     pub fn into_clocks(self) -> Clocks {
         self.clocks

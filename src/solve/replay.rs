@@ -337,10 +337,11 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                 }
             }
             Op::AcquireFailed { lock, shared } => {
-                let held = open.get(&lock.0).into_iter().flatten().any(|&id| {
-                    let section = encoder.sections().get(id);
-                    section.thread != trace.thread(event) && !(shared && section.shared)
-                });
+                let held = open
+                    .get(&lock.0)
+                    .into_iter()
+                    .flatten()
+                    .any(|&id| encoder.sections().get(id).keeps_out(trace.thread(event), shared));
                 if !held {
                     found.push(Violation::Unmatched(event));
                 }

@@ -44,7 +44,13 @@ impl Section {
     /// Whether the two may not overlap.
     #[must_use]
     pub fn excludes(&self, other: &Section) -> bool {
-        self.lock == other.lock && self.thread != other.thread && !(self.shared && other.shared)
+        self.lock == other.lock && self.keeps_out(other.thread, other.shared)
+    }
+
+    /// Whether an attempt of a thread to take the lock, perhaps as a reader, fails within it.
+    #[must_use]
+    pub fn keeps_out(&self, thread: ThreadId, shared: bool) -> bool {
+        self.thread != thread && !(self.shared && shared)
     }
 }
 

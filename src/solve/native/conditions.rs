@@ -63,7 +63,7 @@ impl Native<'_> {
             .take(LOOKED_AT)
             .map(|&id| self.sections.get(id));
         let mut holding = recent.filter(|section| section.release.is_none_or(|release| release > attempt));
-        holding.find(|section| keeps_out(section, self.trace.thread(attempt), shared))
+        holding.find(|section| section.keeps_out(self.trace.thread(attempt), shared))
     }
 
     /// Whether each wait of the order is ended, and each semaphore's wait served, after the recorded events before `from`.
@@ -211,9 +211,4 @@ impl Search<'_, '_> {
         let known = clocks.has(native, other) && clocks.before(native, event, other);
         Ok((!known && state.order(event, other)) || grown)
     }
-}
-
-/// Whether a section of another thread makes an attempt to take its lock fail.
-pub(super) fn keeps_out(section: &Section, thread: ThreadId, shared: bool) -> bool {
-    section.thread != thread && !(shared && section.shared)
 }

@@ -1,7 +1,6 @@
 //! Saturation and backtracking in one window.
 
 use super::Native;
-use super::conditions::keeps_out;
 use super::state::{Clocks, Contradiction, State};
 use crate::trace::{CellId, EventId, ObjectId, Op, Section, SectionId, ThreadId};
 use hashbrown::HashMap;
@@ -455,7 +454,7 @@ impl<'s, 't> Search<'s, 't> {
             {
                 let thread = trace.thread(event);
                 let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
-                if !holding.any(|section| keeps_out(section, thread, shared)) {
+                if !holding.any(|section| section.keeps_out(thread, shared)) {
                     return Some(Violation::Unsupported);
                 }
             }
