@@ -293,7 +293,7 @@ fn others_of(trace: &Path, count: usize) -> Vec<(String, PathBuf)> {
 #[test]
 fn executed_programs_have_traces_of_their_own() {
     let program = Program::instrumented("family", "exec");
-    let cases: [(&str, i32, &[&str]); 7] = [
+    let cases: [(&str, i32, &[&str]); 13] = [
         ("exec", 7, &["1"]),
         ("execl", 7, &["1"]),
         ("execle", 8, &["1"]),
@@ -301,6 +301,12 @@ fn executed_programs_have_traces_of_their_own() {
         ("vfork-exec", 0, &["1"]),
         ("spawn", 0, &["1", "2"]),
         ("exec-fails", 0, &["1"]),
+        ("fexecve", 7, &["1"]),
+        ("fexecve-path", 7, &["1"]),
+        ("execveat", 7, &["1"]),
+        ("call-execve", 7, &["1"]),
+        ("call-execveat", 7, &["1"]),
+        ("no-environment", 7, &["1"]),
     ];
     for (how, status, numbers) in cases {
         let (output, first, others) = record(&program, how, &[], &[how]);
@@ -325,6 +331,66 @@ fn executed_programs_have_traces_of_their_own() {
             assert!(meta.environment.iter().all(|entry| !entry.starts_with("WITNESS_RING")));
         }
     }
+}
+
+#[test]
+fn copies_that_begin_in_a_function_are_children() {
+    let program = Program::instrumented("family", "clone");
+    for (at, policy) in POLICIES.into_iter().enumerate() {
+        let (output, first, others) = record(&program, &format!("clone{at}"), policy, &["clone"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(first.tables.meta.degraded.is_empty(), "{output:?}");
+        let ends: Vec<_> = others.iter().map(|(_, path)| end_of(&open(path).0)).collect();
+        assert!(
+            [0, 4]
+                .iter()
+                .any(|&second| ends == [3, second, 5].map(ProgramEnd::Exited)),
+            "{ends:?}"
+        );
+        for (number, path) in &others {
+            let (_, child) = open(path);
+            assert!(child.tables.meta.degraded.is_empty(), "{number}: {output:?}");
+            assert_race_of_workers(path);
+        }
+    }
+}
+
+#[test]
+fn who_shares_the_memory_is_its_caller() {
+    let program = Program::instrumented("family", "clone-shares");
+    for (at, policy) in POLICIES.into_iter().enumerate() {
+        let (output, first, others) = record(&program, &format!("shares{at}"), policy, &["clone-shares"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(first.tables.meta.degraded.is_empty(), "{output:?}");
+        // The five increments, of the worker, both sharers and the caller; no value comes from nowhere.
+        let increments = |op: &Op| matches!(op, Op::Write { value, mem } if mem.size == 8 && (1..=5).contains(value));
+        assert!(count(&first, increments) >= 5);
+        let [(number, path)] = &others[..] else {
+            panic!("{others:?}")
+        };
+        assert_eq!(number, "1");
+        assert_race_of_workers(path);
+    }
+}
+
+#[test]
+fn a_child_with_another_number_is_named() {
+    let program = Program::instrumented("family", "namespace");
+    let (output, first, others) = record(&program, "namespace", &[], &["namespace"]);
+    if output.status.code() == Some(77) {
+        eprintln!("no namespaces here");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(others.is_empty());
+    assert!(
+        first
+            .tables
+            .meta
+            .degraded
+            .iter()
+            .any(|why| why.contains("child processes are not recorded"))
+    );
 }
 
 #[test]

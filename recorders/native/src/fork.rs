@@ -9,10 +9,10 @@ use crate::inside::Inside;
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
 use crate::{baton, channels, events, images, modules, pending, pthread, schedule, signals, sys};
+use core::ffi::CStr;
 use core::ptr;
-use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use libc::{c_long, pid_t};
 use recorder_ring::desk::{Ask, Client, What};
 use recorder_ring::{Note, Record, Settings};
@@ -26,6 +26,9 @@ pub static COUNT: AtomicU32 = AtomicU32::new(0);
 /// The thread that is forking: it has the baton, and the scheduler is locked.
 static FORKING: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
 
+/// Whether its child asks for a ring.
+static ASKS: AtomicBool = AtomicBool::new(false);
+
 /// Watches forks.
 pub fn prepare() {
     // SAFETY: attached by `start`.
@@ -36,10 +39,17 @@ pub fn prepare() {
     unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
 }
 
-/// The forking thread stays inside the runtime during the fork, with its last write settled.
 unsafe extern "C" fn before() {
+    prepare_for(0);
+}
+
+/// The forking thread stays inside the runtime during the fork, with its last write settled. The flags are those of
+/// `clone`.
+fn prepare_for(flags: u64) {
     let Some(inside) = Inside::enter_and_stay() else { return };
-    if !schedule::is_followed() && DESK.is_open() {
+    let asks = !schedule::is_followed() && DESK.is_open() && !is_numbered_anew(flags);
+    ASKS.store(asks, Relaxed);
+    if asks {
         DESK.announce();
         COUNT.fetch_add(1, Relaxed);
     } else {
@@ -49,6 +59,25 @@ unsafe extern "C" fn before() {
     // Nobody is in the middle of anything in the copy.
     baton::freeze();
     inside.forget();
+}
+
+/// Whether the child has another number for itself than everybody else: the recorder would not find it.
+fn is_numbered_anew(flags: u64) -> bool {
+    let link = |path: &CStr| {
+        let (mut text, len) = ([0_u8; 64], 64);
+        // SAFETY: a C string and writable memory of that length.
+        let read = unsafe {
+            sys::call(
+                libc::SYS_readlink,
+                path.as_ptr() as usize,
+                text.as_mut_ptr() as usize,
+                len,
+                0,
+            )
+        };
+        (read, text)
+    };
+    flags & libc::CLONE_NEWPID as u64 != 0 || link(c"/proc/self/ns/pid") != link(c"/proc/self/ns/pid_for_children")
 }
 
 /// The calling thread, if it forks.
@@ -68,7 +97,7 @@ unsafe extern "C" fn after_in_parent() {
     }
 }
 
-unsafe extern "C" fn after_in_child() {
+pub unsafe extern "C" fn after_in_child() {
     let thread = forking();
     if let Some((thread, settings)) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
         start_over(thread, settings);
@@ -81,6 +110,9 @@ unsafe extern "C" fn after_in_child() {
 }
 
 fn ring_of_its_own() -> Option<Settings> {
+    if !ASKS.load(Relaxed) {
+        return None;
+    }
     let place = DESK.ask(Ask {
         what: What::Forked,
         process: sys::process_id() as u32,
@@ -131,16 +163,23 @@ pub unsafe extern "C-unwind" fn fork_or_not() -> pid_t {
     // SAFETY: no arguments.
     let child = unsafe { library::fork() };
     if child < 0 {
-        DESK.take_back();
+        take_back();
     }
     child
 }
 
+/// There is no child after all.
+fn take_back() {
+    if ASKS.load(Relaxed) {
+        DESK.take_back();
+    }
+}
+
 /// A fork that the C library's handlers know nothing of.
-pub fn unhandled(call: impl FnOnce() -> c_long) -> c_long {
+pub fn unhandled(flags: u64, call: impl FnOnce() -> c_long) -> c_long {
     // SAFETY: each in its place.
     unsafe {
-        before();
+        prepare_for(flags);
         let child = call();
         if child == 0 {
             after_in_child();
@@ -148,7 +187,7 @@ pub fn unhandled(call: impl FnOnce() -> c_long) -> c_long {
             after_in_parent();
         }
         if child < 0 {
-            DESK.take_back();
+            take_back();
         }
         child
     }
@@ -157,5 +196,5 @@ pub fn unhandled(call: impl FnOnce() -> c_long) -> c_long {
 #[unsafe(export_name = "_Fork")]
 pub unsafe extern "C-unwind" fn fork_without_handlers() -> pid_t {
     // SAFETY: no arguments.
-    unhandled(|| unsafe { library::_Fork() }.into()) as pid_t
+    unhandled(0, || unsafe { library::_Fork() }.into()) as pid_t
 }

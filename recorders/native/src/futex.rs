@@ -16,7 +16,7 @@
 
 use crate::inside::{Inside, restore_errno};
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, fork, pending, real, schedule, sys};
+use crate::{baton, clone, exec, fork, pending, real, schedule, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -58,10 +58,16 @@ unsafe extern "C-unwind" fn other(
 ) -> c_long {
     // The last write is done: whoever looks at this thread while it sleeps in the kernel sees it.
     drop(Inside::enter_and_stay());
+    let words = [a, b, c, d, e, f];
     // SAFETY: the program's own arguments; those that the call does not have are ignored.
-    let real = || unsafe { real::syscall(number, a, b, c, d, e, f) };
-    let copies = number == libc::SYS_fork || number == libc::SYS_clone && a & libc::CLONE_VM as usize == 0;
-    if copies { fork::unhandled(real) } else { real() }
+    unsafe {
+        let real = || real::syscall(number, a, b, c, d, e, f);
+        match clone::flags_of(number, words) {
+            Some(flags) if flags & libc::CLONE_VM as u64 == 0 => fork::unhandled(flags, real),
+            Some(_) => real(),
+            None => exec::by_system_call(number, words).unwrap_or_else(real),
+        }
+    }
 }
 
 unsafe extern "C-unwind" fn futex(

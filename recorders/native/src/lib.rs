@@ -19,6 +19,7 @@ mod arena;
 mod baton;
 mod blocking;
 mod channels;
+mod clone;
 mod events;
 mod exec;
 mod export;

@@ -23,7 +23,7 @@ unsafe extern "C" fn at_exit(status: c_int, _nothing: *mut c_void) {
 }
 
 /// Tells the recorder, who is not the parent of every process and so cannot ask the kernel.
-fn tell_status(status: c_int) {
+pub fn tell_status(status: c_int) {
     if start::phase() == Phase::On && sys::process_id() == start::process() {
         // SAFETY: attached, since it records.
         unsafe { RING.leaves(status) };

@@ -1,7 +1,10 @@
 // Programs that fork, execute and start others; which one is the first argument.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -71,6 +74,29 @@ static void *forks(void *result) {
     return 0;
 }
 static void *forever(void *unused) { for (;;) race(); return unused; }
+
+// What copies and sharers of the memory do.
+static char stack[1 << 16];
+static int copied(void *value) {
+    workers();
+    return *(int *)value == 3 && guarded == 10 ? 3 : 1;
+}
+static void *late(void *unused) { usleep(50000); workers(); return unused; }
+static int leaves(void *unused) {
+    pthread_t t;
+    pthread_create(&t, 0, late, 0);
+    return 4;
+}
+static int shares(void *value) {
+    usleep(20000);
+    race(); race();
+    *(int *)value = 8;
+    return 5;
+}
+static int executes(void *given) {
+    execv(*(char **)given, given);
+    return 1;
+}
 
 static char *list(const char *how, char **self, char **given) {
     given[0] = self[0]; given[1] = (char *)how; given[2] = 0;
@@ -224,6 +250,60 @@ int main(int count, char **arguments) {
         return 0;
     }
     if (!strcmp(how, "exec")) { execv(list("workers", arguments, given), given); return 1; }
+    if (!strcmp(how, "fexecve") || !strcmp(how, "fexecve-path")) {
+        fexecve(open(list("workers", arguments, given), how[7] ? O_PATH : O_RDONLY | O_CLOEXEC), given, environ);
+        return 1;
+    }
+    if (!strcmp(how, "execveat")) {
+        char *path = strdup(list("workers", arguments, given)), *last = strrchr(path, '/');
+        *last = 0;
+        execveat(open(path, O_PATH | O_DIRECTORY), last + 1, given, environ, AT_SYMLINK_NOFOLLOW);
+        return 1;
+    }
+    if (!strcmp(how, "call-execve")) { syscall(SYS_execve, list("workers", arguments, given), given, environ); return 1; }
+    if (!strcmp(how, "call-execveat")) {
+        int file = open(list("workers", arguments, given), O_RDONLY | O_CLOEXEC);
+        if (syscall(SYS_execveat, file, "", given, environ, 0) != -1 || errno != ENOENT) return 2;
+        syscall(SYS_execveat, file, "", given, environ, AT_EMPTY_PATH);
+        return 1;
+    }
+    if (!strcmp(how, "no-environment")) { execve(list("workers", arguments, given), given, 0); return 1; }
+    if (!strcmp(how, "clone")) {
+        // In a function of its own: once it ends there, once another thread goes on.
+        int value = 3;
+        child = clone(copied, stack + sizeof stack, SIGCHLD, &value);
+        if (wait_for(child) != 3) return 1;
+        child = clone(leaves, stack + sizeof stack, SIGCHLD, 0);
+        // Whose status counts, that of the first thread or of the last, depends on the kernel.
+        if (wait_for(child) % 4) return 2;
+        struct clone_args how = {.exit_signal = SIGCHLD};
+        child = syscall(SYS_clone3, &how, sizeof how);
+        if (!child) { workers(); _exit(5); }
+        return wait_for(child) == 5 && shared == 0 ? 0 : 3;
+    }
+    if (!strcmp(how, "clone-shares")) {
+        // The same memory, while another thread runs; then a program of its own.
+        pthread_t t;
+        int value = 0;
+        pthread_create(&t, 0, worker, 0);
+        child = clone(shares, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD, &value);
+        if (wait_for(child) != 5 || value != 8) return 1;
+        pthread_join(t, 0);
+        child = vfork();
+        if (!child) { race(); _exit(6); }
+        if (wait_for(child) != 6 || shared != 4) return 2;
+        list("workers", arguments, given);
+        child = clone(executes, stack + sizeof stack, CLONE_VM | SIGCHLD, given);
+        race();
+        return wait_for(child) == 7 && shared == 5 ? 0 : 3;
+    }
+    if (!strcmp(how, "namespace")) {
+        // Who is number 1 there is not found by its number.
+        child = syscall(SYS_clone, SIGCHLD | CLONE_NEWUSER | CLONE_NEWPID, 0, 0, 0, 0);
+        if (child < 0) return 77;
+        if (!child) { workers(); _exit(getpid() == 1 ? 6 : 1); }
+        return wait_for(child) == 6 && shared == 0 ? 0 : 1;
+    }
     if (!strcmp(how, "execl")) { execl(arguments[0], arguments[0], "workers", (char *)0); return 1; }
     if (!strcmp(how, "execle")) {
         char *none[] = {"A=b", 0};

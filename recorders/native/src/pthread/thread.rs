@@ -294,14 +294,21 @@ unsafe extern "C" fn finish(value: *mut c_void) {
         unsafe { libc::pthread_setspecific(REGISTER.key.get(), value) };
         return;
     }
-    let Some(inside) = Inside::enter() else { return };
+    if let Some(inside) = Inside::enter() {
+        retire(inside, || {});
+    }
+}
+
+/// The calling thread ends, the process with it if it is the last one.
+pub fn retire(inside: Inside, last: impl FnOnce()) {
+    let thread = inside.thread();
     inside.forget();
     mutex::leave_robust_ones();
     signals::forget(thread);
     end(thread);
     REGISTER.alive.set(REGISTER.alive.get() - 1);
     if REGISTER.alive.get() == 0 {
-        // The process ends with its last thread.
+        last();
         pending::push(Record::Note { note: Note::Finished });
     }
     if thread.detached.get() {
