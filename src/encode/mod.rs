@@ -36,6 +36,7 @@ use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId,
 use crate::verdict::Fact;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// What has to be linearized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -54,10 +55,10 @@ pub enum Form {
 pub struct Node(u32);
 
 impl Node {
-    /// The race point R. It has the lowest rank, so that by default an event is not in the prefix.
+    /// The race point R.
     pub const RACE: Node = Node(0);
 
-    /// The order variable of an event. Events rank in the order of π.
+    /// The order variable of an event.
     #[must_use]
     pub fn of(event: EventId) -> Node {
         Node(event.0 + 1)
@@ -69,9 +70,9 @@ impl Node {
         self.0.checked_sub(1).map(EventId)
     }
 
-    /// The place in the order that is tried first.
+    /// A number of its own, small.
     #[must_use]
-    pub fn rank(self) -> u32 {
+    pub fn number(self) -> u32 {
         self.0
     }
 }
@@ -155,14 +156,16 @@ impl Index {
     }
 }
 
-/// ψ of one trace, as far as it has been written down.
+/// ψ of one trace, as far as one question has needed it.
 pub struct Encoder<'t> {
     trace: &'t Trace,
     order: &'t MustHappenBefore,
     sections: &'t Sections,
     form: Form,
     mutation: Option<Mutation>,
-    index: Index,
+    index: Rc<Index>,
+    /// Where the race point is in the order that is tried first: before this event.
+    race_before: EventId,
     clauses: Vec<Clause>,
     facts: Vec<Fact>,
     /// Per choice, whether π made it.
@@ -191,13 +194,33 @@ impl<'t> Encoder<'t> {
         form: Form,
         mutation: Option<Mutation>,
     ) -> Encoder<'t> {
+        let index = Rc::new(Index::of(trace));
+        Encoder::with_index(trace, order, sections, form, mutation, index)
+    }
+
+    /// The empty formula of the same trace, for another question.
+    #[must_use]
+    pub fn afresh(&self) -> Encoder<'t> {
+        let index = Rc::clone(&self.index);
+        Encoder::with_index(self.trace, self.order, self.sections, self.form, self.mutation, index)
+    }
+
+    fn with_index(
+        trace: &'t Trace,
+        order: &'t MustHappenBefore,
+        sections: &'t Sections,
+        form: Form,
+        mutation: Option<Mutation>,
+        index: Rc<Index>,
+    ) -> Encoder<'t> {
         Encoder {
             trace,
             order,
             sections,
             form,
             mutation,
-            index: Index::of(trace),
+            index,
+            race_before: EventId(0),
             clauses: Vec::new(),
             facts: Vec::new(),
             choices: Vec::new(),
@@ -234,6 +257,22 @@ impl<'t> Encoder<'t> {
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// The place of a node in the order that is tried first: events as in π, and the race point before
+    /// [one of them](Encoder::race_before).
+    #[must_use]
+    pub fn rank(&self, node: Node) -> u64 {
+        match node.event() {
+            Some(event) => 2 * u64::from(event.0) + 1,
+            None => 2 * u64::from(self.race_before.0),
+        }
+    }
+
+    /// The first event that is not in the prefix that is tried first.
+    #[must_use]
+    pub fn race_before(&self) -> EventId {
+        self.race_before
     }
 
     /// What is wrong with the formula on purpose.

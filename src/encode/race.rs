@@ -11,8 +11,10 @@ use super::{Choice, Clause, Encoder, Form, Literal, Node, before};
 use crate::trace::{EventId, ThreadId};
 
 impl Encoder<'_> {
-    /// The assumptions under which ψ is the question whether `a` and `b` race.
+    /// The assumptions under which ψ is the question whether `a` and `b` race: the first thing to ask of an encoder, since
+    /// the prefix that is tried first is everything that π has before both.
     pub fn race(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
+        self.race_before = a.min(b);
         if self.form == Form::WholeTrace {
             return self.neighbours(a, b);
         }

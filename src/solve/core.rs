@@ -10,7 +10,7 @@
 use super::refine::write_down;
 use super::replay::{Violation, linearize, violations};
 use super::z3_session::{Status, Z3Session};
-use crate::encode::{Encoder, FactId};
+use crate::encode::{Encoder, FactId, Literal};
 use crate::trace::EventId;
 use crate::verdict::Fact;
 use hashbrown::HashMap;
@@ -30,8 +30,10 @@ pub(super) fn minimal_facts(encoder: Encoder<'_>, budget: u32, a: EventId, b: Ev
         trackers: HashMap::new(),
         asserted: 0,
         race: (a, b),
+        question: Vec::new(),
     };
-    for literal in prover.encoder.race(a, b) {
+    prover.question = prover.encoder.race(a, b);
+    for literal in prover.question.clone() {
         let literal = prover.z3.literal(&prover.encoder, literal);
         prover.z3.assert(&literal);
     }
@@ -56,6 +58,7 @@ struct Prover<'t> {
     /// How many clauses of the encoder are asserted.
     asserted: usize,
     race: (EventId, EventId),
+    question: Vec<Literal>,
 }
 
 impl Prover<'_> {
@@ -85,13 +88,14 @@ impl Prover<'_> {
             }
             let model = self.z3.model(&self.encoder);
             let is_active = |fact: FactId| allowed.is_none_or(|allowed| allowed.contains(&fact));
-            let order = linearize(&self.encoder, &model, &[], &[self.race.0, self.race.1], &is_active);
+            let next = [self.race.0, self.race.1];
+            let order = linearize(&self.encoder, &model, &self.question, &[], &next, &is_active);
             let mut written = 0;
             for violation in violations(&self.encoder, &order) {
                 let known = self.fact_of(&violation);
                 // Facts that are not there yet come in only while none has been ruled out.
                 let counts = known.map_or(allowed.is_none(), is_active);
-                if counts && write_down(&mut self.encoder, &violation) {
+                if counts && write_down(&mut self.encoder, &model, &violation) {
                     written += 1;
                 }
             }

@@ -3,7 +3,7 @@
 use super::core;
 use super::replay::{Violation, linearize, violations};
 use super::unordered;
-use super::z3_session::{Status, Z3Session};
+use super::z3_session::{Model, Status, Z3Session};
 use crate::encode::{Encoder, Form, Literal, Mutation};
 use crate::prune::MustHappenBefore;
 use crate::trace::{EventId, Sections, Trace};
@@ -13,10 +13,6 @@ use std::collections::BTreeSet;
 /// Literals that one query may add to the formula before it is given up: building a formula costs
 /// no solver resources, so it needs a limit of its own.
 const MAX_NEW_LITERALS: usize = 4_000_000;
-
-/// Clauses after which a fresh solver is cheaper than one that drags along what earlier candidates
-/// needed. A fixed number, so that results do not depend on the machine.
-const MAX_CLAUSES: usize = 400_000;
 
 /// At most this many interfering writes of a cell are written down at once; with more, only those
 /// that actually came between.
@@ -36,14 +32,12 @@ pub enum Answer {
     Budget,
 }
 
-/// A solver for one trace.
+/// A solver for one trace. Each question gets a formula of its own: what others needed would only be dragged along.
 pub struct Session<'t> {
-    trace: &'t Trace,
-    order: &'t MustHappenBefore,
-    sections: &'t Sections,
-    budget: u32,
-    encoder: Encoder<'t>,
+    /// Without a clause.
+    empty: Encoder<'t>,
     z3: Z3Session,
+    budget: u32,
 }
 
 impl<'t> Session<'t> {
@@ -63,26 +57,24 @@ impl<'t> Session<'t> {
         form: Form,
         mutation: Option<Mutation>,
     ) -> Session<'t> {
-        let encoder = Encoder::new(trace, order, sections, form, mutation);
         Session {
-            trace,
-            order,
-            sections,
-            budget,
-            encoder,
+            empty: Encoder::new(trace, order, sections, form, mutation),
             z3: Z3Session::new(budget),
+            budget,
         }
     }
 
     /// Whether a feasible prefix brings `a` and `b` next.
     pub fn ask(&mut self, a: EventId, b: EventId) -> Answer {
-        if self.encoder.clauses().len() > MAX_CLAUSES {
-            self.encoder = self.fresh_encoder();
-            self.z3 = Z3Session::new(self.budget);
-        }
-        let race = self.encoder.race(a, b);
-        match self.refine(&race, &[], &[a, b]) {
-            Answer::Feasible(order) => Answer::Feasible(self.up_to_race(order, a, b)),
+        let mut query = self.query();
+        let race = query.encoder.race(a, b);
+        match query.refine(&race, &[], &[a, b]) {
+            Answer::Feasible(mut order) => {
+                // Of a whole trace, only what comes before both counts.
+                let end = order.iter().position(|&event| event == a || event == b);
+                order.truncate(end.unwrap_or(order.len()));
+                Answer::Feasible(order)
+            }
             other => other,
         }
     }
@@ -90,18 +82,20 @@ impl<'t> Session<'t> {
     /// A feasible prefix that performs `a`, brings `b` next, and in which nothing orders the two. `None` if there is none, or
     /// the budget does not tell.
     pub fn ask_unordered(&mut self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
-        let (question, choice) = self.encoder.performed(a, b);
+        let trace = self.empty.trace();
+        let mut query = self.query();
+        let (question, choice) = query.encoder.performed(a, b);
         // What could break a chain takes part in the prefix whenever the model says so, needed or not.
         let mut breaking = BTreeSet::from([a]);
         for _ in 0..MAX_CHAINS {
             let performed: Vec<EventId> = breaking.iter().copied().collect();
-            let Answer::Feasible(order) = self.refine(&question, &performed, &[b]) else {
+            let Answer::Feasible(order) = query.refine(&question, &performed, &[b]) else {
                 return None;
             };
-            let Some(links) = unordered::chain(self.trace, &order, a, b).ok()? else {
+            let Some(links) = unordered::chain(trace, &order, a, b).ok()? else {
                 return Some(order);
             };
-            self.encoder.break_chain(choice, &links);
+            query.encoder.break_chain(choice, &links);
             for link in links {
                 if let Literal::Before(first, second) = link {
                     breaking.extend(first.event().into_iter().chain(second.event()));
@@ -111,6 +105,29 @@ impl<'t> Session<'t> {
         None
     }
 
+    /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
+    /// [`Answer::Infeasible`]. `None` if the budget does not suffice to find them.
+    #[must_use]
+    pub fn explain(&self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
+        core::minimal_facts(self.empty.afresh(), self.budget, a, b)
+    }
+
+    fn query(&mut self) -> Query<'_, 't> {
+        self.z3.begin();
+        Query {
+            encoder: self.empty.afresh(),
+            z3: &mut self.z3,
+        }
+    }
+}
+
+/// One question.
+struct Query<'s, 't> {
+    encoder: Encoder<'t>,
+    z3: &'s mut Z3Session,
+}
+
+impl Query<'_, '_> {
     /// Asks, replays and writes down what was violated, until nothing is. `performed` are in the prefix if the model
     /// has them there, and `next` come right behind it.
     fn refine(&mut self, question: &[Literal], performed: &[EventId], next: &[EventId]) -> Answer {
@@ -120,7 +137,6 @@ impl<'t> Session<'t> {
         let mut rounds = 0;
         loop {
             rounds += 1;
-            tracing::debug!(?next, rounds, clauses = self.encoder.clauses().len(), "ask");
             literals += self.encoder.clauses()[counted..]
                 .iter()
                 .map(|clause| clause.literals.len())
@@ -134,19 +150,25 @@ impl<'t> Session<'t> {
                 .iter()
                 .map(|&literal| self.z3.literal(&self.encoder, literal))
                 .collect();
-            match self.z3.check(&assumptions) {
+            let started = std::time::Instant::now();
+            let status = self.z3.check(&assumptions);
+            tracing::debug!(
+                ?next,
+                rounds,
+                clauses = counted,
+                ?status,
+                us = started.elapsed().as_micros() as u64,
+                "asked Z3"
+            );
+            match status {
                 Status::Unsatisfiable => return Answer::Infeasible,
                 Status::Budget => return Answer::Budget,
                 Status::Satisfiable => {}
             }
             let model = self.z3.model(&self.encoder);
-            let inside: Vec<EventId> = model
-                .prefix
-                .iter()
-                .copied()
-                .filter(|event| performed.contains(event))
-                .collect();
-            let order = linearize(&self.encoder, &model, &inside, next, &|_| true);
+            let inside = performed.iter().copied().filter(|&event| model.has(event));
+            let inside: Vec<EventId> = inside.collect();
+            let order = linearize(&self.encoder, &model, question, &inside, next, &|_| true);
             let violated = violations(&self.encoder, &order);
             if violated.is_empty() {
                 return Answer::Feasible(order);
@@ -154,7 +176,7 @@ impl<'t> Session<'t> {
             // All of them, not just the first that is new.
             let written = violated
                 .iter()
-                .filter(|violation| write_down(&mut self.encoder, violation))
+                .filter(|violation| write_down(&mut self.encoder, &model, violation))
                 .count();
             if written == 0 {
                 // The formula lacks something. The checker will reject the schedule and say what.
@@ -163,35 +185,11 @@ impl<'t> Session<'t> {
             }
         }
     }
-
-    /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
-    /// [`Answer::Infeasible`]. `None` if the budget does not suffice to find them.
-    #[must_use]
-    pub fn explain(&self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
-        // Asked again with nothing but what this pair needs, the proof is short.
-        core::minimal_facts(self.fresh_encoder(), self.budget, a, b)
-    }
-
-    /// The part of an order that comes before both accesses.
-    fn up_to_race(&self, mut order: Vec<EventId>, a: EventId, b: EventId) -> Vec<EventId> {
-        let end = order.iter().position(|&event| event == a || event == b);
-        order.truncate(end.unwrap_or(order.len()));
-        order
-    }
-
-    fn fresh_encoder(&self) -> Encoder<'t> {
-        Encoder::new(
-            self.trace,
-            self.order,
-            self.sections,
-            self.encoder.form(),
-            self.encoder.mutation(),
-        )
-    }
 }
 
-/// Writes down what was violated. Returns whether anything is new.
-pub(super) fn write_down(encoder: &mut Encoder<'_>, violation: &Violation) -> bool {
+/// Writes down what was violated by a model that made these choices. Returns whether anything is new.
+pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &Violation) -> bool {
+    let chosen = |choice| model.chosen(choice);
     match *violation {
         Violation::Sections(a, b) => encoder.constrain_sections(a, b),
         Violation::Unmatched(event) => encoder.constrain_matching(event),
@@ -221,8 +219,8 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, violation: &Violation) -> bo
                 .unwrap_or_default();
             let others: Vec<EventId> = encoder.writers(cell).collect();
             let mut new = false;
-            for (writer, _) in options {
-                // The model chose one of these; it is wrong only if somebody came between.
+            // The model chose one of these; it is wrong only if somebody came between.
+            for (writer, _) in options.into_iter().filter(|&(_, choice)| chosen(choice)) {
                 let between = match writer {
                     None => Some(0),
                     Some(writer) => writes.iter().position(|&write| write == writer).map(|at| at + 1),

@@ -7,7 +7,7 @@
 
 use super::handed_over::HandedOver;
 use super::z3_session::Model;
-use crate::encode::{Encoder, FactId, Form, Source};
+use crate::encode::{Encoder, FactId, Form, Literal, Node, Source};
 use crate::prune::MustHappenBefore;
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, SectionId, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
@@ -76,48 +76,42 @@ impl Cut<'_> {
     }
 }
 
-/// The smallest prefix that the model's explanations need to perform some events and to bring others next, in an
-/// order that agrees with the model's.
+/// The smallest prefix that the model's explanations need to perform some events and to bring others next, in the
+/// order nearest to π that keeps what the model satisfies the clauses and the question by.
 ///
-/// Only `active` facts are looked at: of the others, the model says nothing.
+/// Not in the model's own order: of events that no clause of this prefix mentions it says nothing, and each place that differs from π
+/// without need violates something else. Only `active` facts are looked at: of the others, the model says nothing.
 pub(super) fn linearize(
     encoder: &Encoder<'_>,
     model: &Model,
+    question: &[Literal],
     performed: &[EventId],
     next: &[EventId],
     active: &dyn Fn(FactId) -> bool,
 ) -> Vec<EventId> {
     let (trace, order) = (encoder.trace(), encoder.order());
     let threads = trace.threads();
-    if encoder.form() == Form::WholeTrace {
-        let everything = |thread| trace.program_order(ThreadId(thread as u32)).len() as u32;
-        return in_order(
-            encoder,
-            &(0..threads).map(everything).collect::<Vec<_>>(),
-            &model.prefix,
-        );
-    }
     let mut cut = Cut {
         trace,
         order,
         counts: vec![0; threads],
         seen: vec![0; threads],
     };
+    if encoder.form() == Form::WholeTrace {
+        let everything = |thread| trace.program_order(ThreadId(thread as u32)).len() as u32;
+        cut.counts = (0..threads).map(everything).collect();
+        return in_order(&cut, needed_edges(encoder, model, question, &cut, active));
+    }
+    cut.counts = in_order_before(encoder, model);
     performed.iter().for_each(|&event| cut.include(event));
     next.iter().for_each(|&event| cut.include_before(event));
-    let place: HashMap<EventId, usize> = model
-        .prefix
-        .iter()
-        .enumerate()
-        .map(|(at, &event)| (event, at))
-        .collect();
     let pairs = encoder.section_pairs();
     loop {
         while let Some(event) = cut.next_unseen() {
             for needed in explanations(encoder, model, event, active) {
                 cut.include(needed);
             }
-            for needed in handed_over_before(encoder, model, &place, event, active) {
+            for needed in handed_over_before(encoder, model, event, active) {
                 cut.include(needed);
             }
         }
@@ -131,9 +125,7 @@ pub(super) fn linearize(
                 let (Some(release), Some(acquire)) = (earlier.release, later.acquire) else {
                     continue;
                 };
-                if let (Some(from), Some(to)) = (place.get(&release), place.get(&acquire))
-                    && from < to
-                {
+                if model.knows(release) && model.knows(acquire) && model.before(release, acquire) {
                     cut.include(release);
                 }
             }
@@ -142,25 +134,78 @@ pub(super) fn linearize(
             break;
         }
     }
-    in_order(encoder, &cut.counts, &model.prefix)
+    in_order(&cut, needed_edges(encoder, model, question, &cut, active))
+}
+
+/// How many events of each thread π has before the race point, but for those that the model wants behind it.
+fn in_order_before(encoder: &Encoder<'_>, model: &Model) -> Vec<u32> {
+    let (trace, order) = (encoder.trace(), encoder.order());
+    let threads = || (0..trace.threads() as u32).map(ThreadId);
+    let before = threads().map(|thread| trace.events_before(thread, encoder.race_before()));
+    let mut counts: Vec<u32> = before.collect();
+    let mut first: Vec<Option<EventId>> = vec![None; trace.threads()];
+    for &event in model.behind() {
+        first[trace.thread(event).index()].get_or_insert(event);
+    }
+    for behind in first.into_iter().flatten() {
+        for (count, thread) in counts.iter_mut().zip(threads()) {
+            *count = (*count).min(order.first_after(trace, behind, thread));
+        }
+        let own = &mut counts[trace.thread(behind).index()];
+        *own = (*own).min(trace.place(behind));
+    }
+    counts
+}
+
+/// The order literals by which the model satisfies the question and those clauses that say something of this prefix.
+fn needed_edges(
+    encoder: &Encoder<'_>,
+    model: &Model,
+    question: &[Literal],
+    cut: &Cut<'_>,
+    active: &dyn Fn(FactId) -> bool,
+) -> Vec<(EventId, EventId)> {
+    let inside = |node: Node| node.event().is_some_and(|event| cut.contains(event));
+    let void = |&literal: &Literal| match literal {
+        Literal::Chosen(choice) => model.chosen(choice),
+        Literal::NotChosen(choice) => !model.chosen(choice),
+        Literal::Before(first, second) => first == Node::RACE && !inside(second),
+    };
+    let edge = |&literal: &Literal| match literal {
+        Literal::Before(first, second) if inside(first) && inside(second) => {
+            let (first, second) = (first.event()?, second.event()?);
+            model.before(first, second).then_some((first, second))
+        }
+        _ => None,
+    };
+    let mut edges: Vec<(EventId, EventId)> = question.iter().filter_map(edge).collect();
+    for clause in encoder.clauses() {
+        let counts = match clause.fact {
+            // Single literals without a fact are must-happen-before, which is kept anyway.
+            None => clause.literals.len() > 1,
+            Some(fact) => active(fact),
+        };
+        if counts && !clause.literals.iter().any(void) {
+            edges.extend(clause.literals.iter().filter_map(edge));
+        }
+    }
+    edges
 }
 
 /// The events of a lock that is handed over that the model puts before `event`, which is one of them.
 fn handed_over_before(
     encoder: &Encoder<'_>,
     model: &Model,
-    place: &HashMap<EventId, usize>,
     event: EventId,
     active: &dyn Fn(FactId) -> bool,
 ) -> Vec<EventId> {
     let lock = encoder.trace().op(event).lock();
     let known = lock.filter(|&lock| encoder.handed_over_fact(lock).is_some_and(active));
-    let (Some(lock), Some(&at)) = (known, place.get(&event)) else {
+    let Some(lock) = known.filter(|_| model.knows(event)) else {
         return Vec::new();
     };
-    let before = model.prefix[..at].iter().copied();
-    before
-        .filter(|&other| encoder.trace().op(other).lock() == Some(lock))
+    let all = encoder.sections().handed_over(lock).iter().copied();
+    all.filter(|&other| model.knows(other) && model.before(other, event))
         .collect()
 }
 
@@ -191,59 +236,50 @@ fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &d
     needed
 }
 
-/// Orders a prefix: the events of `known` as they are, all others as early in π's order as program
-/// order and must-happen-before allow.
-fn in_order(encoder: &Encoder<'_>, counts: &[u32], known: &[EventId]) -> Vec<EventId> {
-    let (trace, order) = (encoder.trace(), encoder.order());
-    let inside = |event: EventId| trace.place(event) < counts[trace.thread(event).index()];
-    let known: Vec<EventId> = known.iter().copied().filter(|&event| inside(event)).collect();
-    let mut after: HashMap<EventId, Vec<EventId>> = HashMap::new();
-    let mut blocked: HashMap<EventId, u32> = HashMap::new();
-    for pair in known.windows(2) {
-        after.entry(pair[0]).or_default().push(pair[1]);
-        *blocked.entry(pair[1]).or_default() += 1;
-    }
+/// Orders a prefix: each event as early in π's order as program order, must-happen-before and the edges allow.
+fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Vec<EventId> {
+    let (trace, order) = (cut.trace, cut.order);
+    let mut start = Vec::with_capacity(cut.counts.len());
     let mut total = 0;
-    let mut ready: BinaryHeap<Reverse<EventId>> = BinaryHeap::new();
-    for (thread, &count) in counts.iter().enumerate() {
+    for &count in &cut.counts {
+        start.push(total);
+        total += count as usize;
+    }
+    let number = |event: EventId| start[trace.thread(event).index()] + trace.place(event) as usize;
+    let mut edges = edges;
+    let mut blocked = vec![0_u32; total];
+    for (thread, &count) in cut.counts.iter().enumerate() {
         let events = &trace.program_order(ThreadId(thread as u32))[..count as usize];
-        total += events.len();
-        for (at, &event) in events.iter().enumerate() {
-            for from in order.incoming(event) {
-                after.entry(from).or_default().push(event);
-                *blocked.entry(event).or_default() += 1;
-            }
-            if at == 0 && !blocked.contains_key(&event) {
-                ready.push(Reverse(event));
-            }
+        for &event in events {
+            edges.extend(order.incoming(event).map(|from| (from, event)));
+        }
+        for pair in events.windows(2) {
+            blocked[number(pair[1])] += 1;
         }
     }
+    edges.sort_unstable();
+    edges.dedup();
+    for &(_, to) in &edges {
+        blocked[number(to)] += 1;
+    }
+    let firsts = (0..cut.counts.len()).filter(|&thread| cut.counts[thread] > 0);
+    let firsts = firsts.map(|thread| trace.program_order(ThreadId(thread as u32))[0]);
+    let mut ready: BinaryHeap<Reverse<EventId>> = firsts
+        .filter(|&event| blocked[number(event)] == 0)
+        .map(Reverse)
+        .collect();
     let mut done = Vec::with_capacity(total);
-    let mut finished: Vec<u32> = vec![0; counts.len()];
-    // `ready` may hold an event that a later thread's scan blocked; such entries are skipped.
-    let free = |event: EventId, finished: &[u32], blocked: &HashMap<EventId, u32>| {
-        inside(event)
-            && finished[trace.thread(event).index()] == trace.place(event)
-            && blocked.get(&event).is_none_or(|&count| count == 0)
-    };
     while let Some(Reverse(event)) = ready.pop() {
-        if !free(event, &finished, &blocked) {
-            continue;
-        }
         done.push(event);
-        finished[trace.thread(event).index()] += 1;
-        for next in after.remove(&event).unwrap_or_default() {
-            if let Some(count) = blocked.get_mut(&next) {
-                *count -= 1;
-            }
-            if free(next, &finished, &blocked) {
+        let from = edges.partition_point(|&(from, _)| from < event);
+        let after = edges[from..].iter().take_while(|&&(from, _)| from == event);
+        let next = trace.successor(event).filter(|&next| cut.contains(next));
+        for next in after.map(|&(_, to)| to).chain(next) {
+            let count = &mut blocked[number(next)];
+            *count -= 1;
+            if *count == 0 {
                 ready.push(Reverse(next));
             }
-        }
-        if let Some(next) = trace.successor(event)
-            && free(next, &finished, &blocked)
-        {
-            ready.push(Reverse(next));
         }
     }
     debug_assert_eq!(done.len(), total, "the model's order contradicts must-happen-before");

@@ -2,7 +2,7 @@
 //!
 //! For a pair of nodes with ranks lo < hi there is one atom, O(hi) − O(lo) ≤ −1: "hi before lo",
 //! against the trace; its negation is "lo before hi". Z3 tries atoms false first, which thus means
-//! "as in the trace" (and for the race point, "not in the prefix"): most of a schedule is settled by
+//! "as in the trace" (the race point ranks right before the race): most of a schedule is settled by
 //! guessing right. Likewise a choice is negated if π made it. Ties between nodes that no atom
 //! separates are broken by rank.
 //!
@@ -26,6 +26,8 @@ pub(super) struct Z3Session {
     choices: Vec<Bool>,
     /// How many clauses of the encoder are asserted.
     asserted: usize,
+    /// Whether there was a question.
+    begun: bool,
 }
 
 /// The solver's word on a query.
@@ -53,20 +55,39 @@ impl Z3Session {
             atoms: HashMap::new(),
             choices: Vec::new(),
             asserted: 0,
+            begun: false,
         }
+    }
+
+    /// Forgets the last question, and begins another. A solver of its own for each would be as good, but to make one
+    /// takes longer than most questions.
+    pub(super) fn begin(&mut self) {
+        if self.begun {
+            self.solver.pop(1);
+        }
+        self.solver.push();
+        self.begun = true;
+        self.nodes.clear();
+        self.atoms.clear();
+        self.choices.clear();
+        self.asserted = 0;
     }
 
     fn node(&mut self, node: Node) -> Int {
         self.nodes
             .entry(node)
-            .or_insert_with(|| Int::new_const(node.rank()))
+            .or_insert_with(|| Int::new_const(node.number()))
             .clone()
     }
 
     pub(super) fn literal(&mut self, encoder: &Encoder<'_>, literal: Literal) -> Bool {
         match literal {
             Literal::Before(a, b) => {
-                let (lo, hi) = if a.rank() < b.rank() { (a, b) } else { (b, a) };
+                let (lo, hi) = if encoder.rank(a) < encoder.rank(b) {
+                    (a, b)
+                } else {
+                    (b, a)
+                };
                 if !self.atoms.contains_key(&(hi, lo)) {
                     let atom = (self.node(hi) - self.node(lo)).le(&self.minus_one);
                     self.atoms.insert((hi, lo), atom);
@@ -144,12 +165,20 @@ impl Z3Session {
             let value = model.eval(variable, true).and_then(|value| value.as_i64());
             order.push((value.expect("places are small integers"), node));
         }
-        order.sort_unstable_by_key(|&(value, node)| (value, node.rank()));
-        let race = order
-            .iter()
-            .position(|&(_, node)| node == Node::RACE)
-            .unwrap_or(order.len());
-        let prefix = order[..race].iter().filter_map(|&(_, node)| node.event()).collect();
+        order.sort_unstable_by_key(|&(value, node)| (value, encoder.rank(node)));
+        let last = order.iter().map(|&(_, node)| node.number()).max().unwrap_or(0);
+        let mut places = vec![UNKNOWN; last as usize + 1];
+        for (place, &(_, node)) in order.iter().enumerate() {
+            places[node.number() as usize] = place as u32;
+        }
+        let guarded = self.atoms.keys().filter_map(|&(hi, lo)| match (hi, lo) {
+            (Node::RACE, node) | (node, Node::RACE) => node.event(),
+            _ => None,
+        });
+        let mut behind: Vec<EventId> = guarded
+            .filter(|&event| places[Node::of(event).number() as usize] > places[Node::RACE.number() as usize])
+            .collect();
+        behind.sort_unstable();
         let choices = self.choices.iter().enumerate().map(|(number, differs)| {
             let differs = model
                 .eval(differs, true)
@@ -158,16 +187,21 @@ impl Z3Session {
             differs != encoder.is_default(Choice(number as u32))
         });
         Model {
-            prefix,
+            places,
+            behind,
             choices: choices.collect(),
         }
     }
 }
 
+/// The place of a node without an order variable.
+const UNKNOWN: u32 = u32::MAX;
+
 /// What the solver proposes.
 pub(super) struct Model {
-    /// The events with an order variable that come before the race point, in order.
-    pub(super) prefix: Vec<EventId>,
+    /// The place of each node in the model's order, by its number.
+    places: Vec<u32>,
+    behind: Vec<EventId>,
     choices: Vec<bool>,
 }
 
@@ -175,5 +209,29 @@ impl Model {
     /// Whether a choice is made.
     pub(super) fn chosen(&self, choice: Choice) -> bool {
         self.choices.get(choice.0 as usize).copied().unwrap_or(false)
+    }
+
+    fn place(&self, node: Node) -> u32 {
+        self.places.get(node.number() as usize).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// Whether an event has an order variable.
+    pub(super) fn knows(&self, event: EventId) -> bool {
+        self.place(Node::of(event)) != UNKNOWN
+    }
+
+    /// Whether one event comes before another; both are known.
+    pub(super) fn before(&self, first: EventId, second: EventId) -> bool {
+        self.place(Node::of(first)) < self.place(Node::of(second))
+    }
+
+    /// The events that it wants behind the race, where that matters to a clause.
+    pub(super) fn behind(&self) -> &[EventId] {
+        &self.behind
+    }
+
+    /// Whether an event is known, and comes before the race.
+    pub(super) fn has(&self, event: EventId) -> bool {
+        self.knows(event) && self.place(Node::of(event)) < self.place(Node::RACE)
     }
 }
