@@ -18,6 +18,29 @@ fn signal_handlers_run_between_two_accesses() {
 }
 
 #[test]
+fn handlers_that_run_late_say_where_the_program_goes_on() {
+    for recorded in Program::instrumented("contexts", "contexts").record_often() {
+        // The program goes on in another function, six times, and neither side of that is lost.
+        let adds = |op: &Op| matches!(op, Op::Write { value, mem } if mem.size == 8 && *value == 6);
+        assert!(count(&recorded, adds) >= 2);
+        assert_eq!(count(&recorded, |op| matches!(op, Op::Join { .. })), 5);
+    }
+}
+
+#[test]
+fn threads_that_are_cancelled_anywhere_end_between_two_accesses() {
+    const ROUNDS: usize = 5;
+    const KINDS: usize = 7;
+    for recorded in Program::instrumented("asynchronous", "asynchronous").record_often() {
+        assert_eq!(count(&recorded, |op| matches!(op, Op::End)), ROUNDS * KINDS + 1);
+        // Each has run its cleanup under the lock; one had it once more.
+        let taken = count(&recorded, |op| matches!(op, Op::Acquire { .. }));
+        assert_eq!(taken, ROUNDS * (KINDS + 1));
+        assert!(recorded.tables.meta.degraded.is_empty());
+    }
+}
+
+#[test]
 fn cancelled_threads_run_their_cleanup_and_end() {
     for recorded in Program::instrumented("cancel", "cancel").record_often() {
         assert_eq!(count(&recorded, |op| matches!(op, Op::End)), 7);

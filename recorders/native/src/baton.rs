@@ -11,9 +11,10 @@
 use crate::inside::Inside;
 use crate::intent::Intent;
 use crate::policy::Choices;
+use crate::signals::Afterwards;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
-use crate::{events, pending, schedule, signals, sys, watch};
+use crate::{events, pending, pthread, schedule, signals, sys, watch};
 use core::cell::{Cell, UnsafeCell};
 use core::hint::spin_loop;
 use core::ptr;
@@ -326,17 +327,18 @@ fn look_up_in_time(me: &Thread) {
         .load(Relaxed)
         .min(me.ticks.load(Relaxed).saturating_add(left.max(1)));
     me.switch_at.store(at, Relaxed);
-    if me.deferred.load(SeqCst) != 0 {
+    if me.deferred.load(SeqCst) != 0 || me.ends_at_hook() {
         me.switch_at.store(0, Relaxed);
     }
 }
 
-/// A thread looks up: runs the handlers of its signals, and ends the program if the trace has as many events as are
-/// wanted. Whether its turn is over.
+/// A thread looks up: runs the handlers of its signals, ends if it is cancelled, and ends the program if the trace has
+/// as many events as are wanted. Whether its turn is over.
 fn look_up(me: &'static Thread) -> bool {
     if me.deferred.load(Relaxed) != 0 {
-        signals::deliver(&Inside::of(me));
+        signals::deliver(&Inside::of(me), Afterwards::AsItSays);
     }
+    pthread::cancel::end_if_wanted(me);
     // SAFETY: as above; whatever is published is read.
     unsafe {
         if RING.events() >= SCHEDULER.most.load(Relaxed) {
@@ -430,7 +432,7 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     drop(scheduler);
     wait(me);
     while me.handling.get() {
-        signals::deliver(&Inside::of(me));
+        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
         let scheduler = lock();
         me.handling.set(false);
         // It was woken meanwhile, or it goes on waiting in its old place.
@@ -442,7 +444,7 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
         }
     }
     if me.woken_by.get() == Woken::Signal {
-        signals::deliver(&Inside::of(me));
+        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
     }
     me.woken_by.get()
 }

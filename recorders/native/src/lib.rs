@@ -35,6 +35,7 @@ mod instruction;
 mod intent;
 mod modules;
 mod pending;
+mod place;
 mod policy;
 mod process;
 mod pthread;

@@ -148,6 +148,29 @@ pub fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
     unsafe { slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) }
 }
 
+/// The code of the module that a code position lies in; empty if there is none.
+pub fn code_around(pc: usize) -> (usize, usize) {
+    unsafe extern "C" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+        // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
+        unsafe {
+            // At first, the position.
+            let found = &mut *found.cast::<(usize, usize)>();
+            let (start, end) = code_range(&*info);
+            let here = start <= found.0 && found.0 < end;
+            if here {
+                *found = (start, end);
+            }
+            here.into()
+        }
+    }
+    let mut found = (pc, 0);
+    // SAFETY: the function takes such a pointer.
+    match unsafe { libc::dl_iterate_phdr(Some(is_it), (&raw mut found).cast()) } {
+        0 => (0, 0),
+        _ => found,
+    }
+}
+
 /// The range that the module's executable segments cover; empty if it has none.
 fn code_range(info: &libc::dl_phdr_info) -> (usize, usize) {
     let code = headers(info)

@@ -7,6 +7,7 @@
 //! program's own: then there is no next hook. A thread that is blocked gets the baton for the time of its handler.
 
 use crate::inside::Inside;
+use crate::place::{self, Place};
 use crate::real::real;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
@@ -129,12 +130,38 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
             .is_ok()
     });
     let Some(saved) = free else { return };
-    // SAFETY: the place is this thread's now; its other signals are blocked or have places of their own.
-    unsafe { (*saved.details.get()).write((*info, *context)) };
+    // SAFETY: the place is this thread's now; its other signals are blocked or have places of their own. The state of
+    // the arithmetic unit lies behind a pointer, and is there only now.
+    unsafe {
+        let (_, copy) = (*saved.details.get()).write((*info, *context));
+        let state = context.uc_mcontext.fpregs.cast::<u8>();
+        if !state.is_null() {
+            ptr::copy_nonoverlapping(state, arithmetic_state(copy), ARITHMETIC_BYTES);
+        }
+    }
     thread.deferred.fetch_or(bit(signal), Release);
     // At its next hook; or now, if it sleeps.
     thread.switch_at.store(0, Relaxed);
     thread.word.store(1, Relaxed);
+}
+
+/// The basic state of the arithmetic unit.
+const ARITHMETIC_BYTES: usize = size_of::<libc::_libc_fpstate>();
+/// Where `ucontext_t` has room for it.
+const ARITHMETIC_AT: usize = core::mem::offset_of!(ucontext_t, uc_sigmask) + size_of::<libc::sigset_t>();
+const _: () = assert!(ARITHMETIC_AT + ARITHMETIC_BYTES <= size_of::<ucontext_t>());
+
+fn arithmetic_state(context: &mut ucontext_t) -> *mut u8 {
+    ptr::from_mut(context).cast::<u8>().wrapping_add(ARITHMETIC_AT)
+}
+
+/// What a thread does after handlers that were put off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Afterwards {
+    /// It goes on where the context says that a handler got.
+    AsItSays,
+    /// It goes on with what it was doing in the runtime.
+    AsBefore,
 }
 
 /// Runs the program's handler.
@@ -159,7 +186,7 @@ unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
 /// Runs the handlers of the signals that the thread has put off. It is inside, with the baton and nothing pending.
 #[cold]
 #[inline(never)]
-pub fn deliver(inside: &Inside) {
+pub fn deliver(inside: &Inside, afterwards: Afterwards) {
     let thread = inside.thread();
     let owner = ptr::from_ref(thread).cast_mut();
     while thread.deferred.load(Acquire) != 0 {
@@ -181,12 +208,28 @@ pub fn deliver(inside: &Inside) {
             0 => bit(signal),
             _ => 0,
         };
+        // The context is that of the place where the handler runs, a hook of the program.
+        let wants_context = handler.flags.load(Relaxed) & libc::SA_SIGINFO != 0;
+        let place = if wants_context { Place::here() } else { None };
+        if let Some(place) = place {
+            place.put_into(&mut context.uc_mcontext.gregs);
+        }
+        context.uc_mcontext.fpregs = arithmetic_state(&mut context).cast();
+        let mask = ptr::from_mut(&mut context.uc_sigmask).cast::<u64>();
+        // SAFETY: a set is larger than a word, and any word is one.
+        unsafe { mask.write(before) };
         sys::block_signals(before | handler.mask.load(Relaxed) | own);
         let errno = crate::inside::save_errno();
         // SAFETY: the kernel's arguments, as they were when the signal came.
         inside.in_program(|| unsafe { run(signal, &mut info, (&raw mut context).cast()) });
         crate::inside::restore_errno(errno);
-        sys::block_signals(before);
+        // SAFETY: as above; the handler may have changed it.
+        sys::block_signals(unsafe { mask.read() });
+        let registers = &context.uc_mcontext.gregs;
+        if afterwards == Afterwards::AsItSays && place.is_some_and(|place| !place.is_in(registers)) {
+            // SAFETY: what the program's handler has put there.
+            unsafe { place::go_on(thread, registers) };
+        }
     }
 }
 
@@ -271,7 +314,7 @@ fn sends(call: impl FnOnce() -> c_int) -> c_int {
         return call();
     };
     let result = inside.in_program(call);
-    deliver(&inside);
+    deliver(&inside, Afterwards::AsItSays);
     result
 }
 

@@ -65,6 +65,12 @@ pub struct Thread {
     pub interruptible: Cell<bool>,
     /// Whether its being cancelled does.
     pub cancellable: Cell<bool>,
+    /// Somebody wants it to end.
+    pub cancelled: Cell<bool>,
+    /// It wants to end wherever it is then.
+    pub asynchronous: Cell<bool>,
+    /// It does not want to end now.
+    pub uncancellable: Cell<bool>,
     /// A bit for each signal whose handler is still to run: see [`signals`](crate::signals).
     pub deferred: AtomicU64,
     /// It is blocked, and has the baton for its signal handlers only.
@@ -158,6 +164,9 @@ impl Thread {
             calls: Cell::new(0),
             interruptible: Cell::new(false),
             cancellable: Cell::new(false),
+            cancelled: Cell::new(false),
+            asynchronous: Cell::new(false),
+            uncancellable: Cell::new(false),
             deferred: AtomicU64::new(0),
             handling: Cell::new(false),
             word: AtomicU32::new(0),
@@ -189,6 +198,11 @@ impl Thread {
     pub fn leave(&self) {
         compiler_fence(SeqCst);
         self.busy.store(0, Relaxed);
+    }
+
+    /// Whether it is to end as soon as it comes to a hook.
+    pub fn ends_at_hook(&self) -> bool {
+        self.cancelled.get() && self.asynchronous.get() && !self.uncancellable.get()
     }
 
     /// Makes an old record as good as new.

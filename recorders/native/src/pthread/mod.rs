@@ -7,6 +7,7 @@
 
 mod barrier;
 mod c11;
+pub mod cancel;
 mod condition;
 mod mutex;
 mod once;

@@ -85,6 +85,11 @@ impl Register {
     }
 }
 
+/// A thread that is not joined yet.
+pub fn by_handle(handle: pthread_t) -> Option<&'static Thread> {
+    REGISTER.iter().find(|thread| thread.handle.get() == handle)
+}
+
 /// The first thread; called once, before there is a baton.
 pub fn first() -> &'static Thread {
     let mut key = 0;
@@ -424,35 +429,6 @@ unsafe extern "C-unwind" fn clock_join(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_cancel(handle: pthread_t) -> c_int {
-    let Some(inside) = Inside::enter() else {
-        // SAFETY: the program's own thread.
-        return unsafe { real::pthread_cancel(handle) };
-    };
-    // SAFETY: as above. It may be the caller itself, and end at once.
-    let result = inside.in_program(|| unsafe { real::pthread_cancel(handle) });
-    if result == 0
-        && let Some(thread) = REGISTER.iter().find(|thread| thread.handle.get() == handle)
-    {
-        baton::cancel(thread);
-    }
-    result
-}
-
-/// All that a loop may do which waits to be cancelled, so others get a turn.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_testcancel() {
-    match Inside::enter() {
-        Some(inside) => {
-            baton::give_way(inside.thread());
-            inside.may_be_cancelled();
-        }
-        // SAFETY: no arguments.
-        None => unsafe { real::pthread_testcancel() },
-    }
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pthread_detach(handle: pthread_t) -> c_int {
     let inside = Inside::enter();
     if let Some(thread) = inside.as_ref().and_then(|_| REGISTER.find(handle)) {
@@ -471,7 +447,7 @@ pub unsafe extern "C-unwind" fn pthread_setname_np(handle: pthread_t, name: *con
     let result = unsafe { real::pthread_setname_np(handle, name) };
     if result == 0
         && let Some(_inside) = Inside::enter_and_stay()
-        && let Some(thread) = REGISTER.iter().find(|thread| thread.handle.get() == handle)
+        && let Some(thread) = by_handle(handle)
     {
         // SAFETY: a C string, as the call that succeeded has found.
         name_thread(thread, unsafe { CStr::from_ptr(name) });

@@ -1,0 +1,123 @@
+//! Threads that are cancelled.
+//!
+//! The C library never cancels a thread at once, in the middle of whatever it does: that could be the runtime. A thread
+//! that wants to be cancelled so (`PTHREAD_CANCEL_ASYNCHRONOUS`) ends at its next hook, which is a place between two
+//! accesses of the program; the runtime's frames are skipped ([`Place`]).
+
+use super::thread;
+use crate::export::export;
+use crate::inside::Inside;
+use crate::place::Place;
+use crate::thread::Thread;
+use crate::{baton, pending, real};
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{c_int, pthread_t};
+
+const DEFERRED: c_int = 0;
+const ASYNCHRONOUS: c_int = 1;
+const ENABLE: c_int = 0;
+
+mod library {
+    use libc::c_int;
+
+    crate::real::real! {
+        fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+        fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_cancel(handle: pthread_t) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own thread.
+        return unsafe { real::pthread_cancel(handle) };
+    };
+    // SAFETY: as above.
+    let result = inside.in_program(|| unsafe { real::pthread_cancel(handle) });
+    if result == 0
+        && let Some(thread) = thread::by_handle(handle)
+    {
+        thread.cancelled.set(true);
+        if thread.ends_at_hook() {
+            thread.switch_at.store(0, Relaxed);
+        }
+        baton::cancel(thread);
+        if inside.ends_at_hook() {
+            inside.may_be_cancelled();
+        }
+    }
+    result
+}
+
+/// All that a loop may do which waits to be cancelled, so others get a turn.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_testcancel() {
+    match Inside::enter() {
+        Some(inside) => {
+            baton::give_way(inside.thread());
+            inside.may_be_cancelled();
+        }
+        // SAFETY: no arguments.
+        None => unsafe { real::pthread_testcancel() },
+    }
+}
+
+unsafe extern "C-unwind" fn set_kind(kind: c_int, old: *mut c_int, pc: usize) -> c_int {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: the program's own arguments.
+        return unsafe { library::pthread_setcanceltype(kind, old) };
+    };
+    if !matches!(kind, DEFERRED | ASYNCHRONOUS) {
+        return libc::EINVAL;
+    }
+    let was = inside.asynchronous.replace(kind == ASYNCHRONOUS);
+    if !old.is_null() {
+        // SAFETY: the program's own variable.
+        unsafe { old.write(if was { ASYNCHRONOUS } else { DEFERRED }) };
+        pending::write_range_now(old as usize, size_of::<c_int>(), pc);
+    }
+    if inside.ends_at_hook() {
+        inside.may_be_cancelled();
+    }
+    0
+}
+
+unsafe extern "C-unwind" fn set_state(state: c_int, old: *mut c_int, pc: usize) -> c_int {
+    let inside = Inside::enter();
+    // SAFETY: the program's own arguments.
+    let result = unsafe { library::pthread_setcancelstate(state, old) };
+    if let Some(inside) = inside.filter(|_| result == 0) {
+        if !old.is_null() {
+            pending::write_range_now(old as usize, size_of::<c_int>(), pc);
+        }
+        inside.uncancellable.set(state != ENABLE);
+        if inside.ends_at_hook() {
+            inside.may_be_cancelled();
+        }
+    }
+    result
+}
+
+/// Ends the calling thread, which is inside the runtime with nothing pending, if that is wanted.
+#[cold]
+#[inline(never)]
+pub fn end_if_wanted(thread: &'static Thread) {
+    unsafe extern "C-unwind" fn test() {
+        // SAFETY: no arguments.
+        unsafe { real::pthread_testcancel() };
+    }
+    if !thread.ends_at_hook() {
+        return;
+    }
+    // Else at the next hook.
+    let Some(place) = Place::here() else { return };
+    // SAFETY: between two accesses, the program may be anywhere.
+    Inside::of(thread).in_program(|| unsafe { place.call(test) });
+    // It ends already, and has come to its cleanup.
+    thread.asynchronous.set(false);
+}
+
+export! {
+    pthread_setcanceltype = set_kind, "rdx";
+    pthread_setcancelstate = set_state, "rdx";
+}
