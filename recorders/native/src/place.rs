@@ -4,6 +4,7 @@
 //! where a signal handler wants it to, or to its end if it is cancelled. Neither the compiler's hooks nor what they
 //! call can be unwound in the ordinary way, which is why those frames are skipped and not unwound.
 
+use crate::inside::Inside;
 use crate::modules;
 use crate::thread::Thread;
 use core::arch::{global_asm, naked_asm};
@@ -74,6 +75,19 @@ unsafe extern "C" fn step(frame: *mut c_void, found: *mut c_void) -> c_int {
     STOP
 }
 
+/// The unwinder prepares itself once, under a lock of the C library. Where that is recorded, it must not happen in the
+/// middle of the runtime at first, where it is not.
+pub fn prepare() {
+    if let Some(inside) = Inside::enter_and_stay() {
+        prepare_inside(&inside);
+    }
+}
+
+/// As [`prepare`].
+pub fn prepare_inside(inside: &Inside) {
+    inside.in_program(Place::here);
+}
+
 impl Place {
     /// Where the calling thread's program stands. `None` if that cannot be found out: a few hooks whose arguments take
     /// all registers are frames that nobody can unwind.
@@ -83,6 +97,11 @@ impl Place {
         // SAFETY: `step` writes a place.
         unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
         (found.pc != 0).then_some(found)
+    }
+
+    /// The code position.
+    pub fn pc(&self) -> usize {
+        self.pc
     }
 
     /// Puts it in place of what the registers are.

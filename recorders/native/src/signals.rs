@@ -11,7 +11,7 @@ use crate::place::{self, Place};
 use crate::real::real;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
-use crate::{baton, sys};
+use crate::{baton, modules, pending, sys};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
@@ -218,6 +218,12 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
         let mask = ptr::from_mut(&mut context.uc_sigmask).cast::<u64>();
         // SAFETY: a set is larger than a word, and any word is one.
         unsafe { mask.write(before) };
+        if wants_context && modules::is_instrumented(handler.code.load(Relaxed)) {
+            // The kernel would have written both to where a handler finds them.
+            let pc = place.map_or(0, |place| place.pc());
+            pending::write_range_now(&raw const info as usize, size_of_val(&info), pc);
+            pending::write_range_now(&raw const context as usize, size_of_val(&context), pc);
+        }
         sys::block_signals(before | handler.mask.load(Relaxed) | own);
         let errno = crate::inside::save_errno();
         // SAFETY: the kernel's arguments, as they were when the signal came.
@@ -256,6 +262,9 @@ pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, ol
             return sigaction(signal, new, old);
         }
         let handler = &HANDLERS[signal as usize];
+        if !new.is_null() && (*new).sa_flags & libc::SA_SIGINFO != 0 {
+            place::prepare();
+        }
         let mask = sys::block_signals(u64::MAX);
         let was = (
             handler.code.load(Relaxed),

@@ -7,7 +7,7 @@
 use super::thread;
 use crate::export::export;
 use crate::inside::Inside;
-use crate::place::Place;
+use crate::place::{self, Place};
 use crate::thread::Thread;
 use crate::{baton, pending, real};
 use core::sync::atomic::Ordering::Relaxed;
@@ -69,6 +69,9 @@ unsafe extern "C-unwind" fn set_kind(kind: c_int, old: *mut c_int, pc: usize) ->
     };
     if !matches!(kind, DEFERRED | ASYNCHRONOUS) {
         return libc::EINVAL;
+    }
+    if kind == ASYNCHRONOUS {
+        place::prepare_inside(&inside);
     }
     let was = inside.asynchronous.replace(kind == ASYNCHRONOUS);
     if !old.is_null() {
