@@ -1,7 +1,7 @@
 //! C11 threads. glibc's are the POSIX ones under other names, with other results; but it calls
 //! the POSIX ones inside itself, where nobody sees it.
 
-use super::{condition, mutex, once, thread};
+use super::{condition, join, mutex, once, thread};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::pending;
@@ -36,7 +36,7 @@ unsafe extern "C-unwind" fn join(handle: pthread_t, into: *mut c_int, pc: usize)
     let mut value = ptr::null_mut();
     // SAFETY: the program's own thread and variable.
     unsafe {
-        let joined = thread::join(handle, &mut value, pc);
+        let joined = join::join(handle, &mut value, pc);
         if joined == 0 && !into.is_null() {
             into.write(value as usize as c_int);
             if let Some(_inside) = Inside::enter_and_stay() {

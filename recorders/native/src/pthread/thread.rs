@@ -1,25 +1,24 @@
-//! Threads: their beginning, their end, and waiting for it.
+//! Threads: their beginning and their end.
 
-use super::{deadline, mutex};
+use super::mutex;
 use crate::export::export;
 use crate::inside::Inside;
-use crate::modules::text;
-use crate::thread::{NEVER, Routine, Thread, UNRECORDED, Woken, set_slot, state};
+use crate::thread::{Routine, Thread, UNRECORDED, set_slot};
 use crate::{baton, images, pending, real, schedule, signals, sys};
 use core::cell::Cell;
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{c_char, c_int, c_ulong, clockid_t, pthread_attr_t, pthread_t, timespec};
+use libc::{c_int, pthread_attr_t, pthread_t};
 use recorder_ring::{Note, Record};
 
 /// Rounds of destructors that glibc runs at a thread's end; ours ends the thread in the last, so
 /// that the destructors of the program's own keys are recorded.
 const DESTRUCTOR_ROUNDS: u32 = 4;
 
-static REGISTER: Register = Register {
+pub(super) static REGISTER: Register = Register {
     known: Cell::new(ptr::null()),
     unused: Cell::new(ptr::null()),
     alive: Cell::new(0),
@@ -29,7 +28,7 @@ static REGISTER: Register = Register {
 static NEXT_INDEX: AtomicU32 = AtomicU32::new(0);
 
 /// The threads that somebody may still join, and records to use again. Used with the baton.
-struct Register {
+pub(super) struct Register {
     known: Cell<*const Thread>,
     unused: Cell<*const Thread>,
     alive: Cell<usize>,
@@ -47,7 +46,7 @@ impl Register {
         })
     }
 
-    fn find(&self, handle: pthread_t) -> Option<&'static Thread> {
+    pub(super) fn find(&self, handle: pthread_t) -> Option<&'static Thread> {
         self.iter()
             .find(|thread| thread.handle.get() == handle && !thread.detached.get())
     }
@@ -70,7 +69,7 @@ impl Register {
     }
 
     /// Forgets a thread that is over and joined or detached.
-    fn forget(&self, thread: &'static Thread) {
+    pub(super) fn forget(&self, thread: &'static Thread) {
         match self.iter().find(|before| ptr::eq(before.next.get(), thread)) {
             Some(before) => before.next.set(thread.next.get()),
             None if ptr::eq(self.known.get(), thread) => self.known.set(thread.next.get()),
@@ -335,154 +334,6 @@ pub fn end(thread: &'static Thread) {
     set_slot(&UNRECORDED);
 }
 
-/// Joins once the thread is over. `None`: it did not end in time.
-unsafe fn join_until(
-    inside: &Inside,
-    handle: pthread_t,
-    value: *mut *mut c_void,
-    deadline: i64,
-    pc: usize,
-) -> Option<c_int> {
-    let found = REGISTER.find(handle).filter(|child| !ptr::eq(*child, inside.thread()));
-    let Some(child) = found else {
-        // Unknown, detached or the caller itself: libc has the right answer.
-        // SAFETY: the program's own arguments.
-        return Some(inside.outside(|| unsafe { real::pthread_join(handle, value) }));
-    };
-    inside.may_be_cancelled();
-    while child.state.load(Relaxed) != state::ENDED {
-        let key = ptr::from_ref(child) as usize;
-        match baton::block_cancellably(inside.thread(), key, deadline) {
-            Woken::Deadline => return None,
-            Woken::Cancel => inside.may_be_cancelled(),
-            Woken::Thread | Woken::Signal => {}
-        }
-    }
-    // The child is past its last hook: this waits only for glibc and the kernel.
-    // SAFETY: the program's own arguments.
-    let result = unsafe { real::pthread_join(handle, value) };
-    if result == 0 {
-        pending::push(Record::Join {
-            pc: pc as u64,
-            child: child.index.get(),
-        });
-        if !value.is_null() {
-            pending::write_range_now(value as usize, size_of::<*mut c_void>(), pc);
-        }
-        REGISTER.forget(child);
-    }
-    Some(result)
-}
-
-pub unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => join_until(&inside, handle, value, NEVER, pc).unwrap_or(libc::ETIMEDOUT),
-            None => real::pthread_join(handle, value),
-        }
-    }
-}
-
-unsafe extern "C-unwind" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => join_until(&inside, handle, value, 0, pc).unwrap_or(libc::EBUSY),
-            None => real::pthread_tryjoin_np(handle, value),
-        }
-    }
-}
-
-unsafe extern "C-unwind" fn timed_join(
-    handle: pthread_t,
-    value: *mut *mut c_void,
-    limit: *const timespec,
-    pc: usize,
-) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => {
-                let deadline = deadline(libc::CLOCK_REALTIME, limit);
-                join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
-            }
-            None => real::pthread_timedjoin_np(handle, value, limit),
-        }
-    }
-}
-
-unsafe extern "C-unwind" fn clock_join(
-    handle: pthread_t,
-    value: *mut *mut c_void,
-    clock: clockid_t,
-    limit: *const timespec,
-    pc: usize,
-) -> c_int {
-    // SAFETY: the program's own arguments.
-    unsafe {
-        match Inside::enter() {
-            Some(inside) => join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT),
-            None => real::pthread_clockjoin_np(handle, value, clock, limit),
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_detach(handle: pthread_t) -> c_int {
-    let inside = Inside::enter();
-    if let Some(thread) = inside.as_ref().and_then(|_| REGISTER.find(handle)) {
-        thread.detached.set(true);
-        if thread.state.load(Relaxed) == state::ENDED {
-            REGISTER.forget(thread);
-        }
-    }
-    // SAFETY: the program's own thread.
-    unsafe { real::pthread_detach(handle) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int {
-    // SAFETY: the program's own thread and name.
-    let result = unsafe { real::pthread_setname_np(handle, name) };
-    if result == 0
-        && let Some(_inside) = Inside::enter_and_stay()
-        && let Some(thread) = by_handle(handle)
-    {
-        // SAFETY: a C string, as the call that succeeded has found.
-        name_thread(thread, unsafe { CStr::from_ptr(name) });
-    }
-    result
-}
-
-/// The kernel's way to name the calling thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
-    // SAFETY: the program's own arguments.
-    let result = unsafe { real::prctl(option, a, b, c, d) };
-    if option == libc::PR_SET_NAME
-        && result == 0
-        && let Some(inside) = Inside::enter_and_stay()
-    {
-        // SAFETY: a C string, as the call that succeeded has found.
-        name_thread(&inside, unsafe { CStr::from_ptr(a as *const c_char) });
-    }
-    result
-}
-
-fn name_thread(thread: &Thread, name: &CStr) {
-    let name = name.to_bytes();
-    // The kernel keeps as much.
-    text(&name[..name.len().min(15)]);
-    pending::push(Record::ThreadName {
-        thread: thread.index.get(),
-    });
-}
-
 export! {
     pthread_create = create, "r8";
-    pthread_join = join, "rdx";
-    pthread_tryjoin_np = try_join, "rdx";
-    pthread_timedjoin_np = timed_join, "rcx";
-    pthread_clockjoin_np = clock_join, "r8";
 }

@@ -1,0 +1,199 @@
+//! The baton: the right to run. One thread of the program has it, the others wait.
+//!
+//! A thread gives it away when it blocks on another thread, when its quantum is over, when it
+//! ends, or around a call that may take long. All state is behind one lock, held for a few dozen
+//! instructions; threads that wait sleep on a word of their own.
+//!
+//! One of the sleeping threads is the *watcher*: it wakes up now and then to look for deadlines
+//! that passed, for a holder that sleeps in a call the runtime does not know, and for deadlock
+//! (see [`watch`]). The role passes on whenever the watcher gets the baton.
+
+mod queue;
+mod scheduler;
+mod turns;
+mod waits;
+
+pub use scheduler::{Locked, Scheduler, lock};
+pub use turns::{give_way, turn_over, turn_over_before};
+pub use waits::{block, block_cancellably, cancel, count_blocked, wake, wake_each};
+
+use crate::inside::Inside;
+use crate::policy::Choices;
+use crate::thread::{Thread, state};
+use crate::{events, sys, watch};
+use core::cell::Cell;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use queue::Queue;
+use recorder_ring::{Settings, futex};
+use turns::begin_turn;
+use waits::wake_for_signal;
+
+/// The thread that runs; null if none can. Changed only with the scheduler locked.
+pub static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+
+/// Most threads that may be alive at once.
+pub const MAX_THREADS: usize = 1 << 14;
+
+static SCHEDULER: Scheduler = Scheduler {
+    locked: AtomicBool::new(false),
+    ready: Queue::new(),
+    blocked: Queue::new(),
+    outside: Cell::new(0),
+    watcher: Cell::new(ptr::null()),
+    leaving: Cell::new(0),
+    most: AtomicU64::new(u64::MAX),
+    last_recorded: Cell::new(ptr::null()),
+    choices: Choices::new(),
+};
+
+/// Starts the run with its first thread, which has the baton.
+pub fn start(settings: Settings, first: &'static Thread) {
+    let scheduler = lock();
+    scheduler.choices.start(settings);
+    scheduler.most.store(settings.most, Relaxed);
+    scheduler.choices.admit(first);
+    first.state.store(state::RUNNING, Relaxed);
+    HOLDER.store(ptr::from_ref(first).cast_mut(), SeqCst);
+    took(&scheduler, first);
+}
+
+/// Locks the scheduler during a fork.
+pub fn freeze() {
+    core::mem::forget(lock());
+}
+
+/// Unlocks it again. The caller has frozen it.
+pub fn thaw() {
+    drop(Locked(&SCHEDULER));
+}
+
+/// In a forked child, frozen: the calling thread is the only one there is.
+pub fn start_over(settings: Settings, me: &'static Thread) {
+    for queue in [&SCHEDULER.ready, &SCHEDULER.blocked] {
+        queue.len.set(0);
+    }
+    SCHEDULER.outside.set(0);
+    SCHEDULER.watcher.set(ptr::null());
+    SCHEDULER.leaving.set(0);
+    SCHEDULER.last_recorded.set(ptr::null());
+    thaw();
+    start(settings, me);
+}
+
+/// The thread has the baton from here on.
+fn took(scheduler: &Scheduler, me: &'static Thread) {
+    begin_turn(scheduler, me);
+    let last = scheduler.last_recorded.get();
+    if !ptr::eq(last, me) {
+        scheduler.last_recorded.set(me);
+        // SAFETY: null or a thread, which lives for ever.
+        events::switch(unsafe { last.as_ref() }, me);
+    }
+}
+
+/// Sleeps until the baton comes.
+fn wait(me: &'static Thread) {
+    let mut watch = watch::Watch::new();
+    loop {
+        let scheduler = lock();
+        if ptr::eq(HOLDER.load(Acquire), me) {
+            took(&scheduler, me);
+            let leaving = scheduler.leaving.replace(0);
+            drop(scheduler);
+            if leaving != 0 {
+                sys::await_end(leaving);
+            }
+            return;
+        }
+        scheduler.keep_a_watcher(Some(me));
+        let nanos = if ptr::eq(scheduler.watcher.get(), me) {
+            match watch.look(&scheduler, me) {
+                Some(nanos) => Some(nanos),
+                None => continue,
+            }
+        } else if me.interruptible.get() {
+            // With a time limit, a futex wait ends after a signal handler even under SA_RESTART.
+            Some(3_600_000_000_000)
+        } else {
+            None
+        };
+        drop(scheduler);
+        let interrupted = futex::wait(&me.word, 0, nanos, false);
+        me.word.store(0, Release);
+        if interrupted && me.interruptible.get() || me.deferred.load(SeqCst) != 0 {
+            wake_for_signal(me);
+        }
+    }
+}
+
+/// Gives the baton to whoever is next, which may be the caller, and takes it again.
+pub fn pass_on(me: &'static Thread) {
+    let scheduler = lock();
+    scheduler.make_ready(me);
+    scheduler.pass(Some(me));
+    drop(scheduler);
+    wait(me);
+}
+
+/// Takes the baton after having been without: waits for its turn.
+#[cold]
+#[inline(never)]
+pub fn regain(me: &'static Thread) {
+    let scheduler = lock();
+    if ptr::eq(HOLDER.load(Relaxed), me) {
+        return;
+    }
+    if me.state.load(Relaxed) == state::OUTSIDE {
+        scheduler.outside.set(scheduler.outside.get() - 1);
+    }
+    scheduler.make_ready(me);
+    if HOLDER.load(Relaxed).is_null() {
+        scheduler.pass(Some(me));
+    }
+    drop(scheduler);
+    wait(me);
+}
+
+/// Gives the baton away before a call that may take long. [`regain`] gets it back.
+pub fn leave(me: &'static Thread) {
+    let scheduler = lock();
+    me.state.store(state::OUTSIDE, Relaxed);
+    scheduler.outside.set(scheduler.outside.get() + 1);
+    scheduler.pass(None);
+}
+
+/// A signal handler ran in a call outside, and may have taken the baton: the call goes on without it.
+pub fn leave_again(me: &'static Thread) {
+    if ptr::eq(HOLDER.load(Relaxed), me) {
+        // Its last write is recorded.
+        drop(Inside::enter_and_stay());
+        leave(me);
+    }
+}
+
+/// A thread that does not run yet may do so from now on. The caller has the baton.
+pub fn admit(thread: &'static Thread) {
+    let scheduler = lock();
+    scheduler.choices.admit(thread);
+    scheduler.make_ready(thread);
+}
+
+/// The thread's first wait.
+pub fn await_first_turn(me: &'static Thread) {
+    wait(me);
+}
+
+/// The thread is over: wakes those that join it, and gives the baton away for good.
+pub fn retire(me: &'static Thread) {
+    wake(ptr::from_ref(me) as usize, usize::MAX);
+    let scheduler = lock();
+    me.state.store(state::ENDED, Relaxed);
+    let number = me.os_id.load(Relaxed);
+    // The first thread ends with the process.
+    scheduler
+        .leaving
+        .set(if number == sys::process_id() { 0 } else { number });
+    scheduler.pass(None);
+}

@@ -1,0 +1,207 @@
+//! Who waits for what, and who gets the baton next. All of it is used with the scheduler locked.
+
+use super::queue::Queue;
+use super::{HOLDER, SCHEDULER};
+use crate::policy::Choices;
+use crate::start::RING;
+use crate::thread::{NEVER, Thread, Woken, state};
+use crate::{pending, schedule, sys};
+use core::cell::Cell;
+use core::hint::spin_loop;
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64};
+use recorder_ring::futex;
+
+/// Who waits for what.
+#[derive(Debug)]
+pub struct Scheduler {
+    pub(super) locked: AtomicBool,
+    /// Threads that could run, longest wait first.
+    pub ready: Queue,
+    /// Threads that wait for another one or for their deadline, longest wait first.
+    pub blocked: Queue,
+    /// Number of threads in calls that the runtime does not model.
+    pub outside: Cell<usize>,
+    pub(super) watcher: Cell<*const Thread>,
+    /// The kernel's number of a thread that is over, and whose end nobody has waited for; or 0. glibc still gives its
+    /// memory back, and what the next thread gets of it must not depend on who is faster.
+    pub(super) leaving: Cell<i32>,
+    /// How many events the trace shall have.
+    pub(super) most: AtomicU64,
+    /// The thread that the ring's last `Switch` names.
+    pub(super) last_recorded: Cell<*const Thread>,
+    pub(super) choices: Choices,
+}
+
+// SAFETY: everything but `locked` is used with the lock held, which orders its users.
+unsafe impl Sync for Scheduler {}
+
+/// The scheduler, locked; unlocks when dropped.
+pub struct Locked(pub(super) &'static Scheduler);
+
+impl core::ops::Deref for Locked {
+    type Target = Scheduler;
+    fn deref(&self) -> &Scheduler {
+        self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.0.locked.store(false, Release);
+    }
+}
+
+/// Locks the scheduler. Its holder never blocks, but may lose the processor.
+pub fn lock() -> Locked {
+    let mut tries = 0_u32;
+    while SCHEDULER
+        .locked
+        .compare_exchange_weak(false, true, Acquire, Relaxed)
+        .is_err()
+    {
+        tries += 1;
+        if tries.is_multiple_of(64) {
+            // SAFETY: no arguments.
+            unsafe { sys::call(libc::SYS_sched_yield, 0, 0, 0, 0) };
+        }
+        spin_loop();
+    }
+    Locked(&SCHEDULER)
+}
+
+impl Scheduler {
+    /// Makes a thread ready whose state was another.
+    pub(super) fn make_ready(&self, thread: &'static Thread) {
+        thread.state.store(state::READY, Relaxed);
+        self.ready.push(thread);
+        // SAFETY: null or a thread, which lives for ever.
+        let running = unsafe { HOLDER.load(Relaxed).as_ref() };
+        if let Some(running) = running.filter(|running| self.choices.precedes(thread, running)) {
+            // At its next hook.
+            running.turn_ends.store(0, Relaxed);
+            running.switch_at.store(0, Relaxed);
+        }
+    }
+
+    /// Takes the thread that runs next out of the queue.
+    fn next(&self) -> Option<&'static Thread> {
+        if schedule::is_followed() {
+            return schedule::next(self);
+        }
+        let ready = self.ready.as_slice();
+        if let Some(first) = schedule::next_after_race()
+            && let Some(at) = ready.iter().position(|thread| ptr::eq(*thread, first))
+        {
+            return Some(self.ready.remove(at));
+        }
+        let at = self.choices.pick(ready.iter().copied())?;
+        Some(self.ready.remove(at))
+    }
+
+    /// Gives the baton to the next thread, or to nobody. `from` is the caller if it will wait now.
+    pub(super) fn pass(&self, from: Option<&'static Thread>) {
+        match self.next() {
+            Some(next) => self.hand(next, from),
+            None => {
+                HOLDER.store(ptr::null_mut(), SeqCst);
+                self.keep_a_watcher(from);
+            }
+        }
+    }
+
+    /// Gives the baton to `next`, which is in no queue.
+    fn hand(&self, next: &'static Thread, from: Option<&'static Thread>) {
+        next.state.store(state::RUNNING, Relaxed);
+        HOLDER.store(ptr::from_ref(next).cast_mut(), SeqCst);
+        if ptr::eq(self.watcher.get(), next) {
+            self.watcher.set(ptr::null());
+        }
+        self.keep_a_watcher(from);
+        if from.is_none_or(|from| !ptr::eq(from, next)) {
+            rouse(next);
+        }
+    }
+
+    /// Makes a waiting thread the watcher if there is none: the caller if it will wait.
+    pub(super) fn keep_a_watcher(&self, caller: Option<&'static Thread>) {
+        if !self.watcher.get().is_null() {
+            return;
+        }
+        let holder = HOLDER.load(Relaxed).cast_const();
+        if let Some(caller) = caller.filter(|caller| !ptr::eq(*caller, holder)) {
+            self.watcher.set(caller);
+        } else if let Some(&other) = self.ready.as_slice().first().or(self.blocked.as_slice().first()) {
+            self.watcher.set(other);
+            rouse(other);
+        }
+    }
+
+    pub(super) fn place_of_blocked(&self, thread: &Thread) -> Option<usize> {
+        let blocked = self.blocked.as_slice();
+        blocked.iter().position(|blocked| ptr::eq(*blocked, thread))
+    }
+
+    /// Ends the wait of the blocked thread at `at`.
+    pub fn unblock(&self, at: usize, why: Woken) {
+        let thread = self.blocked.remove(at);
+        thread.woken_by.set(why);
+        thread.deadline.set(NEVER);
+        if !thread.handling.get() {
+            self.make_ready(thread);
+        }
+    }
+
+    /// Wakes all whose deadline is not after `now`; the earliest deadline of the others.
+    pub fn expire(&self, now: i64) -> i64 {
+        if schedule::is_followed() {
+            return NEVER;
+        }
+        loop {
+            let earliest = (0..)
+                .zip(self.blocked.as_slice())
+                .min_by_key(|(_, thread)| thread.deadline.get());
+            match earliest {
+                Some((at, thread)) if thread.deadline.get() <= now => self.unblock(at, Woken::Deadline),
+                Some((_, thread)) => return thread.deadline.get(),
+                None => return NEVER,
+            }
+        }
+    }
+
+    /// Lets a ready thread run if none does.
+    pub fn dispatch(&self) {
+        if HOLDER.load(Relaxed).is_null() && !self.ready.as_slice().is_empty() {
+            self.pass(None);
+        }
+    }
+
+    /// Takes the baton from `holder`, which did not pass a hook since it had passed `ticks` and is
+    /// not inside the runtime, for the thread that is next. False if it moved after all.
+    ///
+    /// Exactness rests on the order here. The baton goes first, then every processor passes a
+    /// barrier: a hook of `holder` either sees that the baton is gone, or it is seen here.
+    pub fn steal(&self, holder: &'static Thread, ticks: u64, thief: &'static Thread) -> bool {
+        HOLDER.store(ptr::from_ref(thief).cast_mut(), SeqCst);
+        let exact = sys::barrier_everywhere();
+        if !exact || holder.busy.load(SeqCst) != 0 || holder.ticks.load(SeqCst) != ticks {
+            HOLDER.store(ptr::from_ref(holder).cast_mut(), SeqCst);
+            return false;
+        }
+        // Asleep in the kernel, its last store is done.
+        pending::settle(holder);
+        holder.state.store(state::OUTSIDE, Relaxed);
+        self.outside.set(self.outside.get() + 1);
+        // SAFETY: the ring is attached while there are threads to schedule.
+        unsafe { RING.count_steal() };
+        self.pass(None);
+        true
+    }
+}
+
+/// Makes a waiting thread look around.
+fn rouse(thread: &Thread) {
+    thread.word.store(1, Release);
+    futex::wake(&thread.word, 1, false);
+}

@@ -1,0 +1,114 @@
+//! Threads that wait for another one, or for a moment.
+
+use super::{SCHEDULER, lock, wait};
+use crate::inside::Inside;
+use crate::signals::Afterwards;
+use crate::thread::{NEVER, Thread, Woken, state};
+use crate::{schedule, signals, sys};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// A signal came to a thread that is without the baton: if it is blocked, it will get it.
+pub(super) fn wake_for_signal(me: &'static Thread) {
+    let scheduler = lock();
+    let Some(at) = scheduler.place_of_blocked(me) else {
+        return;
+    };
+    if me.interruptible.get() {
+        scheduler.unblock(at, Woken::Signal);
+    } else if !me.handling.replace(true) {
+        scheduler.make_ready(me);
+    }
+    scheduler.dispatch();
+}
+
+/// A thread that has the baton waits until one wakes it that names the same `key`, or until the
+/// deadline, and has the baton again.
+pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
+    let scheduler = lock();
+    me.key.set(key);
+    me.deadline.set(deadline);
+    me.state.store(state::BLOCKED, Relaxed);
+    scheduler.blocked.push(me);
+    if deadline != NEVER {
+        // A deadline in the past takes effect at once, else its moment would depend on the watcher.
+        let now = sys::now(libc::CLOCK_MONOTONIC);
+        if deadline <= now {
+            scheduler.unblock(scheduler.blocked.as_slice().len() - 1, Woken::Deadline);
+        }
+    }
+    scheduler.pass(Some(me));
+    drop(scheduler);
+    wait(me);
+    while me.handling.get() {
+        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
+        let scheduler = lock();
+        me.handling.set(false);
+        // It was woken meanwhile, or it goes on waiting in its old place.
+        if scheduler.place_of_blocked(me).is_some() {
+            me.state.store(state::BLOCKED, Relaxed);
+            scheduler.pass(Some(me));
+            drop(scheduler);
+            wait(me);
+        }
+    }
+    if me.woken_by.get() == Woken::Signal {
+        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
+    }
+    me.woken_by.get()
+}
+
+/// As [`block`], where the thread may be cancelled.
+pub fn block_cancellably(me: &'static Thread, key: usize, deadline: i64) -> Woken {
+    me.cancellable.set(true);
+    let woken = block(me, key, deadline);
+    me.cancellable.set(false);
+    woken
+}
+
+/// A thread is to be cancelled: where it may be, that ends its wait. The caller has the baton.
+pub fn cancel(thread: &'static Thread) {
+    let scheduler = lock();
+    if thread.cancellable.get()
+        && let Some(at) = scheduler.place_of_blocked(thread)
+    {
+        scheduler.unblock(at, Woken::Cancel);
+    }
+}
+
+/// Wakes up to `count` of the threads blocked on `key`. The caller has the baton.
+pub fn wake(key: usize, count: usize) {
+    if SCHEDULER.blocked.len.get() != 0 {
+        wake_each(key, count, |_| {});
+    }
+}
+
+/// As [`wake`]; tells of each thread that it wakes.
+pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)) {
+    let scheduler = lock();
+    for _ in 0..count {
+        let waiting = || {
+            (0..)
+                .zip(scheduler.blocked.as_slice())
+                .filter(|(_, thread)| thread.key.get() == key)
+        };
+        let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| *thread)) else {
+            break;
+        };
+        let chosen = schedule::pick_waiter(waiting().map(|(_, thread)| thread)).unwrap_or(chosen);
+        let Some((at, _)) = waiting().nth(chosen) else {
+            break;
+        };
+        tell(scheduler.blocked.as_slice()[at]);
+        scheduler.unblock(at, Woken::Thread);
+    }
+}
+
+/// How many threads are blocked on `key`. The caller has the baton.
+pub fn count_blocked(key: usize) -> usize {
+    lock()
+        .blocked
+        .as_slice()
+        .iter()
+        .filter(|thread| thread.key.get() == key)
+        .count()
+}

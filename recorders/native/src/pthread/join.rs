@@ -1,0 +1,126 @@
+//! Waiting for the end of a thread.
+
+use super::deadline;
+use super::thread::REGISTER;
+use crate::export::export;
+use crate::inside::Inside;
+use crate::thread::{NEVER, Woken, state};
+use crate::{baton, pending, real};
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{c_int, clockid_t, pthread_t, timespec};
+use recorder_ring::Record;
+
+/// Joins once the thread is over. `None`: it did not end in time.
+unsafe fn join_until(
+    inside: &Inside,
+    handle: pthread_t,
+    value: *mut *mut c_void,
+    deadline: i64,
+    pc: usize,
+) -> Option<c_int> {
+    let found = REGISTER.find(handle).filter(|child| !ptr::eq(*child, inside.thread()));
+    let Some(child) = found else {
+        // Unknown, detached or the caller itself: libc has the right answer.
+        // SAFETY: the program's own arguments.
+        return Some(inside.outside(|| unsafe { real::pthread_join(handle, value) }));
+    };
+    inside.may_be_cancelled();
+    while child.state.load(Relaxed) != state::ENDED {
+        let key = ptr::from_ref(child) as usize;
+        match baton::block_cancellably(inside.thread(), key, deadline) {
+            Woken::Deadline => return None,
+            Woken::Cancel => inside.may_be_cancelled(),
+            Woken::Thread | Woken::Signal => {}
+        }
+    }
+    // The child is past its last hook: this waits only for glibc and the kernel.
+    // SAFETY: the program's own arguments.
+    let result = unsafe { real::pthread_join(handle, value) };
+    if result == 0 {
+        pending::push(Record::Join {
+            pc: pc as u64,
+            child: child.index.get(),
+        });
+        if !value.is_null() {
+            pending::write_range_now(value as usize, size_of::<*mut c_void>(), pc);
+        }
+        REGISTER.forget(child);
+    }
+    Some(result)
+}
+
+pub unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => join_until(&inside, handle, value, NEVER, pc).unwrap_or(libc::ETIMEDOUT),
+            None => real::pthread_join(handle, value),
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => join_until(&inside, handle, value, 0, pc).unwrap_or(libc::EBUSY),
+            None => real::pthread_tryjoin_np(handle, value),
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn timed_join(
+    handle: pthread_t,
+    value: *mut *mut c_void,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => {
+                let deadline = deadline(libc::CLOCK_REALTIME, limit);
+                join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
+            }
+            None => real::pthread_timedjoin_np(handle, value, limit),
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn clock_join(
+    handle: pthread_t,
+    value: *mut *mut c_void,
+    clock: clockid_t,
+    limit: *const timespec,
+    pc: usize,
+) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe {
+        match Inside::enter() {
+            Some(inside) => join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT),
+            None => real::pthread_clockjoin_np(handle, value, clock, limit),
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_detach(handle: pthread_t) -> c_int {
+    let inside = Inside::enter();
+    if let Some(thread) = inside.as_ref().and_then(|_| REGISTER.find(handle)) {
+        thread.detached.set(true);
+        if thread.state.load(Relaxed) == state::ENDED {
+            REGISTER.forget(thread);
+        }
+    }
+    // SAFETY: the program's own thread.
+    unsafe { real::pthread_detach(handle) }
+}
+
+export! {
+    pthread_join = join, "rdx";
+    pthread_tryjoin_np = try_join, "rdx";
+    pthread_timedjoin_np = timed_join, "rcx";
+    pthread_clockjoin_np = clock_join, "r8";
+}
