@@ -47,11 +47,15 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
         Salvage::Running { process } => {
             say!("witness: {shown}: the program still runs (pid {process}), and its last events are not on file yet");
         }
-        Salvage::Done { events, overflowed } => {
-            let more = if overflowed {
-                "; what the program did after that was not recorded"
-            } else {
-                ""
+        Salvage::Done {
+            events,
+            overflowed,
+            ended,
+        } => {
+            let more = match (overflowed, ended) {
+                (true, _) => "; what the program did after that was not recorded".to_owned(),
+                (false, Some(status)) => format!(", and nothing is missing: the program ended with status {status}"),
+                (false, None) => String::new(),
             };
             say!("witness: {shown}: {events} events that its recorder had not written are on file now{more}");
         }

@@ -79,7 +79,7 @@ fn confirm(args: &RunArgs, path: &Path, trace: &Trace, analysis: &AnalysisArgs, 
     };
     let launch = match live::launch(trace, &[]) {
         Ok(launch) => launch,
-        Err(why @ LiveError::Forked { .. }) => {
+        Err(why @ LiveError::UnknownPolicy { .. }) => {
             return print(|out| Ok(writeln!(out, "Live: not shown: {why}")?));
         }
         Err(error) => return Err(error.into()),

@@ -4,6 +4,7 @@
 //! accesses are pending or the program went another way. The program then stands still, or is no
 //! more; what it did is in that trace, to be compared with what it was to do.
 
+use super::ancestors::{Ancestors, Descent};
 use super::translate::Translator;
 use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect, runtime};
 use recorder_ring::{Decision, Flag, Ring, Settings, Standing, Step, addresses};
@@ -33,6 +34,8 @@ pub struct Launch {
     pub same_addresses: bool,
     /// For how long nothing may happen before the run is given up.
     pub patience: Duration,
+    /// Which process of the program follows the plan, if it is one that was forked.
+    pub descent: Option<Descent>,
 }
 
 /// An access that a thread is stopped before.
@@ -51,8 +54,12 @@ pub struct Parked {
 /// A run along a plan, come to a stop. The program is killed when this is dropped.
 #[derive(Debug)]
 pub struct Stopped {
+    /// The first process of the program.
     process: Child,
+    /// That of the process that follows the plan.
     ring: Ring,
+    /// If it is not the first one.
+    ancestors: Option<Ancestors>,
     /// Where it stands.
     pub standing: Standing,
     /// The first step of the plan that is not done.
@@ -79,6 +86,7 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
         most: u64::MAX,
     };
     let ring = Ring::with_plan(ROW_WORDS, EVENT_BYTES, settings, plan).map_err(RecordError::Ring)?;
+    let ancestors = launch.descent.clone().map(Ancestors::new).transpose()?;
     let writer = TraceWriter::create(trace, &WriterOptions::default())?;
     let mut translator = Translator::new(writer, Meta::default());
 
@@ -96,7 +104,8 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
     if !launch.output {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
-    runtime::put_in_place(&mut command, &folder, &ring, library_path);
+    let first = ancestors.as_ref().map_or(&ring, Ancestors::first);
+    runtime::put_in_place(&mut command, &folder, first, library_path);
     if launch.same_addresses {
         addresses::keep_in_place();
     }
@@ -106,13 +115,15 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
     let mut stopped = Stopped {
         process,
         ring,
+        ancestors,
         standing: Standing::Running,
         step: 0,
         parked: Vec::new(),
         ended: None,
     };
     stopped.follow(&mut translator, launch.patience)?;
-    if !stopped.ring.has(Flag::Attached) {
+    let first = stopped.ancestors.as_ref().map_or(&stopped.ring, Ancestors::first);
+    if !first.has(Flag::Attached) {
         return Err(RecordError::NotAttached);
     }
     translator.finish(ProgramEnd::Unknown, stopped.ring.dropped())?;
@@ -122,20 +133,25 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
 impl Stopped {
     /// Takes what the program sends until it stands still, has ended, or does nothing any more.
     fn follow(&mut self, translator: &mut Translator, patience: Duration) -> Result<(), RecordError> {
-        let mut last = (self.ring.pulse(), Instant::now());
+        let mut last = (0, Instant::now());
         loop {
             let at_race = self.ring.standing() == Standing::AtRace;
-            let ended = self.process.try_wait().map_err(RecordError::Wait)?;
+            let ended = self.ended()?;
             translator.follow(&mut self.ring)?;
-            let pulse = self.ring.pulse();
+            let mut pulse = self.ring.pulse();
+            if let Some(ancestors) = &mut self.ancestors {
+                ancestors.serve(&self.ring)?;
+                if !ancestors.is_found() {
+                    pulse = ancestors.pulse();
+                }
+            }
             if pulse != last.0 {
                 last = (pulse, Instant::now());
             }
             let stalled = last.1.elapsed() > patience;
             if stalled {
                 // Nothing must change any more.
-                let _ = self.process.kill();
-                self.process.wait().map_err(RecordError::Wait)?;
+                self.kill();
             }
             if at_race || stalled || ended.is_some() {
                 translator.follow(&mut self.ring)?;
@@ -151,10 +167,33 @@ impl Stopped {
         }
     }
 
-    /// The process.
+    /// How the process that follows the plan has ended, if it has: or the first one, if it came to no other.
+    fn ended(&mut self) -> Result<Option<ExitStatus>, RecordError> {
+        match &mut self.ancestors {
+            None => self.process.try_wait().map_err(RecordError::Wait),
+            Some(ancestors) if ancestors.is_found() => Ok(ancestors.ended(&self.ring)),
+            Some(ancestors) => {
+                let ended = self.process.try_wait().map_err(RecordError::Wait)?;
+                Ok(ended.filter(|_| !ancestors.may_come()))
+            }
+        }
+    }
+
+    /// Ends all processes of the program.
+    fn kill(&mut self) {
+        // They may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if let Some(ancestors) = &self.ancestors {
+            ancestors.kill();
+            ancestors.wait();
+        }
+    }
+
+    /// The process that follows the plan.
     #[must_use]
     pub fn process(&self) -> u32 {
-        self.process.id()
+        self.ring.process().unwrap_or_else(|| self.process.id())
     }
 
     /// The kernel's numbers of the threads that are stopped, in the plan's order.
@@ -167,10 +206,9 @@ impl Stopped {
     ///
     /// # Errors
     /// [`RecordError::Wait`].
-    pub fn go_on(mut self, first: Decision) -> Result<ExitStatus, RecordError> {
-        self.ring.abandon();
+    pub fn go_on(self, first: Decision) -> Result<ExitStatus, RecordError> {
         self.ring.decide(first);
-        self.process.wait().map_err(RecordError::Wait)
+        self.wait()
     }
 
     /// Waits until the program has ended, or goes on by somebody else's doing and ends.
@@ -179,14 +217,19 @@ impl Stopped {
     /// [`RecordError::Wait`].
     pub fn wait(mut self) -> Result<ExitStatus, RecordError> {
         self.ring.abandon();
-        self.process.wait().map_err(RecordError::Wait)
+        if let Some(ancestors) = &mut self.ancestors {
+            ancestors.leave();
+            ancestors.wait();
+        }
+        let status = self.process.wait().map_err(RecordError::Wait);
+        // What still runs was left behind by the program itself.
+        self.ancestors = None;
+        status
     }
 }
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.kill();
     }
 }

@@ -6,18 +6,18 @@
 
 use super::inspect;
 use super::number::{Origin, ProcessNumber, traces_beside};
+use super::process::{describe, is_over, open, status_of_zombie};
 use super::salvage::ring_path;
+use super::settings::of_process;
 use super::translate::Translator;
 use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER};
 use recorder_ring::desk::{Asked, What};
 use recorder_ring::{Desk, Flag, Ring, Settings};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, pidfd_send_signal};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 /// How long to wait for what may never come: a child that was killed before it could ask, the status of a process
 /// that somebody else waits for.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 const STATUS_GRACE: Duration = Duration::from_millis(100);
 
 /// The trace of another process of the recorded program.
@@ -55,7 +55,9 @@ pub struct Process {
 struct Member {
     /// Of the first process, no steps.
     steps: Vec<u32>,
-    meta: Meta,
+    /// Of the process in which its program began.
+    program: Mutex<Vec<u32>>,
+    meta: Mutex<Meta>,
     /// It did not come about after all.
     failed: AtomicBool,
 }
@@ -65,6 +67,8 @@ pub(super) struct Family<'a> {
     desk: Desk,
     settings: Settings,
     options: &'a Options,
+    /// The runtime's.
+    folder: &'a Path,
     /// By the number of the ring.
     members: Mutex<Vec<Arc<Member>>>,
     /// Processes that were waited for, and their statuses.
@@ -93,18 +97,26 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<'a> Family<'a> {
     /// Of the program whose first process has `ring`.
-    pub(super) fn new(options: &'a Options, settings: Settings, meta: &Meta, ring: &Ring) -> Result<Self, RecordError> {
+    pub(super) fn new(
+        options: &'a Options,
+        settings: Settings,
+        folder: &'a Path,
+        meta: &Meta,
+        ring: &Ring,
+    ) -> Result<Self, RecordError> {
         let desk = Desk::open().map_err(RecordError::Ring)?;
         desk.introduce(ring, 0);
         let first = Member {
             steps: Vec::new(),
-            meta: meta.clone(),
+            program: Mutex::default(),
+            meta: Mutex::new(meta.clone()),
             failed: AtomicBool::new(false),
         };
         Ok(Family {
             desk,
             settings,
             options,
+            folder,
             members: Mutex::new(vec![Arc::new(first)]),
             reaped: Mutex::default(),
             running: Mutex::default(),
@@ -190,7 +202,11 @@ impl<'a> Family<'a> {
         if self.is_stopped() || origin == Origin::Executed && inspect::check(Path::new(&program)).is_err() {
             return self.desk.answer(asked, None);
         }
-        let number = ProcessNumber { steps, origin };
+        let program = match origin {
+            Origin::Forked => locked(&parent.program).clone(),
+            Origin::Executed => steps.clone(),
+        };
+        let number = ProcessNumber { steps, origin, program };
         // Not known yet if it is still to be started.
         let process = open(ask.process).filter(|_| ask.what != What::Spawns);
         match self.prepare(&number, &parent) {
@@ -219,11 +235,7 @@ impl<'a> Family<'a> {
 
     /// Makes a ring for a process.
     fn prepare(&self, number: &ProcessNumber, parent: &Member) -> Result<(Arc<Member>, Ring), RecordError> {
-        // Another sequence of choices for each, the same in every run.
-        let seed = number.steps.iter().fold(self.settings.seed, |seed, &step| {
-            seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(step))
-        });
-        let settings = Settings { seed, ..self.settings };
+        let settings = of_process(self.settings, &number.steps);
         let ring_file = ring_path(&number.beside(&self.options.output));
         let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
         if number.origin == Origin::Executed {
@@ -231,10 +243,11 @@ impl<'a> Family<'a> {
         }
         let member = Arc::new(Member {
             steps: number.steps.clone(),
-            meta: Meta {
+            program: Mutex::new(number.program.clone()),
+            meta: Mutex::new(Meta {
                 degraded: Vec::new(),
-                ..parent.meta.clone()
-            },
+                ..locked(&parent.meta).clone()
+            }),
             failed: AtomicBool::new(false),
         });
         let mut members = locked(&self.members);
@@ -284,9 +297,10 @@ impl<'a> Family<'a> {
         process: Option<&OwnedFd>,
         os_id: u32,
     ) -> Result<Process, RecordError> {
-        let mut meta = member.meta.clone();
+        let mut meta = locked(&member.meta).clone();
         if number.origin == Origin::Executed {
-            describe(os_id, &mut meta);
+            describe(os_id, self.folder, &mut meta);
+            locked(&member.meta).clone_from(&meta);
             ring.look();
         }
         number.put_into(&mut meta);
@@ -368,75 +382,4 @@ fn failure(number: &ProcessNumber, error: &RecordError) -> String {
         source = cause.source();
     }
     text
-}
-
-/// A process that is there, even if its number is given to another one later.
-fn open(process: u32) -> Option<Arc<OwnedFd>> {
-    let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
-    pidfd_open(pid, PidfdFlags::empty()).ok().map(Arc::new)
-}
-
-/// Whether a process has not ended.
-pub(super) fn is_running(process: u32) -> bool {
-    open(process).is_some_and(|process| !is_over(&process))
-}
-
-/// Whether a process has ended.
-fn is_over(process: &OwnedFd) -> bool {
-    let mut file = [PollFd::new(process, PollFlags::IN)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut file, Some(&now)).is_ok_and(|ready| ready > 0)
-}
-
-/// The status of a process that has ended and was not waited for.
-fn status_of_zombie(process: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // `number (name) state …`: the name may hold anything, also parentheses. The last field is the status.
-    let fields = stat.rsplit_once(')')?.1.trim();
-    let status = fields.rsplit(' ').next().filter(|_| fields.starts_with('Z'));
-    status?.parse().ok()
-}
-
-/// Describes a process that has executed a program, as far as the kernel tells.
-fn describe(process: u32, meta: &mut Meta) {
-    let folder = PathBuf::from(format!("/proc/{process}"));
-    let strings = |file: &str| -> Option<Vec<String>> {
-        let bytes = fs::read(folder.join(file)).ok()?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Some(bytes.split(|&byte| byte == 0).map(text).collect())
-    };
-    let link = |file: &str| -> Option<OsString> { Some(fs::read_link(folder.join(file)).ok()?.into_os_string()) };
-    if let (Some(mut command), Some(program)) = (strings("cmdline"), link("exe")) {
-        // Behind the last end of a string.
-        command.pop();
-        if let Some(first) = command.first_mut() {
-            *first = program.to_string_lossy().into_owned();
-        }
-        meta.command = command;
-    }
-    if let Some(directory) = link("cwd") {
-        meta.directory = directory.to_string_lossy().into_owned();
-    }
-    if let Some(mut environment) = strings("environ") {
-        let own = |entry: &String| entry.starts_with(recorder_ring::layout::RING_VARIABLE);
-        environment.retain(|entry| entry.contains('=') && !own(entry));
-        meta.environment = environment;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_process_is_seen_before_anybody_waits() {
-        let mut child = std::process::Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
-        let process = open(child.id()).unwrap();
-        while !is_over(&process) {
-            thread::sleep(SHORT_PAUSE);
-        }
-        assert_eq!(status_of_zombie(child.id()), Some(7 << 8));
-        child.wait().unwrap();
-        assert_eq!(status_of_zombie(child.id()), None);
-    }
 }

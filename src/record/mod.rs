@@ -7,25 +7,30 @@
 //! Whatever happens to the program, the trace is finished with what it had sent until then.
 
 mod along;
+mod ancestors;
 mod family;
 mod inspect;
 mod limits;
 mod number;
+mod process;
 mod runtime;
 mod salvage;
+mod settings;
 mod signals;
 mod translate;
 
 pub use along::{Launch, Parked, Stopped, run_along};
+pub use ancestors::Descent;
 pub use family::Process;
 pub use inspect::NotRecordable;
 pub use number::{Origin, ProcessNumber, traces_beside};
-pub use recorder_ring::{Decision, Policy, Standing, Step, plan};
+pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
+pub use settings::settings_of;
 
 use family::Family;
 use limits::Limits;
-use recorder_ring::{Corrupt, Flag, Ring, Settings, addresses};
+use recorder_ring::{Corrupt, Flag, Ring, addresses};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -163,18 +168,12 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let program = inspect::find(&options.program, None)?;
     inspect::check(&program)?;
     let folder = runtime::unpack()?;
-    let settings = Settings {
-        policy: options.policy,
-        seed: options.seed,
-        depth: options.depth,
-        steps: options.steps,
-        most: options.max_events.unwrap_or(u64::MAX),
-    };
+    let settings = settings::of_options(options);
     let ring_file = salvage::ring_path(&options.output);
     let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
     let meta = describe(options);
-    let family = Family::new(options, settings, &meta, &ring)?;
+    let family = Family::new(options, settings, &folder, &meta, &ring)?;
 
     let mut command = Command::new(&program);
     command.args(&options.arguments);
@@ -283,12 +282,7 @@ fn describe(options: &Options) -> Meta {
         environment: std::env::vars_os()
             .map(|(name, value)| format!("{}={}", text(&name), text(&value)))
             .collect(),
-        policy: match options.policy {
-            Policy::Fifo => "fifo".to_owned(),
-            Policy::Random => "random".to_owned(),
-            Policy::Pct => format!("pct, depth {}, steps {}", options.depth, options.steps),
-            Policy::Schedule => "schedule".to_owned(),
-        },
+        policy: settings::text(options),
         seed: options.seed,
         degraded: options.degraded.iter().cloned().collect(),
         ..Meta::default()

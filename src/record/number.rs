@@ -22,6 +22,8 @@ pub struct ProcessNumber {
     pub steps: Vec<u32>,
     /// How it came about.
     pub origin: Origin,
+    /// The steps to the process in which its program began; itself, if it was executed.
+    pub program: Vec<u32>,
 }
 
 impl ProcessNumber {
@@ -29,17 +31,22 @@ impl ProcessNumber {
     #[must_use]
     pub fn of(meta: &Meta) -> Option<ProcessNumber> {
         let (name, value) = meta.environment.last()?.split_once('=')?;
-        let (origin, steps) = value.split_once(' ').filter(|_| name == PROCESS_VARIABLE)?;
-        let steps: Result<Vec<u32>, _> = steps.split('.').map(str::parse).collect();
+        if name != PROCESS_VARIABLE {
+            return None;
+        }
+        let mut words = value.split(' ');
+        let (origin, steps) = (words.next()?, numbers(words.next()?)?);
         let origin = match origin {
             "forked" => Origin::Forked,
             "executed" => Origin::Executed,
             _ => return None,
         };
-        Some(ProcessNumber {
-            steps: steps.ok()?,
-            origin,
-        })
+        let program = match (origin, words.next()) {
+            (Origin::Executed, _) => steps.clone(),
+            (Origin::Forked, Some(program)) => numbers(program).filter(|program| steps.starts_with(program))?,
+            (Origin::Forked, None) => Vec::new(),
+        };
+        Some(ProcessNumber { steps, origin, program })
     }
 
     pub(super) fn put_into(&self, meta: &mut Meta) {
@@ -47,7 +54,11 @@ impl ProcessNumber {
             Origin::Forked => "forked",
             Origin::Executed => "executed",
         };
-        meta.environment.push(format!("{PROCESS_VARIABLE}={origin} {self}"));
+        let mut entry = format!("{PROCESS_VARIABLE}={origin} {self}");
+        if self.origin == Origin::Forked && !self.program.is_empty() {
+            entry += &format!(" {}", text(&self.program));
+        }
+        meta.environment.push(entry);
     }
 
     /// Where the trace of this process is, given that of the first one: `trace.1.2.bin` beside `trace.bin`.
@@ -65,9 +76,17 @@ impl ProcessNumber {
 
 impl std::fmt::Display for ProcessNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let steps: Vec<String> = self.steps.iter().map(u32::to_string).collect();
-        f.write_str(&steps.join("."))
+        f.write_str(&text(&self.steps))
     }
+}
+
+fn text(steps: &[u32]) -> String {
+    let steps: Vec<String> = steps.iter().map(u32::to_string).collect();
+    steps.join(".")
+}
+
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    text.split('.').map(|step| step.parse().ok()).collect()
 }
 
 /// The traces of other processes beside that of the first one, in order of their numbers.
@@ -103,6 +122,7 @@ mod tests {
         ProcessNumber {
             steps: steps.to_vec(),
             origin: Origin::Forked,
+            program: Vec::new(),
         }
     }
 
@@ -116,10 +136,15 @@ mod tests {
 
     #[test]
     fn descriptions_name_their_process() {
-        for origin in [Origin::Forked, Origin::Executed] {
+        for (origin, program) in [
+            (Origin::Forked, vec![]),
+            (Origin::Forked, vec![1, 22]),
+            (Origin::Executed, vec![1, 22, 3]),
+        ] {
             let number = ProcessNumber {
                 steps: vec![1, 22, 3],
                 origin,
+                program,
             };
             let mut meta = Meta {
                 environment: vec!["A=b".to_owned()],
@@ -133,6 +158,7 @@ mod tests {
             "WITNESS_PROCESS=forked",
             "WITNESS_PROCESS=x 1",
             "WITNESS_PROCESS=forked 1.x",
+            "WITNESS_PROCESS=forked 1.2 2",
         ] {
             let meta = Meta {
                 environment: vec![text.to_owned()],

@@ -3,7 +3,7 @@
 //! A ring is a file as long as a program is recorded ([`ring_path`]), and what is released from it is on file. So
 //! nothing that the program did until its recorder died is lost, nor what it did afterwards until the ring was full.
 
-use super::family::is_running;
+use super::process::is_running;
 use super::translate::Translator;
 use super::{RecordError, WRITER};
 use recorder_ring::{Flag, Reopen, Ring};
@@ -35,6 +35,8 @@ pub enum Salvage {
         events: u64,
         /// The ring was full once: the program did more than that.
         overflowed: bool,
+        /// With what status the program ended, if it did so in good order and nothing is missing.
+        ended: Option<u8>,
     },
 }
 
@@ -57,6 +59,11 @@ pub fn salvage(partial: &Path) -> Result<Salvage, RecordError> {
         Err(Reopen::Io(error)) => return Err(RecordError::Ring(error)),
     };
     let done = append(partial, &mut ring, len);
+    if matches!(done, Ok(Salvage::Running { .. })) {
+        // Dropping it would tell the program that it was full.
+        std::mem::forget(ring);
+        return done;
+    }
     // Only a ring of which everything is on file is not needed any more.
     if !matches!(done, Ok(Salvage::Done { .. })) {
         ring.leave();
@@ -85,8 +92,12 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RecordEr
     let mut translator = Translator::resume(writer, &tables);
     translator.follow(ring)?;
     translator.follow_to_end(ring)?;
+    let overflowed = ring.has(Flag::Abandoned);
+    // How a program ended that did not say so is known to nobody any more.
+    let ended = ring.exit().filter(|_| translator.is_finished() && !overflowed);
     Ok(Salvage::Done {
         events: translator.close()? - before,
-        overflowed: ring.has(Flag::Abandoned),
+        overflowed,
+        ended,
     })
 }

@@ -3,16 +3,17 @@
 use super::{Parked, RecordError};
 use recorder_ring::{Flag, Note, ObjectClass, Ring, Row};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Sink, Write};
 use trace_format::{
     ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, ProgramEnd, StackId, Summary, Tables, ThreadId,
-    ThreadInfo, TraceWriter, WriteError,
+    ThreadInfo, TraceWriter, WriteError, WriterOptions,
 };
 
 /// Why nothing follows after a process has executed a program that is not instrumented.
 const REPLACED: &str = "the process replaced its program: the new one is not recorded";
 
 /// Writes one run, to the file that will be the trace or to one that was cut.
+#[derive(Debug)]
 pub(super) struct Translator<W: Write = PartialFile> {
     writer: TraceWriter<W>,
     meta: Meta,
@@ -68,6 +69,14 @@ impl Translator<File> {
         self.writer.set_meta(self.meta);
         self.writer.flush()?;
         Ok(self.writer.events())
+    }
+}
+
+impl Translator<Sink> {
+    /// Of a run that nobody will look at.
+    pub(super) fn to_nowhere() -> Result<Self, WriteError> {
+        let writer = TraceWriter::to_sink("nowhere", io::sink(), &WriterOptions::default())?;
+        Ok(Self::over(writer, Meta::default(), Vec::new()))
     }
 }
 

@@ -243,6 +243,58 @@ fn kill(signal: &str, process: &str) {
     assert!(Command::new("kill").args([signal, process]).status().unwrap().success());
 }
 
+/// A live run of another process than the first.
+fn live_of(program: &Program, trace: &str, options: &[&str]) -> crate::command::Outcome {
+    let mut command = witness();
+    command.args(["replay", trace, "--live"]).args(options);
+    run(&program.folder, &mut command).unwrap()
+}
+
+#[test]
+fn races_of_forked_children_are_shown() {
+    let policies: [&[&str]; 3] = [&[], &["--policy=random", "--seed=3"], &["--policy=pct", "--seed=4"]];
+    for (how, trace) in [
+        ("child", "trace.1.bin"),
+        ("tree", "trace.2.2.bin"),
+        ("executed", "trace.1.1.1.bin"),
+    ] {
+        let program = Program::of(&format!("children-{how}"), "children.c");
+        for policy in policies {
+            program.record(policy, &[how]);
+            for _ in 0..3 {
+                let outcome = live_of(&program, trace, &[]);
+                assert_eq!(outcome.status, 66, "{how}: {}{}", outcome.stdout, outcome.stderr);
+                for mark in ["a", "b"] {
+                    assert!(outcome.stdout.contains(&program.line(mark)), "{}", outcome.stdout);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_child_goes_on_and_its_program_ends() {
+    let program = Program::of("children-first", "children.c");
+    program.record(&[], &["child"]);
+    for first in ["a", "b"] {
+        let outcome = live_of(&program, "trace.1.bin", &["--first", first]);
+        assert_eq!(outcome.status, 66, "{}{}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stdout.contains("exit status: 0"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn a_child_that_does_not_come_is_not_reached() {
+    let program = Program::of("children-none", "children.c");
+    program.record(&[], &["child"]);
+    let file = program.file().to_string_lossy().into_owned();
+    let outcome = live_of(&program, "trace.1.bin", &["--", &file, "nothing"]);
+    assert_eq!(outcome.status, 5, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.starts_with("NOT REACHED"), "{}", outcome.stdout);
+    let outcome = live_of(&program, "trace.1.bin", &["--", &file, "tree"]);
+    assert_eq!(outcome.status, 4, "{}{}", outcome.stdout, outcome.stderr);
+}
+
 #[test]
 fn usage_errors_name_the_remedy() {
     let program = variants("usage");

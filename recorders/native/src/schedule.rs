@@ -41,6 +41,7 @@ enum Phase {
 static PHASE: AtomicU8 = AtomicU8::new(Phase::Off as u8);
 
 static PLAN: Plan = Plan {
+    place: Cell::new(Place::NOWHERE),
     words: Cell::new(ptr::null_mut()),
     len: Cell::new(0),
     races: Cell::new(0),
@@ -51,6 +52,8 @@ static PLAN: Plan = Plan {
 };
 
 struct Plan {
+    /// Where it came from.
+    place: Cell<Place>,
     words: Cell<*mut u64>,
     len: Cell<usize>,
     /// Racing accesses, which are the last steps.
@@ -68,8 +71,17 @@ struct Plan {
 // SAFETY: used with the baton or with the scheduler locked by the thread that passes it on.
 unsafe impl Sync for Plan {}
 
+/// Whose child a process is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Of the one that has the plan.
+    Recorders,
+    /// Of another process of the program, which may end before it.
+    Parents,
+}
+
 /// Takes the plan over, before there are other threads.
-pub fn start(place: Place) {
+pub fn start(place: Place, whose: Whose) {
     // SAFETY: the ring is attached with this file, and no other thread exists.
     unsafe {
         if let Some((words, len)) = RING.plan(place) {
@@ -78,7 +90,10 @@ pub fn start(place: Place) {
             PLAN.races
                 .set((0..len).rev().take_while(|&at| PLAN.step(at).race).count());
             PHASE.store(Phase::Following as u8, Relaxed);
-            end_with_parent(true);
+            PLAN.place.set(place);
+            if whose == Whose::Recorders {
+                end_with_parent(true);
+            }
             if !place.is_there() {
                 // It was too late.
                 end();
@@ -235,6 +250,10 @@ fn await_decision() -> Decision {
                 1 => return Decision::First,
                 _ => return Decision::Second,
             }
+        }
+        if !PLAN.place.get().is_there() {
+            // Nobody else knows of a program that stands still.
+            end();
         }
         // A debugger wakes nobody.
         futex::wait(&progress.decision, 0, Some(50_000_000), true);

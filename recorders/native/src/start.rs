@@ -83,7 +83,7 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
     sys::prepare_barrier();
     set_process(sys::process_id());
     let first = pthread::thread::first();
-    schedule::start(place);
+    schedule::start(place, schedule::Whose::Recorders);
     baton::start(settings, first);
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,

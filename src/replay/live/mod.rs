@@ -17,7 +17,7 @@ pub use plan::Plan;
 pub use vary::variations;
 
 use crate::check::Checker;
-use crate::record::{self, Launch, Parked, RecordError, Standing, Stopped};
+use crate::record::{self, Descent, Launch, Parked, RecordError, Standing, Stopped};
 use crate::schedule::{RaceKind, Schedule};
 use crate::trace::{EventId, LoadError, Trace};
 use compare::{Compared, Comparison};
@@ -25,6 +25,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
+use trace_format::Meta;
 
 /// For how long nothing may happen, unless something else is said.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,11 +37,9 @@ pub enum LiveError {
     /// The trace names no program.
     #[error("the trace was not recorded from a program; name one after `--`")]
     NoProgram,
-    /// The process began as a copy of another one.
-    #[error(
-        "process {number} was forked by the recorded program; a live run can only follow a process from the start of its program"
-    )]
-    Forked {
+    /// The process began as a copy of another one, and it is not known how that ran.
+    #[error("process {number} was forked, and the trace does not say under which policy the program ran before")]
+    UnknownPolicy {
         /// Which it was.
         number: record::ProcessNumber,
     },
@@ -139,14 +138,15 @@ pub struct Run {
 /// How to run the program of a trace again: as it was recorded, unless another command is given.
 ///
 /// # Errors
-/// [`LiveError::NoProgram`], [`LiveError::Forked`].
+/// [`LiveError::NoProgram`], [`LiveError::UnknownPolicy`].
 pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> {
     let meta = &trace.tables().meta;
     let process = record::ProcessNumber::of(meta);
     let is_process = process.is_some();
-    if let Some(number) = process.filter(|number| number.origin == record::Origin::Forked) {
-        return Err(LiveError::Forked { number });
-    }
+    let descent = match process.filter(|number| number.origin == record::Origin::Forked) {
+        Some(number) => Some(descent(meta, number)?),
+        None => None,
+    };
     let recorded: Vec<OsString> = meta.command.iter().map(OsString::from).collect();
     let (words, directory) = match command {
         [] => (&recorded[..], Some(PathBuf::from(&meta.directory))),
@@ -165,6 +165,19 @@ pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> 
         output: false,
         same_addresses: true,
         patience: PATIENCE,
+        descent,
+    })
+}
+
+/// The way from the start of a program to a process that was forked.
+fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveError> {
+    let Some(settings) = record::settings_of(meta) else {
+        return Err(LiveError::UnknownPolicy { number });
+    };
+    Ok(Descent {
+        settings,
+        to: number.steps[number.program.len()..].to_vec(),
+        program: number.program,
     })
 }
 

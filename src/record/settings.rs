@@ -1,0 +1,94 @@
+//! How a run was scheduled: as the runtime is told, and as a trace's description says.
+
+use super::{Options, Policy};
+use recorder_ring::Settings;
+use trace_format::Meta;
+
+/// What the first process is told.
+pub(super) fn of_options(options: &Options) -> Settings {
+    Settings {
+        policy: options.policy,
+        seed: options.seed,
+        depth: options.depth,
+        steps: options.steps,
+        most: options.max_events.unwrap_or(u64::MAX),
+    }
+}
+
+/// What another one is told: another sequence of choices for each, the same in every run.
+pub(super) fn of_process(first: Settings, steps: &[u32]) -> Settings {
+    let seed = steps.iter().fold(first.seed, |seed, &step| {
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(step))
+    });
+    Settings { seed, ..first }
+}
+
+/// The policy, as a trace's description has it.
+pub(super) fn text(options: &Options) -> String {
+    match options.policy {
+        Policy::Fifo => "fifo".to_owned(),
+        Policy::Random => "random".to_owned(),
+        Policy::Pct => format!("pct, depth {}, steps {}", options.depth, options.steps),
+        Policy::Schedule => "schedule".to_owned(),
+    }
+}
+
+/// What the first process of a recording was told, but for its limit. `None` if it was no recording.
+#[must_use]
+pub fn settings_of(meta: &Meta) -> Option<Settings> {
+    let mut settings = Settings {
+        policy: Policy::Fifo,
+        seed: meta.seed,
+        depth: 0,
+        steps: 0,
+        most: u64::MAX,
+    };
+    match &*meta.policy {
+        "fifo" => {}
+        "random" => settings.policy = Policy::Random,
+        other => {
+            let (depth, steps) = other.strip_prefix("pct, depth ")?.split_once(", steps ")?;
+            settings.policy = Policy::Pct;
+            (settings.depth, settings.steps) = (depth.parse().ok()?, steps.parse().ok()?);
+        }
+    }
+    Some(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_say_how_a_run_was_scheduled() {
+        for policy in [Policy::Fifo, Policy::Random, Policy::Pct] {
+            let (depth, steps) = if policy == Policy::Pct { (3, 70_000) } else { (0, 0) };
+            let options = Options {
+                program: "x".into(),
+                arguments: Vec::new(),
+                output: "x.bin".into(),
+                policy,
+                seed: 9,
+                depth,
+                steps,
+                max_events: None,
+                timeout: None,
+                degraded: None,
+            };
+            let meta = Meta {
+                policy: text(&options),
+                seed: 9,
+                ..Meta::default()
+            };
+            let (found, told) = (settings_of(&meta), of_options(&options));
+            assert_eq!(format!("{found:?}"), format!("{:?}", Some(told)));
+        }
+        for policy in ["", "schedule", "pct", "pct, depth x, steps 3"] {
+            let meta = Meta {
+                policy: policy.to_owned(),
+                ..Meta::default()
+            };
+            assert!(settings_of(&meta).is_none(), "{policy}");
+        }
+    }
+}
