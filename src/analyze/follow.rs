@@ -17,7 +17,7 @@ pub struct Decision {
     pub rejected: Vec<Rejected>,
 }
 
-/// Candidates that go together: those next to each other are often alike, and what Z3 learns from one helps with the next.
+/// Candidates that go together: to make a Z3 context for each takes longer than to decide most of them.
 const BATCH: u32 = 16;
 
 /// One of several equal shares of the candidates: the `number`-th batch of 16, the one `of` batches later, and so on.

@@ -11,10 +11,10 @@
 //! because what lies behind R can always be arranged as in π.
 //!
 //! *Lazy.* Nothing but order is there at first. The solver's schedule is replayed, and only the
-//! constraints it violates are written down, for this and all later queries. Each clause is a
+//! constraints it violates are written down. Each clause is a
 //! consequence of ψ, so "unsatisfiable" means that ψ is; "satisfiable" counts once the replay finds
-//! nothing violated. α ∧ β ∧ γ is thus shared by all candidates and only grows; ρ is a handful of
-//! assumptions per query.
+//! nothing violated. Each question starts anew: what it needs of α ∧ β ∧ γ is little, once the order tried
+//! first is π up to the race.
 //!
 //! Must be exact: a missing clause gives schedules that the checker rejects, a wrong one refutes
 //! races that exist. The checker guards against the first, the oracle in the tests against both.
