@@ -16,6 +16,7 @@ const PLATFORM: (&str, &str, &str) = ("x86_64", "linux", "gnu");
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=recorders");
+    println!("cargo:rerun-if-changed=event-coding");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let embedded = out.join("runtime.so");
     let variable = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
