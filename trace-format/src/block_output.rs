@@ -2,7 +2,7 @@
 
 use crate::error::WriteError;
 use crate::footer::{IndexBuilder, TRAILER_LEN, encode_trailer};
-use crate::frame::{BlockKind, Compression, FRAME_LEN, Frame};
+use crate::frame::{BlockKind, Compression, Frame};
 use crate::header;
 use crate::tables::ProgramEnd;
 use std::io::{self, Write};
@@ -15,10 +15,39 @@ pub(crate) struct BlockOutput<W> {
     /// What the destination is called in errors.
     path: PathBuf,
     compressor: Option<Compressor<'static>>,
+    /// What was compressed last; kept for its room.
+    packed: Vec<u8>,
+    effort: Effort,
     /// Bytes written so far.
     offset: u64,
     /// None for a file that was gone on with: the index of what it had is not known.
     index: Option<IndexBuilder>,
+}
+
+/// Whether the next block of events is worth the time that compressing takes: where values are noise, it is not. What
+/// becomes smaller by less than a third is not tried again for some blocks.
+#[derive(Default)]
+struct Effort {
+    /// Blocks to go without trying.
+    rest: u32,
+}
+
+impl Effort {
+    /// Blocks without a try after one that was not worth it.
+    const REST: u32 = 31;
+
+    fn is_due(&mut self) -> bool {
+        let due = self.rest == 0;
+        self.rest = self.rest.saturating_sub(1);
+        due
+    }
+
+    fn gained(&mut self, raw: usize, packed: usize) {
+        // Small blocks come at the beginning, and say nothing.
+        if raw >= 1 << 16 && packed > raw / 3 * 2 {
+            self.rest = Self::REST;
+        }
+    }
 }
 
 impl<W: Write> BlockOutput<W> {
@@ -43,6 +72,8 @@ impl<W: Write> BlockOutput<W> {
             sink,
             path,
             compressor,
+            packed: Vec::new(),
+            effort: Effort::default(),
             offset,
             index: None,
         })
@@ -65,34 +96,45 @@ impl<W: Write> BlockOutput<W> {
         events: u32,
         raw: &[u8],
     ) -> Result<(), WriteError> {
-        let mut block = vec![0; FRAME_LEN];
-        let mut compression = Compression::Stored;
-        if let (Some(compressor), BlockKind::Tables | BlockKind::Events) = (&mut self.compressor, kind) {
-            let compressed = compressor.compress(raw).map_err(|source| self.failed(source))?;
-            if compressed.len() < raw.len() {
-                compression = Compression::Compressed;
-                block.extend(compressed);
+        self.packed.clear();
+        let tries = match kind {
+            BlockKind::Tables => true,
+            BlockKind::Events => self.effort.is_due(),
+            BlockKind::Footer => false,
+        };
+        if let (Some(compressor), true) = (&mut self.compressor, tries) {
+            self.packed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+            let result = compressor.compress_to_buffer(raw, &mut self.packed);
+            result.map_err(|source| self.failed(source))?;
+            if kind == BlockKind::Events {
+                self.effort.gained(raw.len(), self.packed.len());
             }
         }
-        if compression == Compression::Stored {
-            block.extend(raw);
-        }
-        let payload = &block[FRAME_LEN..];
+        let (compression, payload) = if (1..raw.len()).contains(&self.packed.len()) {
+            (Compression::Compressed, std::mem::take(&mut self.packed))
+        } else {
+            (Compression::Stored, Vec::new())
+        };
+        let stored = if payload.is_empty() { raw } else { &payload };
         let frame = Frame {
             kind,
             compression,
-            stored_len: payload.len() as u32,
+            stored_len: stored.len() as u32,
             raw_len: raw.len() as u32,
             first_event,
             events,
-            payload_checksum: crc32c::crc32c(payload),
+            payload_checksum: crc32c::crc32c(stored),
         };
         let frame = frame.encode();
-        block[..FRAME_LEN].copy_from_slice(&frame);
         if let Some(index) = &mut self.index {
             index.push(self.offset, &frame);
         }
-        self.put(&block)
+        self.put(&frame)?;
+        self.put(stored)?;
+        if compression == Compression::Compressed {
+            self.packed = payload;
+        }
+        Ok(())
     }
 
     /// Hands all that was written on to the destination.
