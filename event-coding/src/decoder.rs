@@ -1,22 +1,13 @@
 //! From items to events.
 
 use crate::fault::Fault;
-use crate::item::{is_way_predicted, place, run, site, stack, value};
-use crate::memory::Memory;
+use crate::item::{HEAD_BYTES, OPEN_HEAD, is_way_predicted, place, site, stack, value};
+use crate::memory::{LINE, Memory, line_value};
 use crate::number::extend;
 use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Coded, Missed, Operands, State, Way};
+use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
+use crate::state::{Coded, Missed, MissedValue, Operands, State, Way};
 use core::borrow::BorrowMut;
-
-/// Where a block ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// After so many events.
-    Events(u32),
-    /// After so many predicted events behind the last item.
-    Hits(u32),
-}
 
 /// Reads the events of one block.
 #[derive(Debug)]
@@ -26,6 +17,15 @@ pub struct Decoder<'a, M = Memory, S = Sites> {
     at: usize,
 }
 
+/// What a block turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its events.
+    pub events: u32,
+    /// Where the head of its last run is.
+    pub last_head: usize,
+}
+
 impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     /// Starts at the beginning of a block, whatever `state` was before.
     pub fn new(state: &'a mut State<M, S>, bytes: &'a [u8]) -> Self {
@@ -33,93 +33,97 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         Self { state, bytes, at: 0 }
     }
 
-    /// Decodes the whole block; how many events it has.
+    /// Decodes the whole block. If its last run is still open, it has `open` predicted events.
     ///
     /// # Errors
     /// With the number of events that came before, and what is wrong: a [`Fault`], or what `each`
     /// says.
     pub fn run<E: From<Fault>>(
         mut self,
-        end: End,
+        open: Option<u32>,
         mut each: impl FnMut(Coded) -> Result<(), E>,
-    ) -> Result<u32, (u32, E)> {
-        let mut done = 0;
-        let limit = match end {
-            End::Events(events) => events,
-            End::Hits(_) => u32::MAX,
-        };
-        while self.at < self.bytes.len() {
-            let rest = self.bytes.len() - self.at;
-            let token = self.number(2).map_err(|fault| (done, fault.into()))? as u16;
-            let hits = self.hits(token).map_err(|fault| (done, fault.into()))?;
-            let switches = token >> value::SHIFT == value::THREAD;
-            if u64::from(hits) + u64::from(!switches) > u64::from(limit - done) {
-                return Err((done, Fault::TrailingBytes(rest).into()));
+    ) -> Result<Extent, (u32, E)> {
+        let mut events = 0;
+        loop {
+            let last_head = self.at;
+            let (run, token) = self.head(open).map_err(|fault| (events, fault.into()))?;
+            for _ in 0..run {
+                self.hit()
+                    .map_err(E::from)
+                    .and_then(&mut each)
+                    .map_err(|error| (events, error))?;
+                events += 1;
             }
-            self.predicted(hits, &mut done, &mut each)?;
-            if switches {
-                self.thread(token).map_err(|fault| (done, fault.into()))?;
-                continue;
+            if self.at == self.bytes.len() {
+                // Nothing ended this run.
+                return Ok(Extent { events, last_head });
             }
-            self.item(token)
-                .map_err(E::from)
-                .and_then(&mut each)
-                .map_err(|error| (done, error))?;
-            done += 1;
+            match token >> value::SHIFT {
+                value::FULL if token == value::FULL << value::SHIFT => {}
+                value::THREAD => self.thread(token).map_err(|fault| (events, fault.into()))?,
+                _ => {
+                    self.item(token)
+                        .map_err(E::from)
+                        .and_then(&mut each)
+                        .map_err(|error| (events, error))?;
+                    events += 1;
+                }
+            }
         }
-        let rest = match end {
-            End::Events(events) => events - done,
-            End::Hits(hits) => hits,
-        };
-        self.predicted(rest, &mut done, &mut each)?;
-        Ok(done)
     }
 
-    fn predicted<E: From<Fault>>(
-        &mut self,
-        hits: u32,
-        done: &mut u32,
-        each: &mut impl FnMut(Coded) -> Result<(), E>,
-    ) -> Result<(), (u32, E)> {
-        for _ in 0..hits {
-            self.hit()
-                .map_err(E::from)
-                .and_then(&mut *each)
-                .map_err(|error| (*done, error))?;
-            *done += 1;
-        }
-        Ok(())
+    /// The head of a run: its predicted events, and its token.
+    fn head(&mut self, open: Option<u32>) -> Result<(u32, u16), Fault> {
+        let Some(&head) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) else {
+            return Err(Fault::Truncated);
+        };
+        self.at += HEAD_BYTES;
+        let [run, low, high] = head;
+        let run = match open {
+            // Whoever was about to close it may have written the token.
+            Some(open) if run == OPEN_HEAD[0] => open,
+            None if run == OPEN_HEAD[0] => return Err(Fault::Truncated),
+            _ => run.into(),
+        };
+        Ok((run, u16::from_le_bytes([low, high])))
     }
 
-    /// The next event, which is as predicted.
+    /// The next event, which is as predicted, or told where nothing is.
     #[inline]
     fn hit(&mut self) -> Result<Coded, Fault> {
-        let state = &mut *self.state;
-        let index = state.thread.next.site;
-        let site = state.sites().at(index);
+        let edge = *self.state.expected();
+        let index = edge.site;
+        let site = *self.state.sites().at(index);
         let shape = Shape::of_code(site.shape);
-        let (pc, slots, width) = (site.pc, shape.slots().ok_or(Fault::NoSuchSite)?, shape.width());
-        let (stack, _) = state.stacks(site);
+        let (slots, width) = (shape.slots().ok_or(Fault::NoSuchSite)?, shape.width());
+        let (stack, _) = self.state.stacks(&edge, &site);
         let mut operands = Operands::default();
         if slots.place != Place::Absent {
-            operands.place = state.place_by(site.place_mode, site, slots);
+            let mode = site.place_mode;
+            if mode < place_mode::COUNT {
+                operands.place = self.state.place_by(mode, &edge, &site, slots);
+            } else {
+                let distance = self.signed(if mode == place_mode::TOLD_SHORT { 1 } else { 4 })?;
+                operands.place = site.place.wrapping_add(distance);
+                self.state.was_told_place(index, distance);
+            }
         }
-        let mode = site.value_mode;
+        let (spot, held) = self.state.hold(slots, operands.place, width);
         if slots.value {
-            let remembered = remembered(&mut state.memory, slots, operands.place, width);
-            let site = state.sites.borrow().at(index);
-            operands.value = state.value_by(mode, site, remembered, width);
-            if slots.written {
-                operands.written = State::<M, S>::written_after(site, operands.value, width);
+            if site.value_mode == value_mode::TOLD {
+                operands.value = self.number(width.into())?;
+                self.state.was_told_value(index, held, operands.value);
+            } else {
+                operands.value = self.state.value_by(site.value_mode, &site, held, width);
             }
-            // Memory that is predicted and known is as it was.
-            if slots.place == Place::Access && remembered != Some(operands.value) {
-                state.memory.borrow_mut().swap(operands.place, width, operands.value);
+            if slots.written {
+                operands.written = State::<M, S>::written_after(&site, operands.value, width);
             }
         }
-        state.confirm();
-        state.advance(index, slots, width, stack, operands);
-        Ok(self.coded(pc, stack, shape, operands))
+        self.state.keep(spot, slots, width, operands);
+        self.state.confirm();
+        self.state.advance(index, slots, stack, operands);
+        Ok(self.coded(site.pc, stack, shape, operands))
     }
 
     fn coded(&self, pc: u64, stack: u32, shape: Shape, operands: Operands) -> Coded {
@@ -140,14 +144,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         let bad = Fault::BadToken(token);
         let site_code = token >> site::SHIFT & site::MASK;
         let index = self.site(site_code)?;
-        self.state.go_to(index);
+        let edge = self.state.edge_to(index);
         let last = *self.state.sites().at(index);
         let shape = Shape::of_code(last.shape);
         let Shape { kind, parameter } = shape;
         let slots = shape.slots().ok_or(Fault::BadShape { kind, parameter })?;
         let width = shape.width();
 
-        let (expected, other) = self.state.stacks(&last);
+        let (expected, other) = self.state.stacks(&edge, &last);
         let stack = match token >> stack::SHIFT & stack::MASK {
             stack::PREDICTED => expected,
             stack::OTHER => other,
@@ -158,9 +162,20 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
             _ => return Err(bad),
         };
-        let (place, place_mode) = self.place(token, &last, slots)?;
-        let remembered = remembered(&mut self.state.memory, slots, place, width);
-        let (value, value_mode) = self.value(token, &last, remembered, width)?;
+        let (place, place_mode) = self.place(token, &edge, &last, slots)?;
+        let (spot, held) = self.state.hold(slots, place, width);
+        let mut line = None;
+        let (value, missed) = match (token >> value::SHIFT, spot) {
+            (value::LINE, Some(_)) if !slots.written => {
+                let bytes = *self.line()?;
+                line = Some(bytes);
+                (line_value(&bytes, place, width), Some(MissedValue::Filled))
+            }
+            _ => {
+                let (value, mode) = self.value(token, &last, held, width)?;
+                (value, mode.map(MissedValue::Predict))
+            }
+        };
         let mut operands = Operands {
             place,
             value,
@@ -176,30 +191,20 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         if slots.place == Place::Absent && place != 0 || !slots.value && value != 0 {
             return Err(bad);
         }
-        if slots.place == Place::Access {
-            self.state.memory.borrow_mut().swap(place, width, value);
-        }
         let missed = Missed {
             operands,
             way: (!is_way_predicted(token)).then_some(Way {
                 first: site_code == site::NEW,
                 place_mode,
             }),
-            value_mode,
+            value: missed,
         };
-        self.state.learn(index, slots, width, stack, missed);
-        Ok(self.coded(last.pc, stack, shape, operands))
-    }
-
-    fn hits(&mut self, token: u16) -> Result<u32, Fault> {
-        let short = token >> run::SHIFT & run::MASK;
-        if short < run::LONG {
-            return Ok(short.into());
+        self.state.learn(index, slots, stack, missed);
+        match (line, spot) {
+            (Some(line), Some(spot)) => self.state.memory.borrow_mut().set_line(spot, &line),
+            _ => self.state.keep(spot, slots, width, operands),
         }
-        Ok(match self.number(1)? as u8 {
-            run::LONG_BYTE => self.number(4)? as u32,
-            more => u32::from(run::LONG) + u32::from(more),
-        })
+        Ok(self.coded(last.pc, stack, shape, operands))
     }
 
     fn thread(&mut self, token: u16) -> Result<(), Fault> {
@@ -216,7 +221,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
 
     fn site(&mut self, code: u16) -> Result<SiteIndex, Fault> {
         match code {
-            site::NEXT => self.state.sites().check(self.state.thread.next.site),
+            site::NEXT => self.state.sites().check(self.state.expected().site),
             site::OTHER => self.state.sites().check(self.state.other()),
             site::KNOWN => {
                 let index = self.number(2)? as SiteIndex;
@@ -241,14 +246,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         }
     }
 
-    fn place(&mut self, token: u16, last: &Site, slots: Slots) -> Result<(u64, Option<u8>), Fault> {
+    fn place(&mut self, token: u16, edge: &Edge, last: &Site, slots: Slots) -> Result<(u64, Option<u8>), Fault> {
         let code = token >> place::SHIFT & place::MASK;
         if code == place::PREDICTED {
-            return Ok((self.state.place_by(last.place_mode, last, slots), None));
+            return Ok((self.state.place_by(last.place_mode, edge, last, slots), None));
         }
         if code < place::FROM_SITE {
             let mode = (code - place::BY_MODE) as u8;
-            return Ok((self.state.place_by(mode, last, slots), Some(mode)));
+            return Ok((self.state.place_by(mode, edge, last, slots), Some(mode)));
         }
         let (base, len) = match place::SITE_BYTES.get(usize::from(code - place::FROM_SITE)) {
             Some(&len) => (last.place, len),
@@ -261,26 +266,20 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         Ok((base.wrapping_add(difference), Some(last.place_mode)))
     }
 
-    fn value(
-        &mut self,
-        token: u16,
-        last: &Site,
-        remembered: Option<u64>,
-        width: u8,
-    ) -> Result<(u64, Option<u8>), Fault> {
+    fn value(&mut self, token: u16, last: &Site, held: Option<u64>, width: u8) -> Result<(u64, Option<u8>), Fault> {
         let code = token >> value::SHIFT;
         if code == value::PREDICTED {
-            return Ok((self.state.value_by(last.value_mode, last, remembered, width), None));
+            return Ok((self.state.value_by(last.value_mode, last, held, width), None));
         }
         if code < value::DIFFERENCE {
             let mode = (code - value::BY_MODE) as u8;
-            return Ok((self.state.value_by(mode, last, remembered, width), Some(mode)));
+            return Ok((self.state.value_by(mode, last, held, width), Some(mode)));
         }
         let wanted = if code < value::PLAIN {
             let len = usize::from(code - value::DIFFERENCE) + 1;
-            let base = remembered.unwrap_or(last.value);
+            let base = held.unwrap_or(last.value);
             base.wrapping_add(extend(self.number(len)?, len)) & mask(width)
-        } else if code < value::END {
+        } else if code < value::LINE {
             self.number(usize::from(code - value::PLAIN) + 1)?
         } else {
             return Err(Fault::BadToken(token));
@@ -294,6 +293,17 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             len @ 1..=8 => Ok(extend(self.number(len)?, len)),
             len => Err(Fault::BadToken(len as u16)),
         }
+    }
+
+    /// The next `len` bytes with the sign of the last one.
+    fn signed(&mut self, len: usize) -> Result<u64, Fault> {
+        Ok(extend(self.number(len)?, len))
+    }
+
+    fn line(&mut self) -> Result<&'a [u8; LINE], Fault> {
+        let line = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk);
+        self.at += LINE;
+        line.ok_or(Fault::Truncated)
     }
 
     /// The next `len` bytes, 1 to 8.
@@ -311,15 +321,6 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
                 .rev()
                 .fold(0, |number, &byte| number << 8 | u64::from(byte)),
         })
-    }
-}
-
-/// What memory holds at the place of an access.
-#[inline(always)]
-fn remembered(memory: &mut impl BorrowMut<Memory>, slots: Slots, place: u64, width: u8) -> Option<u64> {
-    match slots.place {
-        Place::Access => memory.borrow_mut().get(place, width),
-        _ => None,
     }
 }
 

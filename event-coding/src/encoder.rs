@@ -1,24 +1,31 @@
 //! From events to items.
 
-use crate::item::{Item, MAX_ITEM_BYTES, is_way_predicted, place, run, site, stack, value};
-use crate::memory::Memory;
+use crate::item::{Item, MAX_ITEM_BYTES, MAX_TOLD_BYTES, is_way_predicted, place, site, stack, value};
+use crate::memory::{LINE, Memory, Spot, line_value};
 use crate::number::{signed_len, unsigned_len};
-use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Edge, MAX_SITES, Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Missed, Operands, State, Way};
+use crate::shape::{Place, Shape, Slots, kind, mask};
+use crate::sites::{Edge, MAX_SITES, NOWHERE, Site, SiteIndex, Sites, place_mode, value_mode};
+use crate::state::{Missed, MissedValue, Operands, State, Way};
 use core::borrow::BorrowMut;
 
-/// Where items go, and where predicted events are counted.
+/// Where runs go: see `item`.
 pub trait Sink {
-    /// Counts one more predicted event. False if no more can be counted before the next item.
-    fn hit(&mut self) -> bool;
-    /// The predicted events since the last item.
+    /// Counts one more predicted event, of which the first `told` bytes are told that are in [`telling`](Sink::telling).
+    /// False if the run is full.
+    fn hit(&mut self, told: usize) -> bool;
+    /// The predicted events of the run.
     fn hits(&self) -> u32;
-    /// Where the next item is to be put together.
+    /// Where the next told bytes are put together.
+    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES];
+    /// Where the item that ends the run is put together, all but its token.
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES];
-    /// Appends the item of so many bytes that is there now, which takes up the predicted events; `events` is 1
-    /// if it is an event itself.
-    fn put(&mut self, len: usize, events: u32);
+    /// Ends the run with the token and as many bytes as are there now, and starts the next; `events` is 1 if the item is an
+    /// event itself.
+    fn put(&mut self, token: u16, len: usize, events: u32);
+    /// The bytes of the line of memory at this address, if they can be had, as the program finds them.
+    fn line(&self, _addr: u64) -> Option<[u8; LINE]> {
+        None
+    }
 }
 
 /// The block has as many sites as it can have. The event is not encoded: close the block,
@@ -35,6 +42,9 @@ pub struct Encoder<M = Memory, S = Sites> {
     state: State<M, S>,
     /// The thread that runs, whether or not the block says so yet.
     thread: u32,
+    /// While it does not say so: the site of the thread that the block means. [`NOWHERE`] stands in its place, from where
+    /// nothing is predicted.
+    resting: Option<SiteIndex>,
     /// The last item said that another thread runs.
     switched: bool,
     /// Sites by hash of code position and shape, with linear probing; 0 is a free entry.
@@ -46,21 +56,35 @@ pub struct Encoder<M = Memory, S = Sites> {
 pub enum Tried {
     /// It was predicted, and is encoded.
     Hit,
-    /// All but its value was: for [`Encoder::miss_value`], with what memory held.
-    Value(Option<u64>),
-    /// Something else was not: for [`Encoder::miss_access`].
-    Other(Option<u64>),
+    /// Its place or its value may be told: for [`Encoder::told_access`].
+    Told,
+    /// Something is not as predicted: for [`Encoder::event`].
+    Other,
 }
 
-/// What `event` takes.
+/// An event.
 #[derive(Clone, Copy)]
 struct Given {
     pc: u64,
     stack: u32,
     shape: Shape,
     slots: Slots,
+    width: u8,
     operands: Operands,
-    remembered: Option<u64>,
+}
+
+impl Given {
+    #[inline(always)]
+    fn new(pc: u64, stack: u32, shape: Shape, operands: Operands) -> Given {
+        Given {
+            pc,
+            stack,
+            shape,
+            slots: shape.slots().expect("an event has a kind that exists"),
+            width: shape.width(),
+            operands,
+        }
+    }
 }
 
 impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
@@ -70,6 +94,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         Self {
             state: State::new(memory, sites),
             thread: 0,
+            resting: None,
             switched: false,
             lookup: [0; LOOKUP],
         }
@@ -78,6 +103,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     /// Starts the next block.
     pub fn start_block(&mut self) {
         self.switched = false;
+        self.resting = None;
         self.state.forget();
         self.lookup.fill(0);
     }
@@ -87,103 +113,86 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         self.thread = thread;
         if self.state.thread.tag == 0 || self.switched && sink.hits() == 0 {
             // The thread's first event says it: threads that do nothing in their turn take no room.
-            self.state.thread.next = Edge::NONE;
+            let site = core::mem::replace(&mut self.state.thread.site, NOWHERE);
+            self.resting.get_or_insert(site);
         } else {
             self.put_thread(sink);
         }
     }
 
-    /// Encodes an access of the running thread that stores at most its value, if it is as predicted. Else one of
-    /// the two other functions must follow, with the same arguments. In pieces, so that the first, inlined into a
-    /// hook, needs neither a stack nor saved registers.
+    /// Encodes an access of the running thread if it is as predicted. If not, it is for one of the two other functions. In
+    /// pieces, so that this one, inlined into a hook, needs neither a stack nor many registers.
     #[inline(always)]
     pub fn access(&mut self, pc: u64, stack: u32, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> Tried {
-        let slots = slots_of(shape);
-        let width = shape.width();
-        let remembered = self.state.memory.borrow_mut().swap(addr, width, value);
+        let Given {
+            slots, width, operands, ..
+        } = Given::new(pc, stack, shape, Operands::access(addr, value));
         let state = &mut self.state;
-        let index = state.thread.next.site;
-        let next = state.sites().at(index);
-        if !is_expected(state, next, pc, stack, shape) || addr != state.place_by(next.place_mode, next, slots) {
-            return Tried::Other(remembered);
+        // Found by the code position and not by way of the site before, for which the processor would have to wait.
+        let index = self.lookup[hash(pc)];
+        let site = state.sites().at(index);
+        let edge = state.expected();
+        if site.pc != pc || site.shape != shape.code() || edge.site != index {
+            return Tried::Other;
         }
-        if value != state.value_by(next.value_mode, next, remembered, width) || !sink.hit() {
-            return Tried::Value(remembered);
-        }
-        let operands = Operands {
-            place: addr,
-            value,
-            written: 0,
+        let same_stack = match edge.moves {
+            false => stack == state.thread.stack,
+            true => stack == site.stack,
         };
+        let expected_place = match site.place_mode {
+            place_mode::TOLD_SHORT | place_mode::TOLD_LONG => return Tried::Told,
+            mode => state.place_by(mode, edge, site, slots),
+        };
+        if !same_stack || addr != expected_place {
+            return Tried::Other;
+        }
+        match site.value_mode {
+            value_mode::MEMORY => {
+                let memory = state.memory.borrow();
+                let is_held = memory
+                    .find(addr, width)
+                    .is_some_and(|spot| memory.get(spot, width) == value);
+                if !is_held || !sink.hit(0) {
+                    return Tried::Other;
+                }
+            }
+            value_mode::TOLD => return Tried::Told,
+            mode => {
+                if value != state.value_by(mode, site, None, width) || !sink.hit(0) {
+                    return Tried::Other;
+                }
+                let memory = state.memory.borrow_mut();
+                if let Some(spot) = memory.claim(addr, width) {
+                    memory.set(spot, width, value);
+                }
+            }
+        }
         state.confirm();
-        state.advance(index, slots, width, stack, operands);
+        state.advance(index, slots, stack, operands);
         Tried::Hit
     }
 
-    /// Encodes an access of which all but the value is as predicted: the most frequent of what is not predicted.
+    /// Encodes an access that [`access`](Self::access) found to be [told](Tried::Told). False if it is for
+    /// [`event`](Self::event) after all.
     #[inline(always)]
-    pub fn miss_value(
-        &mut self,
-        stack: u32,
-        shape: Shape,
-        addr: u64,
-        value: u64,
-        remembered: Option<u64>,
-        sink: &mut impl Sink,
-    ) {
-        let (slots, width) = (slots_of(shape), shape.width());
-        let state = &mut self.state;
-        let index = state.thread.next.site;
-        let hits = sink.hits();
-        let mut item = Item::new(sink.room());
-        let run = put_run(hits, &mut item);
-        let (part, mode) = put_value(state, state.sites().at(index), value, remembered, width);
-        part.put(&mut item);
-        let len = item.finish(run << run::SHIFT | part.code << value::SHIFT);
-        if let Some(mode) = mode {
-            state.learn_value(index, value, mode, false);
-        }
-        let operands = Operands {
-            place: addr,
-            value,
-            written: 0,
-        };
-        state.confirm();
-        state.advance(index, slots, width, stack, operands);
-        self.switched = false;
-        sink.put(len, 1);
+    pub fn told_access(&mut self, stack: u32, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> bool {
+        let index = self.state.expected().site;
+        let spot = self.state.memory.borrow_mut().claim(addr, shape.width());
+        let given = Given::new(0, stack, shape, Operands::access(addr, value));
+        self.try_operands(index, &given, spot, sink)
     }
 
-    /// Encodes an access of which something else is not as predicted.
-    ///
-    /// # Errors
-    /// [`Full`]: as for an [`event`](Self::event).
-    #[expect(clippy::too_many_arguments, reason = "in registers they cost nothing")]
+    /// Encodes an event of the running thread if it is as predicted or told. False if not: it is for
+    /// [`event`](Self::event) then. In two pieces, so that this one can be inlined where the kind is known.
     #[inline(always)]
-    pub fn miss_access(
-        &mut self,
-        pc: u64,
-        stack: u32,
-        shape: Shape,
-        addr: u64,
-        value: u64,
-        remembered: Option<u64>,
-        sink: &mut impl Sink,
-    ) -> Result<(), Full> {
-        let operands = Operands {
-            place: addr,
-            value,
-            written: 0,
-        };
-        let given = Given {
-            pc,
-            stack,
-            shape,
-            slots: slots_of(shape),
-            operands,
-            remembered,
-        };
-        self.miss(&given, sink)
+    pub fn try_event(&mut self, pc: u64, stack: u32, shape: Shape, operands: Operands, sink: &mut impl Sink) -> bool {
+        let given = Given::new(pc, stack, shape, operands);
+        let index = self.lookup[hash(pc)];
+        if !self.is_on_way(index, &given) {
+            return false;
+        }
+        let (spot, _) = self.state.hold(given.slots, operands.place, given.width);
+        self.try_operands(index, &given, spot, sink)
     }
 
     /// Encodes an event of the running thread. True if it was predicted, so that no item came to be.
@@ -201,134 +210,232 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         operands: Operands,
         sink: &mut impl Sink,
     ) -> Result<bool, Full> {
-        let slots = slots_of(shape);
-        if matches!(slots.place, Place::Access) && !slots.written {
-            let Operands { place, value, .. } = operands;
-            return match self.access(pc, stack, shape, place, value, sink) {
-                Tried::Hit => Ok(true),
-                Tried::Value(remembered) => {
-                    self.miss_value(stack, shape, place, value, remembered, sink);
-                    Ok(false)
-                }
-                Tried::Other(remembered) => self
-                    .miss_access(pc, stack, shape, place, value, remembered, sink)
-                    .map(|()| false),
-            };
-        }
-        let width = shape.width();
-        let remembered = match slots.place {
-            Place::Access => self
-                .state
-                .memory
-                .borrow_mut()
-                .swap(operands.place, width, operands.value),
-            _ => None,
-        };
-        let state = &mut self.state;
-        let index = state.thread.next.site;
-        let next = state.sites().at(index);
-        if is_expected(state, next, pc, stack, shape)
-            && (matches!(slots.place, Place::Absent) || operands.place == state.place_by(next.place_mode, next, slots))
-            && (!slots.value || operands.value == state.value_by(next.value_mode, next, remembered, width))
-            && (!slots.written || operands.written == State::<M, S>::written_after(next, operands.value, width))
-            && sink.hit()
-        {
-            state.confirm();
-            state.advance(index, slots, width, stack, operands);
-            return Ok(true);
-        }
-        let given = Given {
-            pc,
-            stack,
-            shape,
-            slots,
-            operands,
-            remembered,
-        };
-        self.miss(&given, sink).map(|()| false)
-    }
-
-    #[inline(never)]
-    fn miss(&mut self, given: &Given, sink: &mut impl Sink) -> Result<(), Full> {
-        let known = self.find(given.pc, given.shape);
+        let given = Given::new(pc, stack, shape, operands);
+        let known = self.find(pc, shape);
         if known.is_none() && self.state.sites().is_full() {
             return Err(Full);
         }
-        if self.state.thread.tag == u64::from(self.thread) + 1 {
-            self.state.look_ahead();
-        } else {
+        if let Some(site) = self.resting.take() {
+            self.state.thread.site = site;
+        }
+        if self.state.thread.tag != u64::from(self.thread) + 1 {
             self.put_thread(sink);
         }
-        self.switched = false;
-        let hits = sink.hits();
-        let mut item = Item::new(sink.room());
-        let mut token = put_run(hits, &mut item) << run::SHIFT;
-        let (site_code, index) = self.put_site(known, given, &mut item);
-        self.state.go_to(index);
-        let last = self.state.sites().at(index);
-        let width = given.shape.width();
-        let (place_code, place_mode) = put_place(&self.state, last, given);
-        let (value_code, value_mode) = put_value(&self.state, last, given.operands.value, given.remembered, width);
-        let stack_code = self.put_stack(last, given.stack, &mut item);
-        place_code.put(&mut item);
-        value_code.put(&mut item);
-        if given.slots.written {
-            let Operands { value, written, .. } = given.operands;
-            if written == State::<M, S>::written_after(last, value, width) {
-                item.put(0, 1);
-            } else {
-                item.put_sized(signed(written.wrapping_sub(value), width));
+        let (spot, held) = self.state.hold(given.slots, operands.place, given.width);
+        if let Some(index) = known.filter(|&index| self.is_on_way(index, &given)) {
+            if self.try_operands(index, &given, spot, sink) {
+                return Ok(true);
+            }
+            if sink.hits() == crate::item::MAX_RUN.into() {
+                sink.put(value::FULL << value::SHIFT, 0, 0);
+                self.switched = false;
+                if self.try_operands(index, &given, spot, sink) {
+                    return Ok(true);
+                }
             }
         }
-        token |= site_code << site::SHIFT | stack_code << stack::SHIFT;
-        token |= place_code.code << place::SHIFT | value_code.code << value::SHIFT;
-        let len = item.finish(token);
+        self.put_event(known, &given, spot, held, sink);
+        Ok(false)
+    }
+
+    /// Whether an event of the site at `index` comes the way that is expected, with the call stack that is.
+    #[inline(always)]
+    fn is_on_way(&self, index: SiteIndex, given: &Given) -> bool {
+        let site = self.state.sites().at(index);
+        let edge = self.state.expected();
+        site.pc == given.pc
+            && site.shape == given.shape.code()
+            && edge.site == index
+            && given.stack == self.state.stacks(edge, site).0
+    }
+
+    /// Encodes an event of the site at `index`, which is on its way, if its operands are as predicted, or told where nothing
+    /// is predicted. Nothing has changed if not.
+    #[inline(always)]
+    fn try_operands(&mut self, index: SiteIndex, given: &Given, spot: Option<Spot>, sink: &mut impl Sink) -> bool {
+        let Given {
+            stack,
+            slots,
+            width,
+            operands,
+            ..
+        } = *given;
+        let state = &mut self.state;
+        let site = state.sites().at(index);
+        let edge = state.expected();
+        let (mut told, mut told_place, mut told_value) = (0, None, None);
+        if !matches!(slots.place, Place::Absent) {
+            let mode = site.place_mode;
+            if mode < place_mode::COUNT {
+                if operands.place != state.place_by(mode, edge, site, slots) {
+                    return false;
+                }
+            } else {
+                let distance = operands.place.wrapping_sub(site.place);
+                told = if mode == place_mode::TOLD_SHORT { 1 } else { 4 };
+                let fits = if mode == place_mode::TOLD_SHORT {
+                    distance as i8 as u64 == distance
+                } else {
+                    distance as i32 as u64 == distance
+                };
+                if !fits {
+                    return false;
+                }
+                sink.telling()[..4].copy_from_slice(&(distance as u32).to_le_bytes());
+                told_place = Some(distance);
+            }
+        }
+        let mut keeps = false;
+        if slots.value {
+            let held = spot.map(|spot| state.memory.borrow().get(spot, width));
+            let site = state.sites().at(index);
+            if site.value_mode == value_mode::TOLD {
+                sink.telling()[told..told + 8].copy_from_slice(&operands.value.to_le_bytes());
+                told += usize::from(width);
+                told_value = Some(held);
+                keeps = true;
+            } else {
+                if operands.value != state.value_by(site.value_mode, site, held, width) {
+                    return false;
+                }
+                keeps = held != Some(operands.value);
+            }
+            if slots.written {
+                if operands.written != State::<M, S>::written_after(site, operands.value, width) {
+                    return false;
+                }
+                keeps = true;
+            }
+        }
+        if !sink.hit(told) {
+            return false;
+        }
+        if let Some(distance) = told_place {
+            state.was_told_place(index, distance);
+        }
+        if let Some(held) = told_value {
+            state.was_told_value(index, held, operands.value);
+        }
+        if keeps {
+            state.keep(spot, slots, width, operands);
+        }
+        state.confirm();
+        state.advance(index, slots, stack, operands);
+        true
+    }
+
+    /// Encodes an event as an item.
+    fn put_event(
+        &mut self,
+        known: Option<SiteIndex>,
+        given: &Given,
+        spot: Option<Spot>,
+        held: Option<u64>,
+        sink: &mut impl Sink,
+    ) {
+        self.switched = false;
+        let line = self.line(known, given, spot, held, sink);
+        let mut item = Item::new(sink.room());
+        let (site_code, index) = self.put_site(known, given, &mut item);
+        let edge = self.state.edge_to(index);
+        let last = self.state.sites().at(index);
+        let (place_code, place_mode) = put_place(&self.state, &edge, last, given);
+        let stack_code = self.put_stack(&edge, last, given.stack, &mut item);
+        place_code.put(&mut item);
+        let (value_code, missed) = match &line {
+            Some(line) => {
+                item.put_line(line);
+                (value::LINE, Some(MissedValue::Filled))
+            }
+            None => {
+                let (part, mode) = put_value(&self.state, last, given.operands.value, held, given.width);
+                part.put(&mut item);
+                (part.code, mode.map(MissedValue::Predict))
+            }
+        };
+        if given.slots.written {
+            let Operands { value, written, .. } = given.operands;
+            if written == State::<M, S>::written_after(last, value, given.width) {
+                item.put(0, 1);
+            } else {
+                item.put_sized(signed(written.wrapping_sub(value), given.width));
+            }
+        }
+        let mut token = site_code << site::SHIFT | stack_code << stack::SHIFT;
+        token |= place_code.code << place::SHIFT | value_code << value::SHIFT;
+        let len = item.len();
         let missed = Missed {
             operands: given.operands,
             way: (!is_way_predicted(token)).then_some(Way {
                 first: site_code == site::NEW,
                 place_mode,
             }),
-            value_mode,
+            value: missed,
         };
-        self.state.learn(index, given.slots, width, given.stack, missed);
-        sink.put(len, 1);
-        Ok(())
+        self.state.learn(index, given.slots, given.stack, missed);
+        match (&line, spot) {
+            (Some(line), Some(spot)) => self.state.memory.borrow_mut().set_line(spot, line),
+            _ => self.state.keep(spot, given.slots, given.width, given.operands),
+        }
+        sink.put(token, len, 1);
+    }
+
+    /// The line of memory that an access lies in, if it is worth giving: a value was not as memory has it, and the site goes
+    /// through memory in small steps.
+    fn line(
+        &self,
+        known: Option<SiteIndex>,
+        given: &Given,
+        spot: Option<Spot>,
+        held: Option<u64>,
+        sink: &impl Sink,
+    ) -> Option<[u8; LINE]> {
+        let (site, spot) = (self.state.sites().at(known?), spot?);
+        let is_plain = matches!(given.shape.kind, kind::READ | kind::WRITE);
+        let by_memory = site.value_mode == value_mode::MEMORY && held != Some(given.operands.value);
+        let step = (given.operands.place.wrapping_sub(site.place) as i64).unsigned_abs();
+        if !is_plain || !by_memory || step > LINE as u64 {
+            return None;
+        }
+        let line = sink.line(given.operands.place / LINE as u64 * LINE as u64)?;
+        let there = line_value(&line, given.operands.place, given.width);
+        if there != given.operands.value {
+            // Somebody else is at it.
+            return None;
+        }
+        let old = self.state.memory.borrow().line(spot);
+        let new_words = line
+            .chunks(8)
+            .zip(old.chunks(8))
+            .filter(|(new, old)| new != old)
+            .count();
+        // Else giving the value is shorter.
+        (new_words >= 3).then_some(line)
     }
 
     #[cold]
     fn put_thread(&mut self, sink: &mut impl Sink) {
-        let hits = sink.hits();
         let mut item = Item::new(sink.room());
-        let token = put_run(hits, &mut item) << run::SHIFT;
         let short = (self.thread as u16).min(place::MASK);
         if short == place::MASK {
             item.put(self.thread.into(), 4);
         }
-        let len = item.finish(token | short << place::SHIFT | value::THREAD << value::SHIFT);
-        sink.put(len, 0);
+        let len = item.len();
+        sink.put(short << place::SHIFT | value::THREAD << value::SHIFT, len, 0);
         self.state.resume(self.thread);
         self.switched = true;
     }
 
     /// The site's index, if the block has it.
     fn find(&self, pc: u64, shape: Shape) -> Option<SiteIndex> {
-        let is_it = |index: SiteIndex| {
-            let site = self.state.sites().at(index);
-            site.pc == pc && site.shape == shape.code()
-        };
-        // Mostly it was expected, and something else about the event was not.
-        let expected = self.state.thread.next.site;
-        if is_it(expected) {
-            return Some(expected);
-        }
-        let mut at = hash(pc, shape);
+        let mut at = hash(pc);
         loop {
             let index = self.lookup[at % LOOKUP];
             if index == 0 {
                 return None;
             }
-            if is_it(index) {
+            let site = self.state.sites().at(index);
+            if site.pc == pc && site.shape == shape.code() {
                 return Some(index);
             }
             at += 1;
@@ -342,14 +449,14 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             item.put(given.shape.parameter.into(), 1);
             self.state.pc = given.pc;
             let index = self.state.sites.borrow_mut().add(given.pc, given.shape);
-            let mut at = hash(given.pc, given.shape);
+            let mut at = hash(given.pc);
             while self.lookup[at % LOOKUP] != 0 {
                 at += 1;
             }
             self.lookup[at % LOOKUP] = index;
             return (site::NEW, index);
         };
-        if index == self.state.thread.next.site {
+        if index == self.state.expected().site {
             return (site::NEXT, index);
         }
         if index == self.state.other() {
@@ -359,8 +466,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         (site::KNOWN, index)
     }
 
-    fn put_stack(&self, last: &Site, wanted: u32, item: &mut Item<'_>) -> u16 {
-        let (expected, other) = self.state.stacks(last);
+    fn put_stack(&self, edge: &Edge, last: &Site, wanted: u32, item: &mut Item<'_>) -> u16 {
+        let (expected, other) = self.state.stacks(edge, last);
         if wanted == expected {
             stack::PREDICTED
         } else if wanted == other {
@@ -373,26 +480,10 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     }
 }
 
+/// Where a site is looked for first.
 #[inline(always)]
-fn slots_of(shape: Shape) -> Slots {
-    shape.slots().expect("an event has a kind that exists")
-}
-
-/// Whether an event comes from the site that is expected next, with the call stack that is.
-#[inline(always)]
-fn is_expected<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
-    state: &State<M, S>,
-    next: &Site,
-    pc: u64,
-    stack: u32,
-    shape: Shape,
-) -> bool {
-    next.pc == pc && next.shape == shape.code() && stack == state.stacks(next).0
-}
-
-fn hash(pc: u64, shape: Shape) -> usize {
-    let key = pc ^ u64::from(shape.code()) << 48;
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
+fn hash(pc: u64) -> usize {
+    ((pc as u32).wrapping_mul(0x9e37_79b9) >> (32 - LOOKUP.ilog2())) as usize
 }
 
 /// A part of the token, and the number that belongs to it.
@@ -416,29 +507,19 @@ impl Part {
     }
 }
 
-fn put_run(hits: u32, item: &mut Item<'_>) -> u16 {
-    match hits.checked_sub(run::LONG.into()) {
-        None => return hits as u16,
-        Some(more) if more < run::LONG_BYTE.into() => item.put(more.into(), 1),
-        Some(_) => {
-            item.put(run::LONG_BYTE.into(), 1);
-            item.put(hits.into(), 4);
-        }
-    }
-    run::LONG
-}
-
 /// The token's part, and the mode from now on if the place was not predicted.
 fn put_place<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
+    edge: &Edge,
     last: &Site,
     given: &Given,
 ) -> (Part, Option<u8>) {
     let (wanted, slots) = (given.operands.place, given.slots);
-    if wanted == state.place_by(last.place_mode, last, slots) {
+    let by_mode = |mode| wanted == state.place_by(mode, edge, last, slots);
+    if by_mode(last.place_mode) {
         return (Part::code(place::PREDICTED), None);
     }
-    if let Some(mode) = (0..place_mode::COUNT).find(|&mode| wanted == state.place_by(mode, last, slots)) {
+    if let Some(mode) = (0..place_mode::COUNT).find(|&mode| by_mode(mode)) {
         return (Part::code(place::BY_MODE + u16::from(mode)), Some(mode));
     }
     let from_site = wanted.wrapping_sub(last.place);
@@ -473,17 +554,17 @@ fn put_value<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
     last: &Site,
     wanted: u64,
-    remembered: Option<u64>,
+    held: Option<u64>,
     width: u8,
 ) -> (Part, Option<u8>) {
-    if wanted == state.value_by(last.value_mode, last, remembered, width) {
+    if wanted == state.value_by(last.value_mode, last, held, width) {
         return (Part::code(value::PREDICTED), None);
     }
-    let by_mode = |&mode: &u8| wanted == state.value_by(mode, last, remembered, width);
+    let by_mode = |&mode: &u8| wanted == state.value_by(mode, last, held, width);
     if let Some(mode) = (0..value_mode::COUNT).find(by_mode) {
         return (Part::code(value::BY_MODE + u16::from(mode)), Some(mode));
     }
-    let difference = signed(wanted.wrapping_sub(remembered.unwrap_or(last.value)), width);
+    let difference = signed(wanted.wrapping_sub(held.unwrap_or(last.value)), width);
     let (difference_len, plain_len) = (signed_len(difference), unsigned_len(wanted));
     let part = if difference_len < plain_len {
         Part {

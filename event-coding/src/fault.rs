@@ -8,8 +8,6 @@ use core::fmt;
 pub enum Fault {
     /// The payload ends inside an item.
     Truncated,
-    /// The payload has bytes after its last event.
-    TrailingBytes(usize),
     /// A token, or the length of a number, with a meaning that is not defined.
     BadToken(u16),
     /// A kind of event that this version does not have.
@@ -29,7 +27,6 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Truncated => write!(f, "the payload ends inside an event"),
-            Fault::TrailingBytes(count) => write!(f, "{count} bytes follow the last event"),
             Fault::BadToken(token) => write!(f, "token {token:#06x} has no meaning here"),
             Fault::BadShape { kind, parameter } => {
                 write!(f, "event kind {kind} with parameter {parameter:#04x} does not exist")

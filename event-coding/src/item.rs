@@ -1,22 +1,37 @@
-//! The token of an item, bit by bit, and the bytes of an item while it is put together.
+//! The head of a run with its token, bit by bit, and the bytes of an item while they are put together.
+//!
+//! A *run* is a number of predicted events, with what is told of them, and the item that ends it. Its head comes first: a
+//! byte with the number of predicted events, and the item's token. Both are known only when the run is over.
 
+use crate::memory::LINE;
 use crate::sites::place_mode;
 
-/// No item is longer: token, run, site, stack, place, value, written.
-pub const MAX_ITEM_BYTES: usize = 64;
+/// No item has more bytes behind its token: site, stack, place, a line or a value, written.
+pub const MAX_ITEM_BYTES: usize = 40 + LINE;
 
-/// How many predicted events came before: 3 bits.
-pub(crate) mod run {
-    pub const SHIFT: u32 = 0;
-    pub const MASK: u16 = 7;
-    /// A byte follows, which is added; if it is [`LONG_BYTE`], four bytes follow it, which count.
-    pub const LONG: u16 = 7;
-    pub const LONG_BYTE: u8 = 255;
+/// The most bytes that are told of a predicted event.
+pub const MAX_TOLD_BYTES: usize = 4 + 8;
+
+/// Bytes of the head of a run.
+pub const HEAD_BYTES: usize = 3;
+
+/// The most predicted events of a run.
+pub const MAX_RUN: u8 = 254;
+
+/// The head of a run that is not over.
+pub const OPEN_HEAD: [u8; HEAD_BYTES] = [0xff; HEAD_BYTES];
+
+/// The head of a run that is over.
+#[inline(always)]
+#[must_use]
+pub fn head(run: u8, token: u16) -> [u8; HEAD_BYTES] {
+    let [low, high] = token.to_le_bytes();
+    [run, low, high]
 }
 
 /// Which site: 2 bits.
 pub(crate) mod site {
-    pub const SHIFT: u32 = 3;
+    pub const SHIFT: u32 = 0;
     pub const MASK: u16 = 3;
     pub const NEXT: u16 = 0;
     pub const OTHER: u16 = 1;
@@ -28,7 +43,7 @@ pub(crate) mod site {
 
 /// Which call stack: 2 bits.
 pub(crate) mod stack {
-    pub const SHIFT: u32 = 5;
+    pub const SHIFT: u32 = 2;
     pub const MASK: u16 = 3;
     pub const PREDICTED: u16 = 0;
     /// The site's if the thread's was predicted, else the thread's.
@@ -39,7 +54,7 @@ pub(crate) mod stack {
 
 /// Which place: 4 bits.
 pub(crate) mod place {
-    pub const SHIFT: u32 = 7;
+    pub const SHIFT: u32 = 4;
     pub const MASK: u16 = 15;
     pub const PREDICTED: u16 = 0;
     /// As another mode predicts it: `BY_MODE` + the mode.
@@ -59,21 +74,24 @@ pub(crate) fn is_way_predicted(token: u16) -> bool {
 
 /// Which value: 5 bits.
 pub(crate) mod value {
-    pub const SHIFT: u32 = 11;
+    pub const SHIFT: u32 = 8;
     pub const PREDICTED: u16 = 0;
     pub const BY_MODE: u16 = 1;
-    /// The difference to what memory holds follows, or, where that is not known, to the site's
-    /// last value: in `value − DIFFERENCE + 1` bytes.
+    /// The difference to what memory holds follows, or, where it holds nothing, to the site's last value: in
+    /// `value − DIFFERENCE + 1` bytes.
     pub const DIFFERENCE: u16 = 5;
     /// The value follows, in `value − PLAIN + 1` bytes.
     pub const PLAIN: u16 = 13;
-    pub const END: u16 = 21;
+    /// The line of memory follows in which the place is, as it is now; the value is what it holds there.
+    pub const LINE: u16 = 21;
+    /// Not an event: the run is full, and goes on.
+    pub const FULL: u16 = 30;
     /// Not an event: another thread runs from here on. Its number is the place's 4 bits; 15 if
     /// four bytes follow with it.
     pub const THREAD: u16 = 31;
 }
 
-/// An item that is put together where it is to be.
+/// What follows a token, put together where it is to be.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
     bytes: &'a mut [u8; MAX_ITEM_BYTES],
@@ -81,16 +99,13 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// With room for the token.
     #[inline(always)]
     pub(crate) fn new(bytes: &'a mut [u8; MAX_ITEM_BYTES]) -> Self {
-        Self { bytes, len: 2 }
+        Self { bytes, len: 0 }
     }
 
-    /// Its length, once its token is written.
     #[inline(always)]
-    pub(crate) fn finish(self, token: u16) -> usize {
-        self.bytes[..2].copy_from_slice(&token.to_le_bytes());
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -109,5 +124,13 @@ impl<'a> Item<'a> {
         let len = crate::number::signed_len(number);
         self.put(len as u64, 1);
         self.put(number, len);
+    }
+
+    /// Appends a line of memory.
+    pub(crate) fn put_line(&mut self, line: &[u8; LINE]) {
+        if let Some(to) = self.bytes.get_mut(self.len..self.len + LINE) {
+            to.copy_from_slice(line);
+        }
+        self.len += LINE;
     }
 }

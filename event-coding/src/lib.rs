@@ -4,15 +4,17 @@
 //! last time, at the address one stride further, with the value that memory held. [`Encoder`] and
 //! [`Decoder`] keep the same [`State`] in step, which *predicts* the next event completely: thread,
 //! code position, call stack, place and value. A predicted event takes no byte; it is counted. Any
-//! other event is an *item*: a token of 16 bits that says how many predicted events came before it and
-//! what of it was predicted, then the numbers that were not. `trace-format/FORMAT.md` defines each bit.
+//! other event is an *item*: a token of 16 bits that says what of it was predicted, then the numbers that
+//! were not. Where predicting fails again and again, it is given up: the place or the value of each of the
+//! site's events is *told* then, without a token. `trace-format/FORMAT.md` defines each bit.
 //!
 //! Value prediction goes back to Lipasti, Wilkerson, Shen (ASPLOS 1996); traces compressed by
 //! predictors that writer and reader share to Burtscher et al. (VPC, IEEE Trans. Computers 2005), from
 //! which this deviates in that one site has one predictor at a time and runs of hits have no code.
 //!
 //! The recorder's runtime encodes while the program runs, so the encoder allocates nothing, is of
-//! bounded size, and its common path is short: [`Encoder::access`] is inlined up to the first miss.
+//! bounded size, and its common path is short: [`Encoder::access`] is inlined, and leaves what is neither predicted
+//! nor told to [`Encoder::event`].
 //! What an event means is not known here; that is `trace-format`'s.
 #![no_std]
 
@@ -26,11 +28,11 @@ mod shape;
 mod sites;
 mod state;
 
-pub use decoder::{Decoder, End};
+pub use decoder::{Decoder, Extent};
 pub use encoder::{Encoder, Full, Sink, Tried};
 pub use fault::Fault;
-pub use item::MAX_ITEM_BYTES;
-pub use memory::Memory;
+pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
+pub use memory::{LINE, Memory};
 pub use shape::{Place, Shape, Slots, kind, mask};
 pub use sites::{MAX_SITES, Sites};
 pub use state::{Coded, Operands, State};

@@ -3,8 +3,11 @@
 use crate::fault::Fault;
 use crate::shape::Shape;
 
-/// The most sites of a block, the empty one included; a power of two.
+/// The most sites of a block, with site 0 and [`NOWHERE`]; a power of two.
 pub const MAX_SITES: usize = 4096;
+
+/// The site of a thread that is not the one that runs: it never has an edge.
+pub(crate) const NOWHERE: SiteIndex = MAX_SITES as SiteIndex - 1;
 
 /// Index of a site of the block, in order of first appearance, from 1. Site 0 is none: it comes
 /// before a thread's first event of the block.
@@ -20,18 +23,25 @@ pub(crate) mod place_mode {
     pub const POINTER: u8 = 2;
     /// 3: the site's last place.
     pub const COUNT: u8 = 4;
+    /// Not at all: the distance from the site's last place is told, as a signed byte.
+    pub const TOLD_SHORT: u8 = 4;
+    /// The same in four bytes.
+    pub const TOLD_LONG: u8 = 5;
 }
 
 /// How its value is predicted.
 pub(crate) mod value_mode {
-    /// What memory holds; if that is not known, the site's last value.
+    /// What memory holds; where there is none, the site's last value.
     pub const MEMORY: u8 = 0;
     /// The site's last value, and a step.
     pub const STRIDE: u8 = 1;
     /// The value that the thread read last, and a step.
     pub const RECENT: u8 = 2;
-    /// 3: the one that it read before that, and a step.
+    /// The one that it read before that, and a step.
+    pub const EARLIER: u8 = 3;
     pub const COUNT: u8 = 4;
+    /// Not at all: it is told.
+    pub const TOLD: u8 = 4;
 }
 
 /// An instruction. What the common path needs fills one line of the processor's cache.
@@ -48,18 +58,26 @@ pub(crate) struct Site {
     /// The ways to the events that come next in the same thread, and which comes when.
     pub(crate) edges: [Edge; 2],
     pub(crate) turns: Turns,
+    /// Its events so far.
+    pub(crate) count: u32,
     /// Of its last event.
     pub(crate) place: u64,
     pub(crate) value: u64,
-    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none.
+    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none. While places are told, the first is the distance
+    /// that was told last.
     pub(crate) place_steps: [u64; 2],
-    /// By mode; that of `MEMORY` is 0.
-    pub(crate) value_steps: [u64; 4],
+    /// Of modes 1 to 3.
+    pub(crate) value_steps: [u64; 3],
     /// From the value to what is written.
     pub(crate) written_step: u64,
     /// The value of its last event whose value was not as predicted.
     pub(crate) value_anchor: u64,
+    pub(crate) place_record: Record,
+    pub(crate) value_record: Record,
 }
+
+/// Two lines of the processor's cache.
+const _: () = assert!(size_of::<Site>() == 128);
 
 impl Site {
     pub(crate) const NONE: Site = Site {
@@ -70,13 +88,60 @@ impl Site {
         stack: 0,
         edges: [Edge::NONE; 2],
         turns: Turns(0),
+        count: 0,
         place: 0,
         value: 0,
         place_steps: [0; 2],
-        value_steps: [0; 4],
+        value_steps: [0; 3],
         written_step: 0,
         value_anchor: 0,
+        place_record: Record::NONE,
+        value_record: Record::NONE,
     };
+}
+
+/// How well the place, or the value, of a site's events is predicted: whether that is worth it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    /// The site's count at the last event that was not as predicted, modulo 2^16.
+    missed_at: u16,
+    /// How many of these came close to one another, the last ones in a row.
+    misses: u8,
+    /// While nothing is predicted: how many events in a row would have been as predicted.
+    right: u8,
+}
+
+impl Record {
+    const NONE: Record = Record {
+        missed_at: 0,
+        misses: 0,
+        right: 0,
+    };
+    /// So many events of the site from one miss to the next are close.
+    const CLOSE: u16 = 4;
+    /// So many in a row, and predicting is given up.
+    const MANY: u8 = 16;
+    /// So many that would have been right, and it is taken up again.
+    const ENOUGH: u8 = 32;
+
+    /// The site's event number `count` was not as predicted. Whether predicting is to be given up.
+    pub(crate) fn miss(&mut self, count: u32) -> bool {
+        let close = (count as u16).wrapping_sub(self.missed_at) <= Self::CLOSE;
+        self.missed_at = count as u16;
+        self.misses = if close { self.misses + 1 } else { 0 };
+        let many = self.misses == Self::MANY;
+        if many {
+            (self.misses, self.right) = (0, 0);
+        }
+        many
+    }
+
+    /// Nothing was predicted of an event; whether it would have been right. Whether predicting is to be taken up again.
+    #[inline(always)]
+    pub(crate) fn told(&mut self, right: bool) -> bool {
+        self.right = if right { self.right + 1 } else { 0 };
+        self.right == Self::ENOUGH
+    }
 }
 
 /// A way from one site to the next in the same thread.
@@ -121,6 +186,15 @@ impl Edge {
 pub(crate) struct Turns(u32);
 
 impl Turns {
+    /// The last turns were all edge 0, which is expected again, without doubt: confirming it changes nothing. That is how
+    /// sites with one edge are, and loops.
+    const STEADY: u32 = 7 | 1 << 8 | 1 << 16;
+
+    #[inline(always)]
+    pub(crate) fn is_steady(self) -> bool {
+        self.0 & Self::STEADY == 0
+    }
+
     #[inline(always)]
     fn history(self) -> u32 {
         self.0 & 7
@@ -129,19 +203,12 @@ impl Turns {
     /// The edge that is expected.
     #[inline(always)]
     pub(crate) fn expected(self) -> usize {
-        // Most sites have one edge.
-        if self.0 == 0 {
-            return 0;
-        }
         (self.0 >> (8 + self.history()) & 1) as usize
     }
 
     /// It was that one.
     #[inline(always)]
     pub(crate) fn confirm(&mut self) -> usize {
-        if self.0 == 0 {
-            return 0;
-        }
         let edge = self.expected();
         self.0 &= !(1 << (16 + self.history()));
         self.turn(edge);
@@ -165,10 +232,16 @@ impl Turns {
         self.0 |= 8;
     }
 
+    /// Whether there are two edges.
+    #[inline(always)]
+    pub(crate) fn forks(self) -> bool {
+        self.0 & 8 != 0
+    }
+
     /// The turn that the thread took last, if it was `before` until it left this site by `edge`.
     #[inline(always)]
     pub(crate) fn taken(self, before: u8, edge: usize) -> u8 {
-        if self.0 & 8 == 0 { before } else { edge as u8 }
+        if self.forks() { edge as u8 } else { before }
     }
 
     #[inline(always)]
@@ -212,7 +285,7 @@ impl Sites {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        usize::from(self.known) + 1 == MAX_SITES
+        self.known + 1 == NOWHERE
     }
 
     /// Adds a site, for which there must be room.

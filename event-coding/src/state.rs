@@ -1,6 +1,6 @@
 //! What the events before say about the next one: the state that both sides keep in step.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Spot};
 use crate::shape::{Place, Shape, Slots, mask};
 use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
 use core::borrow::BorrowMut;
@@ -14,6 +14,18 @@ pub struct Operands {
     pub value: u64,
     /// What a read-modify-write stored.
     pub written: u64,
+}
+
+impl Operands {
+    /// Those of a plain access.
+    #[inline(always)]
+    pub(crate) fn access(place: u64, value: u64) -> Operands {
+        Operands {
+            place,
+            value,
+            written: 0,
+        }
+    }
 }
 
 /// An event as it is encoded.
@@ -36,9 +48,8 @@ pub struct Coded {
 pub(crate) struct Thread {
     /// Its number + 1; 0 for none.
     pub(crate) tag: u64,
-    /// The site of its last event, and the way that is expected from there.
+    /// The site of its last event.
     pub(crate) site: SiteIndex,
-    pub(crate) next: Edge,
     /// The edge that it took last where there were two.
     pub(crate) turn: u8,
     pub(crate) stack: u32,
@@ -52,7 +63,6 @@ impl Thread {
     const NONE: Thread = Thread {
         tag: 0,
         site: 0,
-        next: Edge::NONE,
         turn: 0,
         stack: 0,
         places: [0; 2],
@@ -113,31 +123,34 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         } else {
             Thread { tag, ..Thread::NONE }
         };
-        self.look_ahead();
     }
 
-    /// Reads off the thread's site what comes next.
+    /// The way that is expected from the thread's site.
     #[inline(always)]
-    pub(crate) fn look_ahead(&mut self) {
+    pub(crate) fn expected(&self) -> &Edge {
         let site = self.sites.borrow().at(self.thread.site);
-        self.thread.next = site.edges[site.turns.expected()];
-    }
-
-    /// The thread's next event is at `index`: the way there is the one to predict from.
-    pub(crate) fn go_to(&mut self, index: SiteIndex) {
-        if self.thread.next.site != index {
-            let edges = self.sites.borrow().at(self.thread.site).edges;
-            self.thread.next = match edges.iter().find(|edge| edge.site == index) {
-                Some(&edge) => edge,
-                None => Edge {
-                    site: index,
-                    ..Edge::NONE
-                },
-            };
+        // A branch, which the processor predicts, and not a choice, for which it would wait.
+        if site.turns.is_steady() {
+            &site.edges[0]
+        } else {
+            unlikely();
+            &site.edges[site.turns.expected()]
         }
     }
 
-    /// The edge of the thread's site that is not expected.
+    /// The way from the thread's site to the one at `index`, to predict from.
+    pub(crate) fn edge_to(&self, index: SiteIndex) -> Edge {
+        let edges = &self.sites.borrow().at(self.thread.site).edges;
+        match edges.iter().find(|edge| edge.site == index) {
+            Some(&edge) => edge,
+            None => Edge {
+                site: index,
+                ..Edge::NONE
+            },
+        }
+    }
+
+    /// Where the edge of the thread's site leads that is not expected.
     pub(crate) fn other(&self) -> SiteIndex {
         let site = self.sites.borrow().at(self.thread.site);
         site.edges[1 - site.turns.expected()].site
@@ -145,8 +158,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 
     /// The call stack that is expected of an event at a site, and the one to try after that.
     #[inline(always)]
-    pub(crate) fn stacks(&self, site: &Site) -> (u32, u32) {
-        if self.thread.next.moves {
+    pub(crate) fn stacks(&self, edge: &Edge, site: &Site) -> (u32, u32) {
+        if edge.moves {
             (site.stack, self.thread.stack)
         } else {
             (self.thread.stack, site.stack)
@@ -160,10 +173,10 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 
     #[inline(always)]
-    pub(crate) fn place_by(&self, mode: u8, site: &Site, slots: Slots) -> u64 {
+    pub(crate) fn place_by(&self, mode: u8, edge: &Edge, site: &Site, slots: Slots) -> u64 {
         match mode {
             place_mode::STRIDE => {
-                let stride = self.thread.next.strides[usize::from(self.thread.turn & 1)];
+                let stride = edge.strides[usize::from(self.thread.turn & 1)];
                 site.place.wrapping_add(stride as u64)
             }
             place_mode::RELATIVE => self.last_place(slots).wrapping_add(site.place_steps[0]),
@@ -172,14 +185,14 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// `remembered` is what memory holds at the place, for an access.
+    /// `held` is what memory holds at the place, for an access.
     #[inline(always)]
-    pub(crate) fn value_by(&self, mode: u8, site: &Site, remembered: Option<u64>, width: u8) -> u64 {
+    pub(crate) fn value_by(&self, mode: u8, site: &Site, held: Option<u64>, width: u8) -> u64 {
         let value = match mode {
-            value_mode::MEMORY => return remembered.unwrap_or(site.value),
-            value_mode::STRIDE => site.value.wrapping_add(site.value_steps[1]),
-            value_mode::RECENT => self.thread.recent[0].wrapping_add(site.value_steps[2]),
-            _ => self.thread.recent[1].wrapping_add(site.value_steps[3]),
+            value_mode::STRIDE => site.value.wrapping_add(site.value_steps[0]),
+            value_mode::RECENT => self.thread.recent[0].wrapping_add(site.value_steps[1]),
+            value_mode::EARLIER => self.thread.recent[1].wrapping_add(site.value_steps[2]),
+            _ => return held.unwrap_or(site.value),
         };
         value & mask(width)
     }
@@ -189,49 +202,96 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         value.wrapping_add(site.written_step) & mask(width)
     }
 
+    /// Where memory has an access from now on, and what it holds there.
+    #[inline(always)]
+    pub(crate) fn hold(&mut self, slots: Slots, place: u64, width: u8) -> (Option<Spot>, Option<u64>) {
+        let spot = match slots.place {
+            Place::Access => self.memory.borrow_mut().claim(place, width),
+            _ => None,
+        };
+        (spot, spot.map(|spot| self.memory.borrow().get(spot, width)))
+    }
+
     /// The thread's next event comes from the site that was expected.
     #[inline(always)]
     pub(crate) fn confirm(&mut self) {
         let turns = &mut self.sites.borrow_mut().at_mut(self.thread.site).turns;
-        let edge = turns.confirm();
-        self.thread.turn = turns.taken(self.thread.turn, edge);
+        if turns.is_steady() {
+            if turns.forks() {
+                self.thread.turn = 0;
+            }
+        } else {
+            unlikely();
+            let edge = turns.confirm();
+            self.thread.turn = turns.taken(self.thread.turn, edge);
+        }
     }
 
-    /// Notes an event at `index`.
+    /// Notes an event at `index`, all but what memory holds.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, index: SiteIndex, slots: Slots, width: u8, stack: u32, operands: Operands) {
+    pub(crate) fn advance(&mut self, index: SiteIndex, slots: Slots, stack: u32, operands: Operands) {
         let site = self.sites.borrow_mut().at_mut(index);
+        site.count = site.count.wrapping_add(1);
         site.stack = stack;
         self.thread.stack = stack;
         if !matches!(slots.place, Place::Absent) {
             site.place = operands.place;
+            self.thread.places[usize::from(matches!(slots.place, Place::Number))] = operands.place;
         }
         if slots.value {
             site.value = operands.value;
-        }
-        if !matches!(slots.place, Place::Absent) {
-            self.thread.places[usize::from(matches!(slots.place, Place::Number))] = operands.place;
         }
         if slots.reads {
             self.thread.recent = [operands.value, self.thread.recent[0]];
         }
         self.thread.site = index;
-        self.thread.next = site.edges[site.turns.expected()];
-        if slots.written {
-            self.memory.borrow_mut().swap(operands.place, width, operands.written);
+    }
+
+    /// The place of an event was told, at a distance from the site's last place. Takes predicting up again, by a stride, if
+    /// that is the same again and again.
+    #[inline(always)]
+    pub(crate) fn was_told_place(&mut self, index: SiteIndex, distance: u64) {
+        let sites = self.sites.borrow_mut();
+        let site = sites.at_mut(index);
+        let same = site.place_steps[0] == distance;
+        site.place_steps[0] = distance;
+        if site.place_record.told(same) {
+            site.place_mode = place_mode::STRIDE;
+            let last = sites.at_mut(self.thread.site);
+            let expected = last.turns.expected();
+            last.edges[expected].strides = [distance as i32; 2];
+        }
+    }
+
+    /// The value of an event was told, where memory holds `held`. Takes predicting it by memory up again, if that would have
+    /// been right again and again.
+    #[inline(always)]
+    pub(crate) fn was_told_value(&mut self, index: SiteIndex, held: Option<u64>, value: u64) {
+        let site = self.sites.borrow_mut().at_mut(index);
+        if site.value_record.told(held == Some(value)) {
+            site.value_mode = value_mode::MEMORY;
+        }
+    }
+
+    /// Notes what memory holds after an event.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, spot: Option<Spot>, slots: Slots, width: u8, operands: Operands) {
+        if let Some(spot) = spot {
+            let value = if slots.written {
+                operands.written
+            } else {
+                operands.value
+            };
+            self.memory.borrow_mut().set(spot, width, value);
         }
     }
 
     /// An event at `index` was given by an item: learns from what was not predicted.
-    pub(crate) fn learn(&mut self, index: SiteIndex, slots: Slots, width: u8, stack: u32, missed: Missed) {
-        let Missed {
-            operands,
-            way,
-            value_mode,
-        } = missed;
-        if let Some(mode) = value_mode {
+    pub(crate) fn learn(&mut self, index: SiteIndex, slots: Slots, stack: u32, missed: Missed) {
+        let Missed { operands, way, value } = missed;
+        if let Some(missed) = value {
             let first = matches!(way, Some(Way { first: true, .. }));
-            self.learn_value(index, operands.value, mode, first);
+            self.learn_value(index, operands.value, missed, first);
         }
         if slots.written {
             let site = self.sites.borrow_mut().at_mut(index);
@@ -241,21 +301,25 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
             None => self.confirm(),
             Some(way) => self.learn_way(index, slots, stack, operands.place, way),
         }
-        self.advance(index, slots, width, stack, operands);
+        self.advance(index, slots, stack, operands);
     }
 
     /// The value of an event at `index` was not as predicted.
-    #[inline]
-    pub(crate) fn learn_value(&mut self, index: SiteIndex, value: u64, mode: u8, first: bool) {
+    fn learn_value(&mut self, index: SiteIndex, value: u64, missed: MissedValue, first: bool) {
         let recent = self.thread.recent;
         let site = self.sites.borrow_mut().at_mut(index);
         if site.value == site.value_anchor && !first {
-            site.value_steps[1] = value.wrapping_sub(site.value);
+            site.value_steps[0] = value.wrapping_sub(site.value);
         }
-        site.value_steps[2] = value.wrapping_sub(recent[0]);
-        site.value_steps[3] = value.wrapping_sub(recent[1]);
+        site.value_steps[1] = value.wrapping_sub(recent[0]);
+        site.value_steps[2] = value.wrapping_sub(recent[1]);
         site.value_anchor = value;
-        site.value_mode = mode;
+        if let MissedValue::Predict(mode) = missed
+            && site.value_mode != value_mode::TOLD
+        {
+            let gives_up = site.value_record.miss(site.count);
+            site.value_mode = if gives_up { value_mode::TOLD } else { mode };
+        }
     }
 
     /// An event is at `index`, and its site, its call stack or its place was not as predicted.
@@ -264,14 +328,25 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         let thread = self.thread;
         let sites = self.sites.borrow_mut();
         let site = sites.at_mut(index);
+        let distance = place.wrapping_sub(site.place) as i64;
         let stride = match way.first {
             true => 0,
-            false => i32::try_from(place.wrapping_sub(site.place) as i64).unwrap_or(0),
+            false => i32::try_from(distance).unwrap_or(0),
         };
         if let Some(mode) = way.place_mode {
             site.place_steps[0] = place.wrapping_sub(last_place);
             site.place_steps[1] = place.wrapping_sub(thread.recent[0]);
-            site.place_mode = mode;
+            let told = match i8::try_from(distance) {
+                Ok(_) => place_mode::TOLD_SHORT,
+                Err(_) => place_mode::TOLD_LONG,
+            };
+            let gives_up = site.place_record.miss(site.count);
+            site.place_mode = match site.place_mode {
+                // A short one may be too short once.
+                now @ (place_mode::TOLD_SHORT | place_mode::TOLD_LONG) if !gives_up => now,
+                _ if gives_up => told,
+                _ => mode,
+            };
         }
         let moves = stack != thread.stack;
         let last = sites.at_mut(thread.site);
@@ -306,14 +381,27 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 }
 
+/// Marks the way here as the less frequent one.
+#[cold]
+fn unlikely() {}
+
 /// An event that was not as predicted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Missed {
     pub(crate) operands: Operands,
     /// `None` if site, call stack and place were as predicted.
     pub(crate) way: Option<Way>,
-    /// The mode to predict the value by from now on, unless it was right.
-    pub(crate) value_mode: Option<u8>,
+    /// `None` if the value was.
+    pub(crate) value: Option<MissedValue>,
+}
+
+/// How the value is to be predicted from now on that was not as predicted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MissedValue {
+    /// By this mode, unless it was wrong too often.
+    Predict(u8),
+    /// As before: memory holds all of the line now.
+    Filled,
 }
 
 /// What was wrong but the value.
@@ -321,6 +409,6 @@ pub(crate) struct Missed {
 pub(crate) struct Way {
     /// It is the site's first event.
     pub(crate) first: bool,
-    /// As `value_mode`, for the place.
+    /// The mode to predict the place by from now on, unless it was right.
     pub(crate) place_mode: Option<u8>,
 }

@@ -130,7 +130,7 @@ impl<W: Write> Translator<W> {
     /// The program is gone and all rows are taken: writes the block that it left open.
     pub(super) fn follow_to_end(&mut self, ring: &mut Ring) -> Result<(), RecordError> {
         let hits = ring.take_open_block(&mut self.block)?;
-        self.writer.unfinished_block(&self.block, hits)?;
+        self.writer.unfinished_block(&mut self.block, hits)?;
         self.meta.foreign_unlock |= ring.has(Flag::ForeignUnlock);
         Ok(())
     }

@@ -6,11 +6,14 @@ use crate::event::{Event, StackId, ThreadId};
 use crate::fault::{BlockFault, EncodingFault};
 use crate::frame::MAX_EVENTS;
 use crate::validity::Rows;
-use event_coding::{Coded, Decoder, End, Full, MAX_ITEM_BYTES, Memory, Sink, Sites, State};
+use event_coding::{
+    Coded, Decoder, Extent, Fault, Full, HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, Memory, OPEN_HEAD, Sink,
+    Sites, State, head,
+};
 use std::cell::RefCell;
 
-/// No event adds more to a payload: two items.
-pub(crate) const MAX_EVENT_LEN: usize = 2 * MAX_ITEM_BYTES;
+/// No event adds more to a payload: two items, and the heads of the runs that they start.
+pub(crate) const MAX_EVENT_LEN: usize = 2 * (MAX_ITEM_BYTES + HEAD_BYTES);
 
 /// Collects the events of one block after another.
 pub(crate) struct Encoder {
@@ -20,32 +23,65 @@ pub(crate) struct Encoder {
 }
 
 struct Payload {
+    /// All runs, the last one open.
     bytes: Vec<u8>,
-    /// Where an item is put together.
+    /// Where the head of the last one is.
+    head: usize,
+    /// Where an item, or what is told, is put together.
     item: [u8; MAX_ITEM_BYTES],
-    /// Events in `bytes`, and predicted ones after them.
+    told: [u8; MAX_TOLD_BYTES],
+    /// Events in `bytes` before the last run, and predicted ones in it.
     events: u32,
-    hits: u32,
+    hits: u8,
+}
+
+impl Payload {
+    fn new() -> Self {
+        Self {
+            bytes: OPEN_HEAD.to_vec(),
+            head: 0,
+            item: [0; MAX_ITEM_BYTES],
+            told: [0; MAX_TOLD_BYTES],
+            events: 0,
+            hits: 0,
+        }
+    }
+
+    /// Writes the head of the last run.
+    fn close(&mut self, token: u16) {
+        self.bytes[self.head..][..HEAD_BYTES].copy_from_slice(&head(self.hits, token));
+    }
 }
 
 impl Sink for Payload {
-    fn hit(&mut self) -> bool {
-        self.hits += 1;
-        true
+    fn hit(&mut self, told: usize) -> bool {
+        let fits = self.hits < MAX_RUN;
+        if fits {
+            self.bytes.extend_from_slice(&self.told[..told]);
+            self.hits += 1;
+        }
+        fits
     }
 
     fn hits(&self) -> u32 {
-        self.hits
+        self.hits.into()
+    }
+
+    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES] {
+        &mut self.told
     }
 
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES] {
         &mut self.item
     }
 
-    fn put(&mut self, len: usize, events: u32) {
+    fn put(&mut self, token: u16, len: usize, events: u32) {
+        self.close(token);
         self.bytes.extend_from_slice(&self.item[..len]);
-        self.events += self.hits + events;
+        self.events += u32::from(self.hits) + events;
         self.hits = 0;
+        self.head = self.bytes.len();
+        self.bytes.extend_from_slice(&OPEN_HEAD);
     }
 }
 
@@ -54,29 +90,28 @@ impl Encoder {
         Self {
             coder: event_coding::Encoder::new(Box::default(), Box::default()),
             thread: ThreadId(0),
-            payload: Payload {
-                bytes: Vec::new(),
-                item: [0; MAX_ITEM_BYTES],
-                events: 0,
-                hits: 0,
-            },
+            payload: Payload::new(),
         }
     }
 
-    /// The events of the block so far.
-    pub(crate) fn payload(&self) -> &[u8] {
+    /// The block so far, as it is if nothing follows.
+    pub(crate) fn payload(&mut self) -> &[u8] {
+        self.payload.close(0);
         &self.payload.bytes
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.payload.bytes.len()
+    }
+
     pub(crate) fn events(&self) -> u32 {
-        self.payload.events + self.payload.hits
+        self.payload.events + u32::from(self.payload.hits)
     }
 
     /// Starts the next block.
     pub(crate) fn reset(&mut self) {
         self.coder.start_block();
-        self.payload.bytes.clear();
-        (self.payload.events, self.payload.hits) = (0, 0);
+        self.payload = Payload::new();
     }
 
     /// Adds an event, which must be a valid one: see [`Rows::check`].
@@ -114,12 +149,18 @@ pub(crate) fn decode(
     out.clear();
     // The frame's count is in bounds, yet need not be true; the vector grows as events turn up.
     out.reserve((events as usize).min(1 << 16));
+    let mut left = events;
     let result = STATE.with_borrow_mut(|state| {
-        Decoder::new(state, payload).run(End::Events(events), |coded| {
+        Decoder::new(state, payload).run(None, |coded| {
+            left = left.checked_sub(1).ok_or(EncodingFault::MoreEvents)?;
             out.push(event(coded, rows)?);
             Ok::<_, EncodingFault>(())
         })
     });
+    let result = match result {
+        Ok(Extent { events: done, .. }) if done < events => Err((done, Fault::Truncated.into())),
+        other => other,
+    };
     result.map(drop).map_err(|(before, fault)| {
         out.clear();
         BlockFault::Encoding {
@@ -129,16 +170,20 @@ pub(crate) fn decode(
     })
 }
 
-/// How many events an encoded block has that ends with so many predicted ones, if all are valid.
-pub(crate) fn count(payload: &[u8], hits: u32, rows: Rows) -> Result<u32, EncodingFault> {
+/// Closes an encoded block of which the last run is open, with so many predicted events, if all events are valid; how many
+/// they are.
+pub(crate) fn close(payload: &mut [u8], hits: u32, rows: Rows) -> Result<u32, EncodingFault> {
     let mut left = MAX_EVENTS;
     let result = STATE.with_borrow_mut(|state| {
-        Decoder::new(state, payload).run(End::Hits(hits), |coded| {
+        Decoder::new(state, payload).run(Some(hits), |coded| {
             left = left.checked_sub(1).ok_or(EncodingFault::TooManyEvents)?;
             event(coded, rows).map(drop)
         })
     });
-    result.map_err(|(_, fault)| fault)
+    let Extent { events, last_head } = result.map_err(|(_, fault)| fault)?;
+    let hits = u8::try_from(hits).map_err(|_| EncodingFault::TooManyEvents)?;
+    payload[last_head..][..HEAD_BYTES].copy_from_slice(&head(hits, 0));
+    Ok(events)
 }
 
 fn event(coded: Coded, rows: Rows) -> Result<Event, EncodingFault> {

@@ -69,6 +69,9 @@ pub enum EncodingFault {
     /// It cannot be decoded.
     #[error(transparent)]
     Coding(#[from] event_coding::Fault),
+    /// More events than its frame says.
+    #[error("it has more events than its frame says")]
+    MoreEvents,
     /// More bytes than a block can have.
     #[error("it has more bytes than a block can have")]
     TooManyBytes,

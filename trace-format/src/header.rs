@@ -12,9 +12,9 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(4);
+    pub const CURRENT: FormatVersion = FormatVersion(5);
     /// The oldest version that this crate reads.
-    pub const OLDEST: FormatVersion = FormatVersion(4);
+    pub const OLDEST: FormatVersion = FormatVersion(5);
 }
 
 impl fmt::Display for FormatVersion {
@@ -107,20 +107,20 @@ mod tests {
     #[test]
     fn says_which_side_is_too_old() {
         assert!(check("t", &encode()).is_ok());
-        let newer = check("t", &with(8..10, &[5, 0])).unwrap_err();
+        let newer = check("t", &with(8..10, &[6, 0])).unwrap_err();
         assert!(matches!(
             newer,
             ReadError::TooNew {
-                found: FormatVersion(5),
+                found: FormatVersion(6),
                 ..
             }
         ));
         assert!(newer.to_string().contains("this program is too old"), "{newer}");
-        let older = check("t", &with(8..10, &[3, 0])).unwrap_err();
+        let older = check("t", &with(8..10, &[4, 0])).unwrap_err();
         assert!(matches!(
             older,
             ReadError::TooOld {
-                found: FormatVersion(3),
+                found: FormatVersion(4),
                 ..
             }
         ));

@@ -320,7 +320,7 @@ impl<W: Write> TraceWriter<W> {
             self.close_block()?;
         }
         self.events += 1;
-        if self.encoder.payload().len() >= self.close_at {
+        if self.encoder.len() >= self.close_at {
             self.close_block()?;
         }
         Ok(number)
@@ -356,16 +356,16 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Adds a block of events like [`encoded_block`](TraceWriter::encoded_block) that its encoder did
-    /// not close: the events are decoded to count them. `hits` predicted events follow the last item;
-    /// a block without any event is left out.
+    /// not close: the events are decoded to count them. The last run, if it is open, has `hits` predicted events, and is closed
+    /// in `payload`; a block without any event is left out.
     ///
     /// # Errors
     /// As [`encoded_block`](TraceWriter::encoded_block).
-    pub fn unfinished_block(&mut self, payload: &[u8], hits: u32) -> Result<(), WriteError> {
+    pub fn unfinished_block(&mut self, payload: &mut [u8], hits: u32) -> Result<(), WriteError> {
         if payload.is_empty() {
             return Ok(());
         }
-        match event_block::count(payload, hits, self.defined) {
+        match event_block::close(payload, hits, self.defined) {
             Ok(0) => Ok(()),
             Ok(events) => self.encoded_block(payload, events),
             Err(fault) => Err(WriteError::InvalidBlock {

@@ -41,8 +41,8 @@ impl Inside {
         Some(inside)
     }
 
-    /// Enters if that takes nothing else: the thread has the baton, its turn is not over, it has no pending write
-    /// and there is no plan, under which every turn is over at once. The caller [leaves](Thread::leave).
+    /// Enters if that takes nothing else: the thread has the baton, its turn is not over, and there is no plan, under
+    /// which every turn is over at once. The caller settles its pending write, and [leaves](Thread::leave).
     #[inline(always)]
     pub fn enter_quickly() -> Option<&'static Thread> {
         // SAFETY: null, or a thread, which lives for ever.
@@ -54,10 +54,7 @@ impl Inside {
         // As in `begin`.
         compiler_fence(SeqCst);
         let ticks = thread.ticks.load(Relaxed) + 1;
-        if !ptr::eq(HOLDER.load(Relaxed), thread)
-            || ticks >= thread.switch_at.load(Relaxed)
-            || thread.pending.size.get() != 0
-        {
+        if !ptr::eq(HOLDER.load(Relaxed), thread) || ticks >= thread.switch_at.load(Relaxed) {
             thread.leave();
             return None;
         }

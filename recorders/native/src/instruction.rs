@@ -19,17 +19,29 @@ struct Answers([Cell<(usize, usize, bool)>; CACHE]);
 // SAFETY: only the thread with the baton looks or stores.
 unsafe impl Sync for Answers {}
 
+fn slot(from: usize, to: usize) -> &'static Cell<(usize, usize, bool)> {
+    &ANSWERS.0[(from ^ to >> 3) % CACHE]
+}
+
 /// Whether the code from return address `from` to the call that returns to `to` only moves values
 /// into registers.
+#[inline(always)]
 pub fn only_moves_registers(from: usize, to: usize) -> bool {
     if to <= from || to - from > LONGEST || to - from < 5 {
         return false;
     }
-    let slot = &ANSWERS.0[(from ^ to >> 3) % CACHE];
+    let slot = slot(from, to);
     let (known_from, known_to, answer) = slot.get();
     if (known_from, known_to) == (from, to) {
         return answer;
     }
+    look(from, to)
+}
+
+/// Looks at the code, and remembers what it is.
+#[cold]
+fn look(from: usize, to: usize) -> bool {
+    let slot = slot(from, to);
     // SAFETY: both are return addresses in one function's code, which is mapped readable.
     let code = unsafe { core::slice::from_raw_parts(from as *const u8, to - from) };
     let answer = decode(code);

@@ -294,13 +294,26 @@ impl Ring {
             return Err(Corrupt { word: self.rows_taken });
         }
         let first_word = self.row_words as usize;
-        let words = start / 8..end.div_ceil(8);
-        for word in words.clone() {
-            let index = (word & (self.event_bytes / 8 - 1)) as usize;
-            out.extend_from_slice(&self.memory.word(first_word + index).to_le_bytes());
+        let word = |at: u64| {
+            let index = ((at / 8) & (self.event_bytes / 8 - 1)) as usize;
+            self.memory.word(first_word + index).to_le_bytes()
+        };
+        out.resize((end - start) as usize, 0);
+        // Whole words but for the first and the last one.
+        let ragged = (start.next_multiple_of(8).min(end) - start) as usize;
+        let (first, rest) = out.split_at_mut(ragged);
+        let skipped = (start % 8) as usize;
+        first.copy_from_slice(&word(start)[skipped..skipped + ragged]);
+        let mut at = start + ragged as u64;
+        let mut words = rest.chunks_exact_mut(8);
+        for to in &mut words {
+            to.copy_from_slice(&word(at));
+            at += 8;
         }
-        out.truncate((end - words.start * 8) as usize);
-        out.drain(..(start - words.start * 8) as usize);
+        let last = words.into_remainder();
+        if !last.is_empty() {
+            last.copy_from_slice(&word(at)[..last.len()]);
+        }
         self.events_taken = end;
         Ok(())
     }
@@ -329,14 +342,14 @@ impl Ring {
     }
 
     /// Takes the events of the block that was never closed, once the producer is gone and all rows
-    /// are taken; how many predicted events follow them.
+    /// are taken; how many predicted events its last run has.
     ///
     /// # Errors
     /// [`Corrupt`].
     pub fn take_open_block(&mut self, out: &mut Vec<u8>) -> Result<u32, Corrupt> {
         let published = self.header().published.0.load(Acquire);
         self.take_events(published & ((1 << POSITION_BITS) - 1), out)?;
-        Ok((published >> POSITION_BITS) as u32)
+        Ok(((published >> POSITION_BITS) as u32).saturating_sub(1))
     }
 
     fn wake_producer(&self) {

@@ -6,14 +6,14 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x05");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x06");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
 
-/// Bits of [`Header::published`] that hold a position in bytes; the bits above count the predicted
-/// events behind it.
-pub const POSITION_BITS: u32 = 45;
+/// Bits of [`Header::published`] that hold a position in bytes; the bits above count the predicted events of the run that
+/// is open there, and 1, so that counting beyond the longest run overflows.
+pub const POSITION_BITS: u32 = 56;
 
 /// The environment variable that tells the runtime where the ring is.
 pub const RING_VARIABLE: &str = "WITNESS_RING";
@@ -45,7 +45,7 @@ pub struct Header {
     pub steps: AtomicU64,
     /// See [`Settings`].
     pub most: AtomicU64,
-    /// All events so far: the bytes of encoded events, and how many predicted events follow them.
+    /// All events so far: the bytes of encoded events, and how many predicted events the last run has.
     /// One store publishes an event, so a program that dies loses none and leaves no half of one.
     pub published: Line<AtomicU64>,
     /// Words of rows published so far. Stored by the producer, with release.

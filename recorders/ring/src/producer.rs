@@ -11,25 +11,42 @@ use crate::{futex, plan};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::fence;
+use core::sync::atomic::{AtomicU64, fence};
+use event_coding::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 
 /// One more predicted event.
 const HIT: u64 = 1 << POSITION_BITS;
 const POSITION: u64 = HIT - 1;
 
+/// What is published where nobody reads it.
+static VOID: AtomicU64 = AtomicU64::new(0);
+/// Bytes of a ring that nobody reads.
+const VOID_BYTES: usize = 4096;
+
+/// The predicted events of the open run.
+const fn hits_of(published: u64) -> u32 {
+    ((published >> POSITION_BITS) as u32).saturating_sub(1)
+}
+
 /// Size at which the first block is closed, and the size that grows to, in bytes: each block is
 /// twice as large as the one before, so that a short trace that is cut keeps its events, too.
 const FIRST_BLOCK_BYTES: u64 = 256;
 const BLOCK_BYTES: u64 = 256 << 10;
-/// Events at which a block is closed: with as many predicted ones behind them it is full.
-const BLOCK_EVENTS: u32 = 1 << 19;
-/// Most bytes of one item.
-pub const PUT_BYTES: usize = 64;
+/// Events at which a block is closed: with the longest run behind them it is full.
+const BLOCK_EVENTS: u32 = (1 << 20) - 2 * MAX_RUN as u32;
+/// Most bytes that are written at once: those of an item, of what is told, and the head of the next run.
+const PUT_BYTES: usize = 128;
+
+const _: () = assert!(MAX_ITEM_BYTES + HEAD_BYTES <= PUT_BYTES && MAX_TOLD_BYTES <= PUT_BYTES);
+/// A run of the longest sort overflows the count when one more is added.
+const _: () = assert!((MAX_RUN as u64 + 2) << POSITION_BITS == 0);
 
 /// The program's end. Made for a `static`: it starts detached, and is attached once.
 #[derive(Debug)]
 pub struct Producer {
     header: Cell<*const Header>,
+    /// [`Header::published`], or a word that nobody reads once nothing is published any more.
+    published: Cell<*const AtomicU64>,
     rows: Cell<*mut u64>,
     row_mask: Cell<u64>,
     /// Up to where may be written without asking how far the consumer is.
@@ -38,10 +55,12 @@ pub struct Producer {
     event_mask: Cell<u64>,
     event_limit: Cell<u64>,
     /// Where the current block began, when it is to be closed, and its events so far, without the
-    /// predicted ones at its end.
+    /// predicted ones of the last run.
     block_start: Cell<u64>,
     block_bytes: Cell<u64>,
     block_events: Cell<u32>,
+    /// Where the head of the open run is.
+    run: Cell<u64>,
     /// Events of the blocks before.
     events_before: Cell<u64>,
     /// The recorder's number of the ring.
@@ -60,6 +79,7 @@ impl Producer {
     pub const fn detached() -> Self {
         Self {
             header: Cell::new(ptr::null()),
+            published: Cell::new(ptr::null()),
             rows: Cell::new(ptr::null_mut()),
             row_mask: Cell::new(0),
             row_limit: Cell::new(0),
@@ -69,6 +89,7 @@ impl Producer {
             block_start: Cell::new(0),
             block_bytes: Cell::new(FIRST_BLOCK_BYTES),
             block_events: Cell::new(0),
+            run: Cell::new(0),
             events_before: Cell::new(0),
             number: Cell::new(0),
             place: Cell::new(Place::NOWHERE),
@@ -122,6 +143,7 @@ impl Producer {
             let behind = HEADER_BYTES + row_bytes as usize;
             self.events.set(map_twice(file, behind, event_bytes as usize)?);
             self.header.set(header);
+            self.published.set(&raw const header.published.0);
             self.row_mask.set(header.row_words - 1);
             self.row_limit.set(header.row_words - MAX_WORDS as u64);
             self.event_mask.set(event_bytes - 1);
@@ -132,6 +154,7 @@ impl Producer {
             self.events_before.set(0);
             self.number.set(header.number.load(Relaxed));
             self.place.set(place);
+            self.open_run(0);
             header.process.store(std::process::id(), Relaxed);
             header.flags.fetch_or(Flag::Attached as u32, Release);
             self.ring_bell();
@@ -149,65 +172,136 @@ impl Producer {
     }
 
     #[inline(always)]
+    fn published(&self) -> &AtomicU64 {
+        // SAFETY: set by `map` to memory that stays mapped, and later to a static; used only after `attach` succeeded.
+        unsafe { &*self.published.get() }
+    }
+
+    /// Whether everything is dropped, since nobody takes it and the ring is full.
+    fn is_void(&self) -> bool {
+        ptr::eq(self.published.get(), &raw const VOID)
+    }
+
+    /// From here on everything is dropped: what is in the ring is the beginning of what was recorded, and stays it.
+    #[cold]
+    fn drop_everything(&self) {
+        // SAFETY: plain system call; two pages, of which the first is written to, and a little of the second.
+        let pages = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(ptr::null_mut(), 2 * VOID_BYTES, protection, flags, -1, 0)
+        };
+        if pages == libc::MAP_FAILED {
+            // Without memory for what nobody wants, the program has none, either.
+            // SAFETY: ends the process.
+            unsafe { libc::abort() };
+        }
+        self.events.set(pages.cast());
+        self.event_mask.set(VOID_BYTES as u64 - 1);
+        self.event_limit.set(u64::MAX);
+        VOID.store(self.published().load(Relaxed), Relaxed);
+        self.published.set(&raw const VOID);
+    }
+
+    #[inline(always)]
     fn header(&self) -> &Header {
         // SAFETY: set by `map` to memory that stays mapped; used only after `attach` succeeded.
         unsafe { &*self.header.get() }
     }
 
-    /// Counts a predicted event. False if no more can be counted before the next [`put`](Self::put).
+    /// Counts a predicted event of the open run, of which the first `told` bytes are told that are in
+    /// [`telling`](Self::telling). False if the run is full.
     ///
     /// # Safety
     /// Attached; one caller at a time, each ordered after the one before.
     #[inline(always)]
-    pub unsafe fn hit(&self) -> bool {
-        let published = &self.header().published.0;
-        let (next, overflows) = published.load(Relaxed).overflowing_add(HIT);
+    pub unsafe fn hit(&self, told: usize) -> bool {
+        let published = self.published();
+        let (next, overflows) = published.load(Relaxed).overflowing_add(HIT + told as u64);
         if !overflows {
             published.store(next, Release);
         }
         !overflows
     }
 
-    /// The predicted events since the last `put`.
+    /// The predicted events of the open run.
     ///
     /// # Safety
     /// As [`hit`](Self::hit).
     #[must_use]
     pub unsafe fn hits(&self) -> u32 {
-        (self.header().published.0.load(Relaxed) >> POSITION_BITS) as u32
+        hits_of(self.published().load(Relaxed))
     }
 
-    /// Where the next item is to be put together, for [`put`](Self::put). Waits while the ring is full.
+    /// Where what is told of the next event is to be put together. Waits while the ring is full.
     ///
     /// # Safety
     /// As [`hit`](Self::hit); not used again after the next call of any of these.
     #[inline(always)]
-    pub unsafe fn room(&self) -> *mut [u8; PUT_BYTES] {
-        let at = self.header().published.0.load(Relaxed) & POSITION;
-        if at > self.event_limit.get() {
-            self.wait_for_events(at);
-        }
-        // SAFETY: `at & mask` lies in the first mapping, the bytes' end at most in the second; the consumer has
-        // taken what was there before (`event_limit`), or is gone for good.
-        unsafe { self.events.get().add((at & self.event_mask.get()) as usize).cast() }
+    pub unsafe fn telling(&self) -> *mut [u8; MAX_TOLD_BYTES] {
+        self.next_bytes().cast()
     }
 
-    /// Appends the first `len` of the bytes that are in the [`room`](Self::room), which take up the predicted
-    /// events and stand for `events` more. Drops them if their consumer is gone.
+    /// Where the item that ends the run is to be put together, for [`put`](Self::put). Waits while the ring is full.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit); not used again after the next call of any of these.
+    #[inline(always)]
+    pub unsafe fn room(&self) -> *mut [u8; MAX_ITEM_BYTES] {
+        self.next_bytes().cast()
+    }
+
+    /// Where [`PUT_BYTES`] bytes can be written behind what is published.
+    #[inline(always)]
+    fn next_bytes(&self) -> *mut u8 {
+        let at = self.published().load(Relaxed) & POSITION;
+        if at > self.event_limit.get() && !self.wait_for_events(at) {
+            self.drop_everything();
+        }
+        self.byte(at)
+    }
+
+    /// The byte at a position that the consumer has not taken.
+    #[inline(always)]
+    fn byte(&self, at: u64) -> *mut u8 {
+        // SAFETY: `at & mask` lies in the first mapping, what is written from there on in the second at the latest; the
+        // consumer has taken what was there before (`event_limit`).
+        unsafe { self.events.get().add((at & self.event_mask.get()) as usize) }
+    }
+
+    /// Ends the open run with the token and the first `len` of the bytes that are in the [`room`](Self::room), which stand
+    /// for `events` events.
     ///
     /// # Safety
     /// As [`hit`](Self::hit); the last call was that of `room`.
     #[inline(always)]
-    pub unsafe fn put(&self, len: usize, events: u32) {
-        let published = &self.header().published.0;
-        let word = published.load(Relaxed);
+    pub unsafe fn put(&self, token: u16, len: usize, events: u32) {
+        let word = self.published().load(Relaxed);
         let at = word & POSITION;
-        if at > self.event_limit.get() {
-            return;
-        }
-        let hits = (word >> POSITION_BITS) as u32;
-        self.block_events.set(self.block_events.get() + hits + events);
-        published.store(at + len as u64, Release);
+        self.block_events.set(self.block_events.get() + hits_of(word) + events);
+        self.close_run(word, token);
+        self.open_run(at + len as u64);
+    }
+
+    /// Writes the head of the open run. Whoever finds it so knows by its end that it was not over.
+    #[inline(always)]
+    fn close_run(&self, word: u64, token: u16) {
+        // SAFETY: memory of the ring, see `byte`.
+        unsafe {
+            self.byte(self.run.get())
+                .cast::<[u8; HEAD_BYTES]>()
+                .write(head(hits_of(word) as u8, token))
+        };
+    }
+
+    /// Starts a run at `at`, and publishes all that is before.
+    #[inline(always)]
+    fn open_run(&self, at: u64) {
+        // SAFETY: memory of the ring, see `byte`.
+        unsafe { self.byte(at).cast::<[u8; HEAD_BYTES]>().write(OPEN_HEAD) };
+        self.run.set(at);
+        let published = (at + HEAD_BYTES as u64) | HIT;
+        self.published().store(published, Release);
     }
 
     /// Whether the current block is large enough to be closed.
@@ -216,7 +310,7 @@ impl Producer {
     /// As [`hit`](Self::hit).
     #[must_use]
     pub unsafe fn is_block_due(&self) -> bool {
-        let at = self.header().published.0.load(Relaxed) & POSITION;
+        let at = self.published().load(Relaxed) & POSITION;
         at - self.block_start.get() >= self.block_bytes.get() || self.block_events.get() >= BLOCK_EVENTS
     }
 
@@ -236,18 +330,18 @@ impl Producer {
     /// # Safety
     /// As [`hit`](Self::hit).
     pub unsafe fn close_block(&self) -> bool {
-        let published = &self.header().published.0;
-        let word = published.load(Relaxed);
-        let (end, hits) = (word & POSITION, (word >> POSITION_BITS) as u32);
-        let events = self.block_events.get() + hits;
+        let word = self.published().load(Relaxed);
+        let end = word & POSITION;
+        let events = self.block_events.get() + hits_of(word);
         if events == 0 {
             return false;
         }
+        self.close_run(word, 0);
         // SAFETY: as the caller vouches.
         unsafe { self.push(Row::Block { end, events }) };
         self.events_before.set(self.events_before.get() + u64::from(events));
         // Only now: until then they belong to the block that is open.
-        published.store(end, Release);
+        self.open_run(end);
         self.block_start.set(end);
         // An open block must leave room for what follows it.
         let largest = BLOCK_BYTES.min((self.event_mask.get() + 1) / 4);
@@ -262,10 +356,15 @@ impl Producer {
     /// # Safety
     /// As [`hit`](Self::hit).
     pub unsafe fn push(&self, row: Row) {
+        if self.is_void() {
+            return;
+        }
         let (words, len) = row.encode();
         let rows = &self.header().rows;
         let at = rows.load(Relaxed);
         if at > self.row_limit.get() && !self.wait_for_rows(at) {
+            // Events that need the row must not be found without it.
+            self.drop_everything();
             return;
         }
         // SAFETY: as in `put`.

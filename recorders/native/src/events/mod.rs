@@ -19,7 +19,9 @@ use crate::start::RING;
 use crate::thread::Thread;
 use calls::Calls;
 use core::cell::{Cell, UnsafeCell};
-use event_coding::{Encoder, Full, MAX_ITEM_BYTES, Memory, Operands, Shape, Sink, Sites, Tried, kind};
+use event_coding::{
+    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_TOLD_BYTES, Memory, Operands, Shape, Sink, Sites, Tried, kind,
+};
 use heap::Heap;
 use objects::Objects;
 use recorder_ring::{Note, Record, Row};
@@ -98,26 +100,25 @@ pub fn access<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
                 thread.leave();
             }
         }
-        Tried::Value(was) => miss_value::<KIND, SIZE, LEAVES>(thread, addr, value, was.is_some(), was.unwrap_or(0)),
-        Tried::Other(was) => miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value, was.is_some(), was.unwrap_or(0)),
+        Tried::Told => told::<KIND, SIZE, LEAVES>(thread, pc, addr, value),
+        Tried::Other => miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value),
     }
 }
 
-/// The access is as predicted, but its value is not.
+/// The place or the value of the access is told.
 #[inline(never)]
-extern "C" fn miss_value<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+extern "C" fn told<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
     thread: &Thread,
+    pc: usize,
     addr: usize,
     value: u64,
-    known: bool,
-    was: u64,
 ) {
-    let (stack, addr, was) = (EVENTS.stack.get(), addr as u64, known.then_some(was));
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    encoder.miss_value(stack, shape, addr, value, was, &mut Stream);
-    after_item();
+    if !encoder.told_access(EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
+        return miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value);
+    }
     if LEAVES {
         thread.leave();
     }
@@ -130,24 +131,13 @@ extern "C" fn miss<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
     pc: usize,
     addr: usize,
     value: u64,
-    known: bool,
-    was: u64,
 ) {
-    let (stack, pc, addr, was) = (EVENTS.stack.get(), pc as u64, addr as u64, known.then_some(was));
-    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
-    // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    match encoder.miss_access(pc, stack, shape, addr, value, was, &mut Stream) {
-        Ok(()) => after_item(),
-        Err(Full) => {
-            let operands = Operands {
-                place: addr,
-                value,
-                written: 0,
-            };
-            in_next_block(pc, shape, operands);
-        }
-    }
+    let operands = Operands {
+        place: addr as u64,
+        value,
+        written: 0,
+    };
+    encode(pc as u64, const { Shape::access(KIND, SIZE as u8, 0) }, operands);
     if LEAVES {
         thread.leave();
     }
@@ -161,6 +151,34 @@ pub fn push(record: Record) {
         Record::Write { pc, addr, size, value } => plain(kind::WRITE, pc, addr, size, value),
         Record::Call { call_site } => call(call_site),
         Record::Return => ret(),
+        Record::AtomicLoad {
+            pc,
+            addr: place,
+            size,
+            order,
+            value,
+        } => {
+            let written = 0;
+            atomic::<{ kind::ATOMIC_LOAD }>(pc, size, order, Operands { place, value, written });
+        }
+        Record::AtomicStore {
+            pc,
+            addr: place,
+            size,
+            order,
+            value,
+        } => {
+            let written = 0;
+            atomic::<{ kind::ATOMIC_STORE }>(pc, size, order, Operands { place, value, written });
+        }
+        Record::AtomicRmw {
+            pc,
+            addr: place,
+            size,
+            order,
+            read: value,
+            written,
+        } => atomic::<{ kind::ATOMIC_RMW }>(pc, size, order, Operands { place, value, written }),
         other => rare(other),
     }
 }
@@ -175,6 +193,20 @@ fn plain(kind: u8, pc: u64, place: u64, size: u8, value: u64) {
     event_of(pc, Shape::access(kind, size, 0), operands);
 }
 
+/// An atomic operation.
+#[inline(never)]
+fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
+    let shape = Shape::access(KIND, size, order_of(order));
+    if schedule::is_followed() {
+        observe(pc, KIND);
+    }
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.try_event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
+        encode(pc, shape, operands);
+    }
+}
+
 /// Encodes an event of the running thread.
 #[inline(never)]
 fn event_of(pc: u64, shape: Shape, operands: Operands) {
@@ -185,12 +217,12 @@ fn event_of(pc: u64, shape: Shape, operands: Operands) {
 }
 
 /// Encodes an event that was observed.
+#[inline(never)]
 fn encode(pc: u64, shape: Shape, operands: Operands) {
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
-        Ok(true) => {}
-        Ok(false) => after_item(),
+        Ok(_) => after_item(),
         Err(Full) => in_next_block(pc, shape, operands),
     }
 }
@@ -237,15 +269,21 @@ struct Stream;
 
 impl Sink for Stream {
     #[inline(always)]
-    fn hit(&mut self) -> bool {
+    fn hit(&mut self, told: usize) -> bool {
         // SAFETY: the ring is attached before there is a baton, which orders the callers.
-        unsafe { RING.hit() }
+        unsafe { RING.hit(told) }
     }
 
     #[inline(always)]
     fn hits(&self) -> u32 {
         // SAFETY: as above.
         unsafe { RING.hits() }
+    }
+
+    #[inline(always)]
+    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES] {
+        // SAFETY: as in `room`.
+        unsafe { &mut *RING.telling() }
     }
 
     #[inline(always)]
@@ -256,9 +294,20 @@ impl Sink for Stream {
     }
 
     #[inline(always)]
-    fn put(&mut self, len: usize, events: u32) {
+    fn put(&mut self, token: u16, len: usize, events: u32) {
         // SAFETY: as above.
-        unsafe { RING.put(len, events) };
+        unsafe { RING.put(token, len, events) };
+    }
+
+    fn line(&self, addr: u64) -> Option<[u8; LINE]> {
+        let mut line = [0; LINE];
+        for (at, word) in line.chunks_exact_mut(8).enumerate() {
+            // SAFETY: the program accesses memory in this line, which lies in one page. Whoever is not recorded may
+            // change it meanwhile.
+            let now = unsafe { (addr as *const u64).add(at).read_volatile() };
+            word.copy_from_slice(&now.to_le_bytes());
+        }
+        Some(line)
     }
 }
 
@@ -335,48 +384,6 @@ fn at(pc: u64, kind: u8, place: u64) {
 #[inline(never)]
 fn rare(record: Record) {
     match record {
-        Record::AtomicLoad {
-            pc,
-            addr: place,
-            size,
-            order,
-            value,
-        } => atomic(
-            pc,
-            kind::ATOMIC_LOAD,
-            size,
-            order,
-            Operands {
-                place,
-                value,
-                written: 0,
-            },
-        ),
-        Record::AtomicStore {
-            pc,
-            addr: place,
-            size,
-            order,
-            value,
-        } => atomic(
-            pc,
-            kind::ATOMIC_STORE,
-            size,
-            order,
-            Operands {
-                place,
-                value,
-                written: 0,
-            },
-        ),
-        Record::AtomicRmw {
-            pc,
-            addr: place,
-            size,
-            order,
-            read: value,
-            written,
-        } => atomic(pc, kind::ATOMIC_RMW, size, order, Operands { place, value, written }),
         Record::Fence { pc, order } => {
             let parameter = order_of(order) << 3;
             let kind = kind::FENCE;
@@ -466,6 +473,13 @@ fn rare(record: Record) {
                 close_block();
             }
         }
+        Record::Read { .. }
+        | Record::Write { .. }
+        | Record::Call { .. }
+        | Record::Return
+        | Record::AtomicLoad { .. }
+        | Record::AtomicStore { .. }
+        | Record::AtomicRmw { .. } => unreachable!("`push` takes these itself"),
         other => with_tables(|tables| sync::record(other, tables)),
     }
 }
@@ -473,8 +487,4 @@ fn rare(record: Record) {
 /// The C number of a memory order; anything else is the strongest.
 fn order_of(order: u8) -> u8 {
     order.min(5)
-}
-
-fn atomic(pc: u64, kind: u8, size: u8, order: u8, operands: Operands) {
-    event_of(pc, Shape::access(kind, size, order_of(order)), operands);
 }

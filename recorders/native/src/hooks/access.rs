@@ -18,8 +18,22 @@ unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
         return read(addr, N, pc);
     }
     match Inside::enter_quickly() {
-        Some(thread) => events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N)),
+        Some(thread) if thread.pending.size.get() == 0 => {
+            events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
+        }
+        Some(thread) => read_after_write::<N>(addr, pc, thread),
         None => read_slowly::<N>(addr, pc),
+    }
+}
+
+/// The same of a thread inside the runtime that has a pending write.
+#[inline(never)]
+extern "C" fn read_after_write<const N: usize>(addr: usize, pc: usize, thread: &'static Thread) {
+    if settle_before_read(thread, N, pc) {
+        events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
+    } else {
+        pending::read_range_now(addr, N, pc);
+        thread.leave();
     }
 }
 
@@ -80,7 +94,7 @@ fn await_turn_of_copy(inside: &Inside, addr: usize, size: usize, pc: usize) {
 }
 
 /// Records the pending write, unless it is part of a copy that the read belongs to.
-#[inline(never)]
+#[inline(always)]
 fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
     let announced = thread.pending.size.get();
     if announced == size && instruction::only_moves_registers(thread.pending.pc.get(), pc) {
@@ -94,6 +108,7 @@ fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
 unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
     match Inside::enter_quickly() {
         Some(thread) => {
+            pending::settle(thread);
             pending::announce(thread, addr, N, pc);
             thread.leave();
         }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::producer::PUT_BYTES;
 use crate::{Policy, Producer};
+use event_coding::{MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 use std::thread;
 use std::vec;
 
@@ -16,7 +16,7 @@ fn small() -> Ring {
     Ring::create(512, 1 << 16, SETTINGS).unwrap()
 }
 
-/// What a run of `rounds` sends: a predicted event, then an item of 1 to 64 bytes, and a row.
+/// What `rounds` send: a predicted event of which three bytes are told, then an item of 1 to 104 bytes, and a row.
 fn send(place: Place, rounds: u32) {
     let producer = Producer::detached();
     // SAFETY: this thread alone has the producer.
@@ -25,21 +25,30 @@ fn send(place: Place, rounds: u32) {
         assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
         assert_eq!((settings.depth, settings.steps), (3, 1000));
         for i in 0..rounds {
-            assert!(producer.hit());
-            producer.room().write([i as u8; PUT_BYTES]);
-            producer.put(len(i), 1);
+            producer.telling().write([0xee; MAX_TOLD_BYTES]);
+            assert!(producer.hit(3));
+            producer.room().write([i as u8; MAX_ITEM_BYTES]);
+            producer.put(i as u16, len(i), 1);
             producer.push(Row::Threads { count: i });
             if producer.is_block_due() {
                 producer.close_block();
             }
         }
-        producer.hit();
-        producer.hit();
+        producer.hit(0);
+        producer.hit(0);
     }
 }
 
 fn len(i: u32) -> usize {
-    i as usize % PUT_BYTES + 1
+    i as usize % MAX_ITEM_BYTES + 1
+}
+
+/// The bytes of one round.
+fn round(i: u32) -> Vec<u8> {
+    let mut bytes = head(1, i as u16).to_vec();
+    bytes.extend([0xee; 3]);
+    bytes.resize(bytes.len() + len(i), i as u8);
+    bytes
 }
 
 #[test]
@@ -48,7 +57,7 @@ fn small_rings_carry_long_streams_in_order() {
     let mut ring = small();
     let place = ring.place();
     let sender = thread::spawn(move || send(place, ROUNDS));
-    let (mut rows, mut stream, mut events) = (0, vec![], 0);
+    let (mut rows, mut stream, mut length, mut events) = (0, vec![], 0, 0);
     let mut block = vec![];
     loop {
         let ended = sender.is_finished();
@@ -59,8 +68,10 @@ fn small_rings_carry_long_streams_in_order() {
             }
             Some(Row::Block { end, events: more }) => {
                 ring.take_events(end, &mut block).unwrap();
-                stream.extend_from_slice(&block);
-                assert_eq!(stream.len() as u64, end);
+                length += block.len() as u64;
+                assert_eq!(length, end);
+                let empty_run = head(0, 0);
+                stream.extend_from_slice(block.strip_suffix(&empty_run).expect("its last run is closed"));
                 events += more;
                 ring.release(0);
             }
@@ -78,8 +89,8 @@ fn small_rings_carry_long_streams_in_order() {
     assert!(ring.has(Flag::Attached));
     assert_eq!(rows, ROUNDS);
     assert_eq!(ring.take_open_block(&mut block), Ok(2), "predicted events at the end");
-    stream.extend_from_slice(&block);
-    let expected: Vec<u8> = (0..ROUNDS).flat_map(|i| vec![i as u8; len(i)]).collect();
+    stream.extend_from_slice(block.strip_suffix(&OPEN_HEAD).expect("its last run is open"));
+    let expected: Vec<u8> = (0..ROUNDS).flat_map(round).collect();
     assert!(stream == expected);
     assert!(events <= 2 * ROUNDS && events > ROUNDS, "{events}");
 }
@@ -101,24 +112,37 @@ fn damaged_rings_are_errors() {
 }
 
 #[test]
-fn hits_are_counted_up_to_the_limit() {
+fn runs_and_blocks_have_a_limit() {
     let mut ring = small();
     let place = ring.place();
     let producer = Producer::detached();
+    let mut largest = 0;
+    let mut block = vec![];
     // SAFETY: this thread alone has the producer.
     unsafe {
         producer.attach(place).unwrap();
-        producer.room().write([1; PUT_BYTES]);
-        producer.put(1, 1);
-        let counted = (0..u32::MAX).take_while(|_| producer.hit()).count();
-        assert_eq!(counted, (1 << 19) - 1);
-        producer.room().write([1; PUT_BYTES]);
-        producer.put(1, 1);
-        assert!(producer.is_block_due());
-        producer.close_block();
+        // Each block has more bytes than the one before.
+        for _ in 0..12 {
+            while !producer.is_block_due() {
+                let run = (0..u32::MAX).take_while(|_| producer.hit(0)).count();
+                assert_eq!((run, producer.hits()), (MAX_RUN.into(), MAX_RUN.into()));
+                producer.room();
+                producer.put(7, 0, 0);
+                assert_eq!(producer.hits(), 0);
+            }
+            assert!(producer.hit(0));
+            producer.close_block();
+            let Ok(Some(Row::Block { end, events })) = ring.take_row() else {
+                panic!("a block was closed");
+            };
+            ring.take_events(end, &mut block).unwrap();
+            ring.release(0);
+            let runs = events as usize / usize::from(MAX_RUN);
+            assert!(block == [head(MAX_RUN, 7).repeat(runs), head(1, 0).to_vec()].concat());
+            largest = largest.max(events);
+        }
     }
-    let events = 1 + (1 << 19);
-    assert_eq!(ring.take_row(), Ok(Some(Row::Block { end: 2, events })));
+    assert!((1 << 19..=1 << 20).contains(&largest), "{largest}");
 }
 
 #[test]
