@@ -54,7 +54,7 @@ pub struct Options {
     /// In traces of up to 50,000 events: how many pairs that need the solver's word are refuted with the facts that exclude them; `None` for all.
     /// The verdicts of the others are the same, without the facts.
     pub explanations: Option<u32>,
-    /// Z3 resource units for each check; about 15 million are a second.
+    /// Z3 resource units for each question; about 15 million are a second.
     pub budget: u32,
     /// Who decides what the fast arguments leave open.
     pub solver: Solver,

@@ -109,8 +109,8 @@ pub struct Clause {
 struct Index {
     /// Per cell, its writes in the order of π, with the value left (`None`: a free).
     writers: Vec<Vec<(EventId, Option<u64>)>>,
-    /// Per condition, its notifies, and whether each wakes all.
-    notifies: HashMap<u32, Vec<(EventId, bool)>>,
+    /// Per condition, its notifies.
+    notifies: HashMap<u32, Vec<EventId>>,
     /// Per semaphore, its posts.
     posts: HashMap<u32, Vec<EventId>>,
     /// Beginning of each wait, by its end.
@@ -137,8 +137,9 @@ impl Index {
                         }
                     }
                 }
-                Op::Notify { condition } => index.notifies.entry(condition.0).or_default().push((event, false)),
-                Op::NotifyAll { condition } => index.notifies.entry(condition.0).or_default().push((event, true)),
+                Op::Notify { condition } | Op::NotifyAll { condition } => {
+                    index.notifies.entry(condition.0).or_default().push(event);
+                }
                 Op::SemPost { semaphore } => index.posts.entry(semaphore.0).or_default().push(event),
                 Op::WaitBegin { .. } => {
                     begun.insert(trace.thread(event), event);
@@ -180,8 +181,8 @@ pub struct Encoder<'t> {
     histories: HashSet<(EventId, Vec<EventId>)>,
     handed_over: HashMap<ObjectId, FactId>,
     matchings: HashMap<EventId, Matching>,
-    /// What each notify (by event) or permit (post by event, or initial permit by number) may serve.
-    served: HashMap<Source, Vec<(EventId, Choice)>>,
+    /// What serves only one of two events, where that is written down.
+    once: HashSet<(Source, EventId, EventId)>,
 }
 
 impl<'t> Encoder<'t> {
@@ -231,7 +232,7 @@ impl<'t> Encoder<'t> {
             histories: HashSet::new(),
             handed_over: HashMap::new(),
             matchings: HashMap::new(),
-            served: HashMap::new(),
+            once: HashSet::new(),
         }
     }
 

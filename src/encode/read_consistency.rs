@@ -4,6 +4,9 @@
 //! value): w comes before r, and every other write w' of the cell comes before w or after r (Said
 //! et al. 2011, equation 2). One Boolean per read and write says which w it is.
 //!
+//! Not all writes at once: the nearest in π first, and a Boolean for *some other*, which takes in more of them when a
+//! model chooses it.
+//!
 //! Writes that cannot be it are left out: those that must come after r, and those that another
 //! write must come between. A read-modify-write is a read and a write at one point; it does not
 //! interfere with itself.
@@ -17,6 +20,9 @@ use crate::verdict::Fact;
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 
+/// As many writes may explain a read at first; then twice as many, and so on.
+const NEAREST: usize = 1;
+
 /// How a read's value may be explained.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
@@ -24,6 +30,8 @@ pub struct ReadOptions {
     pub fact: FactId,
     /// Each possible writer (`None`: the initial value) and the choice that says it is the one.
     pub options: Vec<(Option<EventId>, Choice)>,
+    /// Those that are not among them yet, the next ones last, and the choice that says it is one of these.
+    others: Option<(Vec<EventId>, Choice)>,
     /// It is not explained by a writer: it keeps its place.
     pub pinned: bool,
     /// Pairs (chosen writer, other writer) whose clause is written down.
@@ -63,15 +71,59 @@ impl Encoder<'_> {
         if initial {
             options.push((None, self.new_choice(in_trace.is_none())));
         }
-        for writer in writers {
-            options.push((Some(writer), self.new_choice(in_trace == Some(writer))));
-        }
-        let mut some = vec![if self.frees_reads() {
+        // Away from the read on both sides, the one of π first of all.
+        writers.sort_by_key(|&writer| std::cmp::Reverse((in_trace != Some(writer), writer.0.abs_diff(read.0))));
+        let none = if self.frees_reads() {
             Literal::NotChosen(self.needed(read))
         } else {
             behind(read)
-        }];
+        };
+        let known = ReadOptions {
+            fact,
+            options,
+            others: None,
+            pinned: false,
+            kept_apart: HashSet::new(),
+        };
+        self.reads.insert((read, cell), known);
+        self.add_writers(read, cell, none, writers, NEAREST);
+    }
+
+    /// Writes down more of the writes that a read can take its value from. Returns whether there are more.
+    pub fn more_writers(&mut self, read: EventId, cell: CellId) -> bool {
+        let Some(known) = self.reads.get_mut(&(read, cell)) else {
+            return false;
+        };
+        let so_far = known.options.len();
+        let Some((writers, others)) = known.others.take() else {
+            return false;
+        };
+        self.add_writers(read, cell, Literal::NotChosen(others), writers, so_far);
+        true
+    }
+
+    /// Unless `none` is true, the read takes its value from one of the first `count` writers, or from some other.
+    fn add_writers(&mut self, read: EventId, cell: CellId, none: Literal, mut writers: Vec<EventId>, count: usize) {
+        let (fact, earlier) = match self.reads.get(&(read, cell)) {
+            Some(known) => (known.fact, known.options.clone()),
+            None => return,
+        };
+        let in_trace = self.last_writer_in_trace(read, cell);
+        let mut options: Vec<(Option<EventId>, Choice)> = Vec::new();
+        for writer in writers.split_off(writers.len().saturating_sub(count)).into_iter().rev() {
+            options.push((Some(writer), self.new_choice(in_trace == Some(writer))));
+        }
+        let others = (!writers.is_empty()).then(|| (writers, self.new_choice(false)));
+        let mut some = vec![none];
+        // The initial value, which is there from the start.
+        some.extend(
+            earlier
+                .iter()
+                .filter(|(writer, _)| writer.is_none())
+                .map(|&(_, choice)| Literal::Chosen(choice)),
+        );
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
+        some.extend(others.as_ref().map(|&(_, choice)| Literal::Chosen(choice)));
         if self.mutation != Some(Mutation::NoReadsFrom) {
             self.clause(fact, &some);
         }
@@ -81,15 +133,10 @@ impl Encoder<'_> {
                 self.need_what_decides(fact, choice, writer);
             }
         }
-        self.reads.insert(
-            (read, cell),
-            ReadOptions {
-                fact,
-                options,
-                pinned: false,
-                kept_apart: HashSet::new(),
-            },
-        );
+        if let Some(known) = self.reads.get_mut(&(read, cell)) {
+            known.options.extend(options);
+            known.others = others;
+        }
     }
 
     /// Writes down that `other` does not come between the chosen `writer` and `read`. Returns
@@ -166,6 +213,7 @@ impl Encoder<'_> {
         let options = ReadOptions {
             fact,
             options: Vec::new(),
+            others: None,
             pinned: self.mutation != Some(Mutation::NoPins),
             kept_apart: HashSet::new(),
         };

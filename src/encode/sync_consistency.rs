@@ -38,7 +38,12 @@ pub struct Matching {
     pub fact: FactId,
     /// Each possible source and the choice that says it is the one.
     pub options: Vec<(Source, Choice)>,
+    /// Notifies that are not among them yet, the next ones last, and the choice that says it is one of these.
+    others: Option<(Vec<EventId>, Choice)>,
 }
+
+/// As many notifies may explain a wait at first; then twice as many, and so on.
+const NEAREST: usize = 1;
 
 impl Encoder<'_> {
     /// The matching of an event whose constraint is written down already.
@@ -110,41 +115,75 @@ impl Encoder<'_> {
             // Woken before the trace began.
             return;
         }
-        let possible: Vec<(EventId, bool)> = self.index.notifies.get(&condition.0).map_or_else(Vec::new, |all| {
+        let possible: Vec<EventId> = self.index.notifies.get(&condition.0).map_or_else(Vec::new, |all| {
             let fits = |notify: EventId| {
                 self.trace.thread(notify) != self.trace.thread(end)
                     && !self.order.before(end, notify)
                     && begin.is_none_or(|begin| !self.order.before(notify, begin))
             };
-            all.iter().copied().filter(|&(notify, _)| fits(notify)).collect()
+            all.iter().copied().filter(|&notify| fits(notify)).collect()
         });
-        let notifies: Vec<EventId> = possible.iter().map(|&(notify, _)| notify).collect();
-        let fact = self.new_fact(Fact::Wait { end, notifies });
-        // In π, some notify between beginning and end did it; which one is not recorded.
-        let likely = possible
-            .iter()
+        let fact = self.new_fact(Fact::Wait {
+            end,
+            notifies: possible.clone(),
+        });
+        let likely = possible.iter().rev().copied().find(|&notify| notify < end);
+        let mut notifies = possible;
+        notifies.sort_by_key(|&notify| std::cmp::Reverse((likely != Some(notify), notify.0.abs_diff(end.0))));
+        let known = Matching {
+            fact,
+            options: Vec::new(),
+            others: None,
+        };
+        self.matchings.insert(end, known);
+        self.add_notifies(end, behind(end), notifies, NEAREST);
+    }
+
+    /// Writes down more of the notifies that can explain a wait. Returns whether there are more.
+    pub fn more_notifies(&mut self, end: EventId) -> bool {
+        let Some(known) = self.matchings.get_mut(&end) else {
+            return false;
+        };
+        let so_far = known.options.len();
+        let Some((notifies, others)) = known.others.take() else {
+            return false;
+        };
+        self.add_notifies(end, Literal::NotChosen(others), notifies, so_far);
+        true
+    }
+
+    /// Unless `none` is true, one of the first `count` notifies ends the wait, or some other.
+    fn add_notifies(&mut self, end: EventId, none: Literal, mut notifies: Vec<EventId>, count: usize) {
+        let Some(fact) = self.matchings.get(&end).map(|known| known.fact) else {
+            return;
+        };
+        let begin = self.index.wait_begin.get(&end).copied();
+        let mut options = Vec::new();
+        for notify in notifies
+            .split_off(notifies.len().saturating_sub(count))
+            .into_iter()
             .rev()
-            .map(|&(notify, _)| notify)
-            .find(|&notify| notify < end);
-        let mut options = Vec::with_capacity(possible.len());
-        for (notify, wakes_all) in possible {
-            let choice = self.new_choice(likely == Some(notify));
+        {
+            // In π, some notify between beginning and end did it; which one is not recorded. The first is likely.
+            let likely = options.is_empty() && matches!(none, Literal::Before(..)) && notify < end;
+            let choice = self.new_choice(likely);
             options.push((Source::Event(notify), choice));
             if let Some(begin) = begin {
                 self.clause(fact, &[Literal::NotChosen(choice), before(begin, notify)]);
             }
             self.clause(fact, &[Literal::NotChosen(choice), before(notify, end)]);
-            if !wakes_all && self.mutation != Some(Mutation::NotifyWakesMany) {
-                for (other, taken) in self.served_before(Source::Event(notify), end, choice) {
-                    let once = self.new_fact(Fact::NotifyOnce {
-                        notify,
-                        ends: vec![other, end],
-                    });
-                    self.clause(once, &[Literal::NotChosen(choice), Literal::NotChosen(taken)]);
-                }
-            }
         }
-        self.one_of(fact, end, options);
+        let others = (!notifies.is_empty()).then(|| (notifies, self.new_choice(false)));
+        let mut some = vec![none];
+        some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
+        some.extend(others.as_ref().map(|&(_, choice)| Literal::Chosen(choice)));
+        if self.mutation != Some(Mutation::NoWaits) {
+            self.clause(fact, &some);
+        }
+        if let Some(known) = self.matchings.get_mut(&end) {
+            known.options.extend(options);
+            known.others = others;
+        }
     }
 
     fn semaphore(&mut self, wait: EventId, semaphore: ObjectId) {
@@ -164,13 +203,11 @@ impl Encoder<'_> {
         for permit in (0..initial).map(|number| Source::Permit(semaphore, number)) {
             let choice = self.new_choice(false);
             options.push((permit, choice));
-            self.permit_once(fact, permit, wait, choice);
         }
         for post in posts {
             let choice = self.new_choice(false);
             options.push((Source::Event(post), choice));
             self.clause(fact, &[Literal::NotChosen(choice), before(post, wait)]);
-            self.permit_once(fact, Source::Event(post), wait, choice);
         }
         self.one_of(fact, wait, options);
     }
@@ -215,28 +252,49 @@ impl Encoder<'_> {
         let mut some = vec![behind(event)];
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
         let left_out = match self.trace.op(event) {
-            Op::WaitEnd { .. } => Mutation::NoWaits,
             Op::SemWait { .. } => Mutation::NoPermits,
             _ => Mutation::NoFailedAcquires,
         };
         if self.mutation != Some(left_out) {
             self.clause(fact, &some);
         }
-        self.matchings.insert(event, Matching { fact, options });
+        let known = Matching {
+            fact,
+            options,
+            others: None,
+        };
+        self.matchings.insert(event, known);
     }
 
-    /// A permit is taken once.
-    fn permit_once(&mut self, fact: FactId, permit: Source, wait: EventId, choice: Choice) {
-        for (_, taken) in self.served_before(permit, wait, choice) {
-            self.clause(fact, &[Literal::NotChosen(choice), Literal::NotChosen(taken)]);
+    /// Writes down that one source, a `notify` or a permit, does not serve both of two events with a matching. Returns
+    /// whether that is new; it is not if one of them has no use for it.
+    pub fn serve_once(&mut self, source: Source, first: EventId, second: EventId) -> bool {
+        let key = (source, first.min(second), first.max(second));
+        let choice = |event: EventId| {
+            let known = self.matchings.get(&event)?;
+            let option = known.options.iter().find(|&&(option, _)| option == source)?;
+            Some((option.1, known.fact))
+        };
+        let (Some((one, _)), Some((other, of_later))) = (choice(key.1), choice(key.2)) else {
+            return false;
+        };
+        if first == second || !self.once.insert(key) {
+            return false;
         }
-    }
-
-    /// What `source` may serve besides `event`, which is added to the list.
-    fn served_before(&mut self, source: Source, event: EventId, choice: Choice) -> Vec<(EventId, Choice)> {
-        let list = self.served.entry(source).or_default();
-        let others = list.clone();
-        list.push((event, choice));
-        others
+        let fact = match source {
+            Source::Event(event) => match self.trace.op(event) {
+                Op::NotifyAll { .. } => return false,
+                Op::Notify { .. } if self.mutation == Some(Mutation::NotifyWakesMany) => return true,
+                Op::Notify { .. } => self.new_fact(Fact::NotifyOnce {
+                    notify: event,
+                    ends: vec![key.1, key.2],
+                }),
+                _ => of_later,
+            },
+            Source::Permit(..) => of_later,
+            Source::Section(_) => return false,
+        };
+        self.clause(fact, &[Literal::NotChosen(one), Literal::NotChosen(other)]);
+        true
     }
 }

@@ -7,7 +7,7 @@
 //! the others: that schedule is replayed, and what it violates of the *other* facts is written
 //! down first. So each fact that is left is needed: without it, a schedule exists that keeps the rest.
 
-use super::refine::write_down;
+use super::refine::{choose_other, write_down};
 use super::replay::{Violation, linearize, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId, Literal};
@@ -93,9 +93,25 @@ impl Prover<'_> {
             let mut written = 0;
             for violation in violations(&self.encoder, &order) {
                 let known = self.fact_of(&violation);
-                // Facts that are not there yet come in only while none has been ruled out.
-                let counts = known.map_or(allowed.is_none(), is_active);
-                if counts && write_down(&mut self.encoder, &model, &violation) {
+                // Facts that are not there yet come in only while none has been ruled out. That somebody else has taken what
+                // an event chose is another fact than that it has to choose.
+                let new = match (&violation, allowed) {
+                    (Violation::Unmatched(event, rivals), Some(_)) if known.is_some() => {
+                        let choosing = rivals.iter().chain([event]).copied();
+                        let choosing = choosing.filter(|&event| {
+                            let matching = self.encoder.matching(event);
+                            matching.is_some_and(|known| is_active(known.fact))
+                        });
+                        let choosing: Vec<EventId> = choosing.collect();
+                        let choose = |event: EventId| choose_other(&mut self.encoder, &model, event);
+                        choosing.into_iter().map(choose).filter(|&new| new).count() > 0
+                    }
+                    _ => {
+                        let counts = known.map_or(allowed.is_none(), is_active);
+                        counts && write_down(&mut self.encoder, &model, &violation)
+                    }
+                };
+                if new {
                     written += 1;
                 }
             }
@@ -130,7 +146,7 @@ impl Prover<'_> {
             }
             Violation::Sections(a, b) => self.encoder.section_fact(a, b),
             Violation::HandedOver { lock, .. } => self.encoder.handed_over_fact(lock),
-            Violation::Unmatched(event) => self.encoder.matching(event).map(|known| known.fact),
+            Violation::Unmatched(event, _) => self.encoder.matching(event).map(|known| known.fact),
         }
     }
 }

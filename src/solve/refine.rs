@@ -4,11 +4,12 @@ use super::core;
 use super::replay::{Violation, linearize, violations};
 use super::unordered;
 use super::z3_session::{Model, Status, Z3Session};
-use crate::encode::{Encoder, Form, Literal, Mutation};
+use crate::encode::{Encoder, Form, Literal, Mutation, Source};
 use crate::prune::MustHappenBefore;
 use crate::trace::{EventId, Sections, Trace};
 use crate::verdict::Fact;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use z3::ast::Bool;
 
 /// Literals that one query may add to the formula before it is given up: building a formula costs
 /// no solver resources, so it needs a limit of its own.
@@ -17,6 +18,12 @@ const MAX_NEW_LITERALS: usize = 4_000_000;
 /// At most this many interfering writes of a cell are written down at once; with more, only those
 /// that actually came between.
 const FEW_WRITERS: usize = 32;
+
+/// As many violations are written down before the solver is asked again.
+const AT_ONCE: usize = 32;
+
+/// As many of those that compete with an event for what could serve it are made to choose at once.
+const RIVALS: usize = 4;
 
 /// Chains that are broken before the search for an execution without one is given up.
 const MAX_CHAINS: usize = 300;
@@ -114,8 +121,12 @@ impl<'t> Session<'t> {
 
     fn query(&mut self) -> Query<'_, 't> {
         self.z3.begin();
+        self.z3.set_budget(self.budget);
         Query {
             encoder: self.empty.afresh(),
+            budget: self.budget,
+            spent: 0,
+            counted: self.z3.spent(),
             z3: &mut self.z3,
         }
     }
@@ -125,6 +136,11 @@ impl<'t> Session<'t> {
 struct Query<'s, 't> {
     encoder: Encoder<'t>,
     z3: &'s mut Z3Session,
+    /// Resource units that it may cost.
+    budget: u32,
+    /// Those that it has cost, and what the solver had counted before.
+    spent: u32,
+    counted: u32,
 }
 
 impl Query<'_, '_> {
@@ -151,7 +167,7 @@ impl Query<'_, '_> {
                 .map(|&literal| self.z3.literal(&self.encoder, literal))
                 .collect();
             let started = std::time::Instant::now();
-            let status = self.z3.check(&assumptions);
+            let status = self.check(&assumptions);
             tracing::debug!(
                 ?next,
                 rounds,
@@ -173,11 +189,12 @@ impl Query<'_, '_> {
             if violated.is_empty() {
                 return Answer::Feasible(order);
             }
-            // All of them, not just the first that is new.
-            let written = violated
+            // More than the first that is new, but not all: where the model strays far from π, thousands of them follow
+            // from a few.
+            let new = violated
                 .iter()
-                .filter(|violation| write_down(&mut self.encoder, &model, violation))
-                .count();
+                .filter(|violation| write_down(&mut self.encoder, &model, violation));
+            let written = new.take(AT_ONCE).count();
             if written == 0 {
                 // The formula lacks something. The checker will reject the schedule and say what.
                 tracing::error!(?violated, "the solver violates clauses that it has");
@@ -187,12 +204,32 @@ impl Query<'_, '_> {
     }
 }
 
+impl Query<'_, '_> {
+    /// Asks the solver, within what is left of the question's budget.
+    fn check(&mut self, assumptions: &[Bool]) -> Status {
+        if self.spent >= self.budget {
+            return Status::Budget;
+        }
+        // To tell the solver takes longer than most checks, so one may cost a little more.
+        if self.spent > self.budget / 16 {
+            self.z3.set_budget(self.budget - self.spent);
+        }
+        let status = self.z3.check(assumptions);
+        let counted = self.z3.spent();
+        self.spent = self.spent.saturating_add(counted.wrapping_sub(self.counted));
+        self.counted = counted;
+        status
+    }
+}
+
 /// Writes down what was violated by a model that made these choices. Returns whether anything is new.
 pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &Violation) -> bool {
     let chosen = |choice| model.chosen(choice);
     match *violation {
         Violation::Sections(a, b) => encoder.constrain_sections(a, b),
-        Violation::Unmatched(event) => encoder.constrain_matching(event),
+        Violation::Unmatched(event, ref rivals) => {
+            encoder.constrain_matching(event) || compete(encoder, model, event, rivals)
+        }
         Violation::HandedOver {
             lock,
             ref history,
@@ -218,6 +255,9 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
                 .map(|known| known.options.clone())
                 .unwrap_or_default();
             let others: Vec<EventId> = encoder.writers(cell).collect();
+            if !options.iter().any(|&(_, choice)| chosen(choice)) {
+                return encoder.more_writers(read, cell);
+            }
             let mut new = false;
             // The model chose one of these; it is wrong only if somebody came between.
             for (writer, _) in options.into_iter().filter(|&(_, choice)| chosen(choice)) {
@@ -238,4 +278,46 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
             new
         }
     }
+}
+
+/// Writes down why an event is not served that chose what serves it: another one chose the same, or if none did, one
+/// that has not had to choose yet took it, one that is near.
+fn compete(encoder: &mut Encoder<'_>, model: &Model, event: EventId, rivals: &[EventId]) -> bool {
+    let mut taken: BTreeMap<Source, Vec<EventId>> = BTreeMap::new();
+    let mut new = false;
+    for &competing in rivals.iter().chain([&event]) {
+        let known = encoder.matching(competing).into_iter().flat_map(|known| &known.options);
+        match known.clone().find(|&&(_, choice)| model.chosen(choice)) {
+            Some(&(source, _)) => taken.entry(source).or_default().push(competing),
+            None => new |= choose_other(encoder, model, competing),
+        }
+    }
+    for (source, by) in taken {
+        for (at, &first) in by.iter().enumerate() {
+            for &second in &by[at + 1..] {
+                new |= encoder.serve_once(source, first, second);
+            }
+        }
+    }
+    if new {
+        return true;
+    }
+    let unknown = rivals
+        .iter()
+        .copied()
+        .filter(|&rival| encoder.matching(rival).is_none());
+    let mut nearest: Vec<EventId> = unknown.collect();
+    nearest.sort_unstable_by_key(|rival| (rival.0.abs_diff(event.0), *rival));
+    for rival in nearest.into_iter().take(RIVALS) {
+        new |= encoder.constrain_matching(rival);
+    }
+    new
+}
+
+/// If an event is to be explained by some other than is written down, writes down more. Returns whether there are more.
+pub(super) fn choose_other(encoder: &mut Encoder<'_>, model: &Model, event: EventId) -> bool {
+    let Some(known) = encoder.matching(event) else {
+        return false;
+    };
+    !known.options.iter().any(|&(_, choice)| model.chosen(choice)) && encoder.more_notifies(event)
 }

@@ -34,8 +34,9 @@ pub(super) enum Violation {
         history: Vec<EventId>,
         event: EventId,
     },
-    /// A wait, a semaphore's wait or a failed acquire has nothing to explain it.
-    Unmatched(EventId),
+    /// A wait, a semaphore's wait or a failed acquire has nothing to explain it; with those that compete with it for what
+    /// could, in order.
+    Unmatched(EventId, Vec<EventId>),
 }
 
 /// How many events of each thread are in a prefix.
@@ -379,7 +380,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     .flatten()
                     .any(|&id| encoder.sections().get(id).keeps_out(trace.thread(event), shared));
                 if !held {
-                    found.push(Violation::Unmatched(event));
+                    found.push(Violation::Unmatched(event, Vec::new()));
                 }
             }
             Op::SemPost { semaphore } => *permits.entry(semaphore.0).or_default() += 1,
@@ -390,9 +391,11 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                 if *count + i64::from(initial) < 0 {
                     // Every wait so far competes for the same permits.
                     let so_far = order.iter().copied().take_while(|&other| other != event);
-                    let waits = so_far.filter(|&other| trace.op(other) == Op::SemWait { semaphore });
-                    found.extend(waits.map(Violation::Unmatched));
-                    found.push(Violation::Unmatched(event));
+                    let mut waits: Vec<EventId> = so_far
+                        .filter(|&other| trace.op(other) == Op::SemWait { semaphore })
+                        .collect();
+                    waits.sort_unstable();
+                    found.push(Violation::Unmatched(event, waits));
                 }
             }
             _ => {}
@@ -411,8 +414,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             .filter(|&rival| matches!(trace.op(rival), Op::WaitEnd { condition: other, .. } if other == condition));
         let mut rivals: Vec<EventId> = rivals.collect();
         rivals.sort_unstable();
-        found.push(Violation::Unmatched(end));
-        found.extend(rivals.into_iter().map(Violation::Unmatched));
+        found.push(Violation::Unmatched(end, rivals));
     }
     found
 }

@@ -14,7 +14,7 @@ use crate::encode::{Choice, Clause, Encoder, Literal, Node};
 use crate::trace::EventId;
 use hashbrown::HashMap;
 use z3::ast::{Bool, Int};
-use z3::{Params, SatResult, Solver};
+use z3::{Params, SatResult, Solver, StatisticsValue};
 
 /// A Z3 solver with the order variables, atoms and choices made so far.
 pub(super) struct Z3Session {
@@ -26,6 +26,8 @@ pub(super) struct Z3Session {
     choices: Vec<Bool>,
     /// How many clauses of the encoder are asserted.
     asserted: usize,
+    /// Resource units that a check may spend.
+    budget: u32,
     /// Whether there was a question.
     begun: bool,
 }
@@ -55,6 +57,7 @@ impl Z3Session {
             atoms: HashMap::new(),
             choices: Vec::new(),
             asserted: 0,
+            budget,
             begun: false,
         }
     }
@@ -134,10 +137,22 @@ impl Z3Session {
     }
 
     /// Changes the resource units that each further check may spend.
-    pub(super) fn set_budget(&self, budget: u32) {
+    pub(super) fn set_budget(&mut self, budget: u32) {
+        if self.budget == budget {
+            return;
+        }
+        self.budget = budget;
         let mut params = Params::new();
         params.set_u32("rlimit", budget);
         self.solver.set_params(&params);
+    }
+
+    /// The resource units spent so far, in all; the count wraps around.
+    pub(super) fn spent(&self) -> u32 {
+        match self.solver.get_statistics().value("rlimit count") {
+            Some(StatisticsValue::UInt(count)) => count,
+            _ => 0,
+        }
     }
 
     pub(super) fn assert(&self, formula: &Bool) {
