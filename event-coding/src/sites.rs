@@ -139,7 +139,8 @@ impl Record {
     /// Nothing was predicted of an event; whether it would have been right. Whether predicting is to be taken up again.
     #[inline(always)]
     pub(crate) fn told(&mut self, right: bool) -> bool {
-        self.right = if right { self.right + 1 } else { 0 };
+        // No branch: nothing is predicted here because it cannot be, by the processor neither.
+        self.right = (self.right + 1) & u8::from(right).wrapping_neg();
         self.right == Self::ENOUGH
     }
 }
