@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::shape::Shape;
 
-/// The most sites of a block, with site 0 and [`NOWHERE`]; a power of two.
+/// The most sites of a block, with site 0 and the last one, which is none; a power of two.
 pub const MAX_SITES: usize = 4096;
 
 /// The site of a thread that is not the one that runs: it never has an edge.
