@@ -26,13 +26,12 @@ impl Live<'_> {
         match &run.outcome {
             Outcome::Confirmed(shown) => self.confirmed(number, run, shown, out),
             Outcome::Diverged(divergence) => self.diverged(number, schedule, run, divergence, out),
-            Outcome::NotReached { step, why } => {
+            Outcome::NotReached { step, due, why } => {
                 let title = format!("NOT REACHED: witness {number}: the program did not come to the race");
                 writeln!(out, "{}", self.paint.access(title))?;
                 writeln!(out, "  why: {}", why_text(why))?;
-                let due = event_at(self.words, schedule, *step);
-                writeln!(out, "  at:  {}", self.place_in(schedule, *step))?;
-                writeln!(out, "  due: {}", self.words.sentence(due))
+                writeln!(out, "  at:  {}", self.place_in(schedule, *step, *due))?;
+                writeln!(out, "  due: {}", self.words.sentence(*due))
             }
         }
     }
@@ -89,7 +88,11 @@ impl Live<'_> {
         let words = self.words;
         let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
         writeln!(out, "{}", self.paint.access(title))?;
-        writeln!(out, "  at:       {}", self.place_in(schedule, divergence.step))?;
+        writeln!(
+            out,
+            "  at:       {}",
+            self.place_in(schedule, divergence.step, divergence.expected)
+        )?;
         writeln!(out, "  expected: {}", words.sentence(divergence.expected))?;
         let symbols = Symbols::new(run.trace.tables());
         let live = Words {
@@ -125,19 +128,21 @@ impl Live<'_> {
     }
 
     /// `slice 3 of 9, thread 2, event 117`.
-    fn place_in(&self, schedule: &Schedule, step: usize) -> String {
-        let thread = self.words.trace.thread(event_at(self.words, schedule, step));
-        let event = event_at(self.words, schedule, step).0;
-        let mut end = 0;
+    fn place_in(&self, schedule: &Schedule, step: usize, event: EventId) -> String {
+        let mut end = schedule.as_recorded as usize;
         let slice = schedule.slices.iter().position(|slice| {
             end += slice.events as usize;
             step < end
         });
-        let slice = slice.map_or_else(
-            || "the race".to_owned(),
-            |at| format!("slice {} of {}", at + 1, schedule.slices.len()),
-        );
-        format!("{slice}, {}, event {event}", self.words.thread(thread))
+        let slice = match slice {
+            _ if step < schedule.as_recorded as usize => {
+                format!("the first {} events, as recorded", schedule.as_recorded)
+            }
+            Some(at) => format!("slice {} of {}", at + 1, schedule.slices.len()),
+            None => "the race".to_owned(),
+        };
+        let thread = self.words.thread(self.words.trace.thread(event));
+        format!("{slice}, {thread}, event {}", event.0)
     }
 }
 
@@ -152,12 +157,6 @@ fn is_another_program(recorded: Words<'_>, live: Words<'_>) -> bool {
             .map(|module| module.build_id.clone())
     };
     id(recorded) != id(live)
-}
-
-/// The event of a step, which may be one of the racing accesses behind the schedule's events.
-fn event_at(words: Words<'_>, schedule: &Schedule, step: usize) -> EventId {
-    let plan = crate::replay::live::Plan::of(words.trace, schedule);
-    plan.events.get(step).copied().unwrap_or(schedule.race.1)
 }
 
 fn why_text(why: &Why) -> String {

@@ -28,6 +28,10 @@ const fn hits_of(published: u64) -> u32 {
     ((published >> POSITION_BITS) as u32).saturating_sub(1)
 }
 
+/// Where a plan is mapped, if nothing is there: far from where the kernel maps what the program and its threads get,
+/// whose addresses are then those of a run without a plan.
+const PLANS_APART: usize = 1 << 44;
+
 /// Size at which the first block is closed, and the size that grows to, in bytes: each block is
 /// twice as large as the one before, so that a short trace that is cut keeps its events, too.
 const FIRST_BLOCK_BYTES: u64 = 256;
@@ -463,7 +467,7 @@ impl Producer {
             let start = HEADER_BYTES as u64 + header.row_words * 8 + header.event_bytes;
             let at = start as libc::off_t;
             let words = libc::mmap(
-                ptr::null_mut(),
+                PLANS_APART as *mut libc::c_void,
                 len * 8 * plan::WORDS,
                 protection,
                 libc::MAP_PRIVATE,

@@ -16,7 +16,7 @@ pub use compare::Difference;
 pub use plan::Plan;
 pub use vary::variations;
 
-use crate::check::Checker;
+use crate::check::{Checker, Rejection};
 use crate::record::{self, Descent, Launch, Parked, RecordError, Standing, Stopped};
 use crate::schedule::{RaceKind, Schedule};
 use crate::trace::{EventId, LoadError, Trace};
@@ -49,6 +49,9 @@ pub enum LiveError {
     /// The program does not run under the recorder.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The schedule is none of the trace.
+    #[error("the schedule does not show a race of this trace")]
+    Rejected(#[from] Rejection),
     /// What the run recorded cannot be read back.
     #[error("cannot read what the live run recorded")]
     Load(#[from] LoadError),
@@ -66,6 +69,8 @@ pub enum Outcome {
     NotReached {
         /// The first step that was not done.
         step: usize,
+        /// Its event, in the recorded trace.
+        due: EventId,
         /// Why.
         why: Why,
     },
@@ -186,8 +191,9 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 ///
 /// # Errors
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
-pub fn run(trace: &Trace, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
-    let plan = Plan::of(trace, schedule);
+pub fn run(checker: &Checker<'_>, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
+    let trace = checker.trace();
+    let plan = Plan::of(checker, schedule)?;
     let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
     let stopped = record::run_along(launch, steps, scratch);
     let live = stopped.map(|stopped| (stopped, Trace::open(scratch)));
@@ -216,12 +222,11 @@ pub fn attempt(
     scratch: &Path,
     attempts: u32,
 ) -> Result<(Run, Schedule, u32), LiveError> {
-    let trace = checker.trace();
     let mut others: Option<std::vec::IntoIter<Schedule>> = None;
     let mut followed = schedule.clone();
     let mut number = 1;
     loop {
-        let run = run(trace, &followed, launch, scratch)?;
+        let run = run(checker, &followed, launch, scratch)?;
         let step = match &run.outcome {
             Outcome::Diverged(divergence) => divergence.step,
             Outcome::NotReached { step, .. } => *step,
@@ -279,10 +284,14 @@ fn outcome(
         Standing::Diverged => diverged(step, instead()),
         Standing::Blocked => diverged(step, Actual::Waits),
         Standing::Gone => diverged(step, Actual::Gone),
-        Standing::Running => Outcome::NotReached {
-            step: missing.unwrap_or(step),
-            why: stopped.ended.map_or(Why::Stalled(patience), Why::Ended),
-        },
+        Standing::Running => {
+            let step = missing.unwrap_or(step);
+            Outcome::NotReached {
+                step,
+                due: plan.events[step],
+                why: stopped.ended.map_or(Why::Stalled(patience), Why::Ended),
+            }
+        }
         Standing::AtRace => match missing {
             Some(step) => diverged(step, Actual::Unrecorded),
             None => before_race(&mut comparison, trace, live, schedule, plan, stopped),

@@ -1,9 +1,9 @@
 //! From a schedule to the plan that the runtime follows.
 
+use crate::check::{Checker, Rejection};
 use crate::record::{Step, plan};
 use crate::schedule::{RaceKind, Schedule};
 use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace};
-use hashbrown::HashMap;
 use std::ops::Range;
 
 /// What a live run is to do: the schedule's events, then the accesses that it stops before.
@@ -18,41 +18,28 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a schedule that the checker accepts.
-    #[must_use]
-    pub fn of(trace: &Trace, schedule: &Schedule) -> Plan {
-        let mut next = vec![0_usize; trace.threads()];
-        let mut events = Vec::new();
-        for slice in &schedule.slices {
-            let at = &mut next[slice.thread.index()];
-            let end = (*at + slice.events as usize).min(trace.program_order(slice.thread).len());
-            events.extend_from_slice(&trace.program_order(slice.thread)[*at..end]);
-            *at = end;
-        }
+    /// The plan of a schedule: what the checker executed, whom each notify woke included.
+    ///
+    /// # Errors
+    /// [`Rejection`], if the checker does not accept it.
+    pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Plan, Rejection> {
+        let trace = checker.trace();
+        let (mut events, mut steps) = (Vec::new(), Vec::new());
+        checker.follow(schedule, &mut |executed| {
+            events.push(executed.event);
+            steps.push(step(trace, executed.event, executed.step.woken.first().copied(), false));
+        })?;
         let pending: &[EventId] = match schedule.kind {
             RaceKind::CoEnabled => &[schedule.race.0, schedule.race.1],
             RaceKind::Unordered => &[schedule.race.1],
         };
         events.extend_from_slice(pending);
-        let wakes: HashMap<EventId, ThreadId> = schedule.wakes.iter().copied().collect();
-        let done = events.len() - pending.len();
-        let steps = (0..).zip(&events).map(|(at, &event)| Step {
-            thread: trace.thread(event).0,
-            kind: kind(trace, event),
-            pc: (trace.pc(event) & plan::PC_MASK) as u16,
-            race: at >= done,
-            other: match trace.op(event) {
-                Op::Fork { child } => Some(child.0),
-                Op::Notify { .. } => wakes.get(&event).map(|thread| thread.0),
-                _ => None,
-            },
-            value: written(trace, event),
-        });
-        Plan {
-            steps: steps.collect(),
+        steps.extend(pending.iter().map(|&event| step(trace, event, None, true)));
+        Ok(Plan {
+            steps,
             pending: pending.len(),
             events,
-        }
+        })
     }
 
     /// The plan in the runtime's words; `None` if it has more threads than these can name.
@@ -69,6 +56,21 @@ impl Plan {
     #[must_use]
     pub fn done(&self) -> Range<usize> {
         0..self.events.len() - self.pending
+    }
+}
+
+fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> Step {
+    Step {
+        thread: trace.thread(event).0,
+        kind: kind(trace, event),
+        pc: (trace.pc(event) & plan::PC_MASK) as u16,
+        race,
+        other: match trace.op(event) {
+            Op::Fork { child } => Some(child.0),
+            Op::Notify { .. } => woken.map(|thread| thread.0),
+            _ => None,
+        },
+        value: written(trace, event),
     }
 }
 

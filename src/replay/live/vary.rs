@@ -3,6 +3,7 @@
 use super::plan::Plan;
 use crate::check::Checker;
 use crate::schedule::{Schedule, Slice};
+use crate::trace::Op;
 use std::collections::HashSet;
 
 /// How many slices away from the place another slice is tried.
@@ -12,13 +13,17 @@ const REACH: usize = 3;
 /// earlier or later, the nearest first.
 #[must_use]
 pub fn variations(checker: &Checker<'_>, schedule: &Schedule, step: usize) -> Vec<Schedule> {
+    let Ok(plan) = Plan::of(checker, schedule) else {
+        return Vec::new();
+    };
+    let schedule = in_slices(checker, schedule);
     let mut ends = schedule.slices.iter().scan(0_usize, |sum, slice| {
         *sum += slice.events as usize;
         Some(*sum)
     });
     let last = schedule.slices.len().saturating_sub(1);
     let slice = ends.position(|end| step < end).unwrap_or(last);
-    let mut known = HashSet::from([Plan::of(checker.trace(), schedule).events]);
+    let mut known = HashSet::from([plan.events]);
     let mut found = Vec::new();
     for distance in 1..=REACH {
         let earlier = slice.checked_sub(distance);
@@ -31,12 +36,30 @@ pub fn variations(checker: &Checker<'_>, schedule: &Schedule, step: usize) -> Ve
                 slices: merged(slices),
                 ..schedule.clone()
             };
-            if known.insert(Plan::of(checker.trace(), &varied).events) && checker.check(&varied).is_ok() {
+            if Plan::of(checker, &varied).is_ok_and(|plan| known.insert(plan.events)) {
                 found.push(varied);
             }
         }
     }
     found
+}
+
+/// The same schedule without events as recorded: every slice and every wake is named.
+fn in_slices(checker: &Checker<'_>, schedule: &Schedule) -> Schedule {
+    let trace = checker.trace();
+    let mut wakes = Vec::new();
+    let followed = checker.follow(schedule, &mut |executed| {
+        if let (Op::Notify { .. }, Some(&woken)) = (trace.op(executed.event), executed.step.woken.first()) {
+            wakes.push((executed.event, woken));
+        }
+    });
+    debug_assert!(followed.is_ok(), "the schedule has a plan");
+    Schedule {
+        as_recorded: 0,
+        slices: schedule.all_slices(trace),
+        wakes,
+        ..schedule.clone()
+    }
 }
 
 /// Neighbouring slices of one thread made one.
