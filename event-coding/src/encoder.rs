@@ -140,7 +140,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             true => stack == site.stack,
         };
         let expected_place = match site.place_mode {
-            place_mode::TOLD_SHORT | place_mode::TOLD_LONG => return Tried::Told,
+            place_mode::TOLD_SHORT | place_mode::TOLD_LONG if same_stack => return Tried::Told,
+            place_mode::TOLD_SHORT | place_mode::TOLD_LONG => return Tried::Other,
             mode => state.place_by(mode, edge, site, slots),
         };
         if !same_stack || addr != expected_place {

@@ -248,6 +248,10 @@ fn block(random: &mut Random, coder: &mut Coder, rounds: u64, with_memory: bool)
             if random.below(12) == 0 {
                 continue;
             }
+            if random.below(30) == 0 {
+                // Called from elsewhere, from now on.
+                instruction.stack = random.below(3) as u32;
+            }
             let operands = instruction.run(random, &mut ram);
             block.ram = with_memory.then(|| std::mem::take(&mut ram));
             assert!(
