@@ -180,7 +180,7 @@ fn waiting_for_the_outside_gives_others_a_turn() {
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for name in ["sizes", "atomics", "rounds", "heap"] {
+    for name in ["sizes", "atomics", "rounds", "heap", "futexes"] {
         let program = Program::instrumented(name, &format!("same-{name}"));
         let run = |flags: &[&str]| program.record("trace", flags, &[]).1.events;
         let first = run(&["--policy=random", "--seed=11"]);
@@ -205,6 +205,41 @@ fn the_same_seed_gives_the_same_trace() {
             "{name}: no other seed changes anything under pct"
         );
     }
+}
+
+#[test]
+fn futexes_that_do_not_say_that_they_are_private() {
+    // The variables of the runtime's own that count who waits.
+    const NOBODYS: u64 = 1 << 63;
+    let program = Program::instrumented("futexes", "futexes");
+    let counted = |recorded: &Recorded| {
+        count(
+            recorded,
+            |op| matches!(op, Op::AtomicRmw { mem, .. } if mem.addr >= NOBODYS),
+        )
+    };
+    // 80 rounds: each one is waited for, and somebody wakes those who wait.
+    let all = program.record_often();
+    assert!(
+        all.iter().all(|recorded| counted(recorded) >= 80),
+        "{:?}",
+        all.iter().map(counted).collect::<Vec<_>>()
+    );
+    // What the processes write for each other is in neither trace.
+    let output = program
+        .recorder("shared", &["--timeout=60"], &["shared"])
+        .0
+        .output()
+        .expect("witness runs");
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "a child wakes its parent, and it the child: {output:?}"
+    );
+    assert!(
+        !String::from_utf8_lossy(&output.stderr).contains("--timeout"),
+        "{output:?}"
+    );
 }
 
 #[test]

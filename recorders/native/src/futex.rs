@@ -12,11 +12,12 @@
 //!   that ends by itself takes itself off. And who was woken loads a second one, which the wake has
 //!   stored, so that it goes on after the wake only.
 //!
-//! Futexes that may be shared with other processes go to the kernel, after the comparison.
+//! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that is
+//! not; else they go to the kernel, after the comparison.
 
 use crate::inside::{Inside, restore_errno};
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, clone, exec, fork, pending, real, schedule, sys};
+use crate::{baton, clone, exec, fork, pending, real, schedule, shared_memory, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -82,10 +83,12 @@ unsafe extern "C-unwind" fn futex(
 ) -> c_long {
     let operation_flags = operation as c_int;
     let command = operation_flags & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
-    let private = operation_flags & libc::FUTEX_PRIVATE_FLAG != 0;
     // SAFETY: the program's own arguments.
     let real = || unsafe { real::syscall(number, word, operation, value, limit, second, third) };
     let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    let wakes = matches!(command, libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
+    let private =
+        operation_flags & libc::FUTEX_PRIVATE_FLAG != 0 || (waits || wakes) && shared_memory::is_private(word);
     if !word.is_multiple_of(4) || !private && !waits {
         // No event: a wake belongs to what its thread did last. To stop before it would leave somebody
         // asleep whose turn it is.

@@ -41,6 +41,7 @@ mod process;
 mod pthread;
 mod real;
 mod schedule;
+mod shared_memory;
 mod signals;
 mod start;
 mod sys;

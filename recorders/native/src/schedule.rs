@@ -137,6 +137,12 @@ impl Plan {
             .filter(move |(_, step)| step.thread == thread)
     }
 
+    /// Whether what the thread does next is to end a wait on a condition variable without having been notified.
+    fn waits_in_vain(&self, thread: u32) -> bool {
+        let next = self.steps_of(thread).next();
+        next.is_some_and(|(_, step)| step.kind == kind::WAIT_END && step.value != 0)
+    }
+
     fn mark_done(&self, at: usize) {
         self.word(at).set(done(self.word(at).get()));
         while self.cursor.get() < self.len.get() && is_done(self.word(self.cursor.get()).get()) {
@@ -276,17 +282,25 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
         return Some(scheduler.ready.remove(at));
     }
     if let Some(at) = scheduler.blocked.as_slice().iter().position(is_next) {
-        if scheduler.blocked.as_slice()[at].deadline.get() == NEVER {
-            fail(Standing::Blocked);
-        }
-        // It sleeps, or it waits in vain: time passes as the plan says.
-        scheduler.unblock(at, Woken::Deadline);
+        // It sleeps, or it waits in vain: time passes as the plan says, and waits end without a reason.
+        let woken = match scheduler.blocked.as_slice()[at].deadline.get() {
+            NEVER if PLAN.waits_in_vain(turn) => Woken::Signal,
+            NEVER => fail(Standing::Blocked),
+            _ => Woken::Deadline,
+        };
+        scheduler.unblock(at, woken);
         return Some(scheduler.ready.remove(scheduler.ready.as_slice().len() - 1));
     }
     if scheduler.outside.get() == 0 {
         fail(Standing::Gone);
     }
     None
+}
+
+/// Whether a thread that waits may be woken by another one: not if its time was up in the recorded run, however late it
+/// noticed.
+pub fn may_be_woken(thread: &Thread) -> bool {
+    !is_followed() || !PLAN.waits_in_vain(thread.index.get())
 }
 
 /// Of the threads that wait, the one that the last notify wakes.

@@ -33,7 +33,8 @@ pub struct Step {
     pub race: bool,
     /// The thread that it creates or wakes.
     pub other: Option<u32>,
-    /// What it wrote, if it is a write: what came from outside is given to the program again.
+    /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait, whether
+    /// nobody notified the thread: 1 or 0.
     pub value: u64,
 }
 

@@ -3,7 +3,7 @@
 use crate::check::{Checker, Rejection};
 use crate::record::{Step, plan};
 use crate::schedule::{RaceKind, Schedule};
-use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace};
+use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
 use std::ops::Range;
 
 /// What a live run is to do: the schedule's events, then the accesses that it stops before.
@@ -74,10 +74,13 @@ fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> S
     }
 }
 
-/// The value that an event leaves in memory, or gets from outside; 0 if it has none.
+/// The value that an event leaves in memory, or gets from outside, or whether a wait ended without a notify; 0 if it has
+/// none.
 fn written(trace: &Trace, event: EventId) -> u64 {
-    if let Op::Input { value, .. } = trace.op(event) {
-        return value;
+    match trace.op(event) {
+        Op::Input { value, .. } => return value,
+        Op::WaitEnd { outcome, .. } => return (outcome == WaitOutcome::TimedOut).into(),
+        _ => {}
     }
     let Some(access) = trace.access(event).filter(|access| access.kind == AccessKind::Write) else {
         return 0;

@@ -29,8 +29,9 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     me.deadline.set(deadline);
     me.state.store(state::BLOCKED, Relaxed);
     scheduler.blocked.push(me);
-    if deadline != NEVER {
-        // A deadline in the past takes effect at once, else its moment would depend on the watcher.
+    if deadline != NEVER && !schedule::is_followed() {
+        // A deadline in the past takes effect at once, else its moment would depend on the watcher. Along a plan all are in the
+        // past that the program worked out from the time of the recorded run.
         let now = sys::now(libc::CLOCK_MONOTONIC);
         if deadline <= now {
             scheduler.unblock(scheduler.blocked.as_slice().len() - 1, Woken::Deadline);
@@ -89,7 +90,7 @@ pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)
         let waiting = || {
             (0..)
                 .zip(scheduler.blocked.as_slice())
-                .filter(|(_, thread)| thread.key.get() == key)
+                .filter(|(_, thread)| thread.key.get() == key && schedule::may_be_woken(thread))
         };
         let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| *thread)) else {
             break;
