@@ -93,6 +93,8 @@ unsafe extern "C-unwind" fn futex(
         // No event: a wake belongs to what its thread did last. To stop before it would leave somebody
         // asleep whose turn it is.
         return match Inside::enter_and_stay() {
+            // Never blocks. Without the baton, what others do meanwhile would depend on how long it takes.
+            Some(_inside) if wakes => real(),
             Some(inside) => inside.outside(real),
             None => real(),
         };
