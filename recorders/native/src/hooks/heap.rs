@@ -1,4 +1,4 @@
-//! Blocks of memory coming and going: the malloc family and mappings.
+//! Blocks of memory coming and going: the malloc family.
 //!
 //! A block's cells are new at each allocation, so its end is recorded before the memory is really
 //! given back, and its start after it was really obtained. Every block is zero at first, also
@@ -12,7 +12,7 @@ use crate::intent::Intent;
 use crate::{modules, pending, real};
 use core::ffi::c_void;
 use core::ptr;
-use libc::{c_int, off_t};
+use libc::c_int;
 use recorder_ring::Record;
 
 unsafe extern "C" {
@@ -36,7 +36,7 @@ fn enter_for(pc: usize, intent: impl FnOnce() -> Intent) -> Option<Inside> {
     }
 }
 
-fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
+pub(super) fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void {
     if !block.is_null() {
         let errno = save_errno();
         if let Some(_inside) = enter(pc) {
@@ -157,52 +157,6 @@ unsafe extern "C" fn reallocate_array(block: *mut c_void, count: usize, size: us
     };
     // SAFETY: the caller's own arguments.
     unsafe { reallocate(block, bytes, pc) }
-}
-
-/// A mapping is a block as well. (libc's own mappings do not come through here.)
-///
-/// All argument registers are taken: the return address becomes a seventh argument, on the stack.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmap() {
-    core::arch::naked_asm!(
-        "push qword ptr [rsp]",
-        "call {body}",
-        "add rsp, 8",
-        "ret",
-        body = sym map,
-    )
-}
-
-unsafe extern "C" fn map(
-    addr: *mut c_void,
-    len: usize,
-    protection: c_int,
-    flags: c_int,
-    file: c_int,
-    offset: off_t,
-    pc: usize,
-) -> *mut c_void {
-    // SAFETY: the caller's own arguments.
-    let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
-    if mapping == libc::MAP_FAILED {
-        mapping
-    } else {
-        begins(mapping, len, pc)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn munmap(addr: *mut c_void, len: usize) -> c_int {
-    let inside = Inside::enter_and_stay();
-    if inside.is_some() {
-        pending::push(Record::Free {
-            pc: 0,
-            addr: addr as u64,
-        });
-    }
-    // SAFETY: the caller's own mapping.
-    unsafe { real::munmap(addr, len) }
 }
 
 export! {

@@ -11,6 +11,7 @@ mod library;
 mod files;
 mod format;
 mod locks;
+mod mappings;
 mod numbers;
 mod sort;
 mod stdio;

@@ -1,0 +1,58 @@
+//! Mappings, which are blocks as well. (libc's own do not come through here.)
+
+use super::heap::begins;
+use crate::inside::Inside;
+use crate::{pending, real};
+use core::ffi::c_void;
+use libc::{c_int, off_t};
+use recorder_ring::Record;
+
+/// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the stack.
+macro_rules! map_as {
+    ($($name:ident)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push qword ptr [rsp]",
+                "call {body}",
+                "add rsp, 8",
+                "ret",
+                body = sym map,
+            )
+        }
+    )* };
+}
+
+map_as! { mmap mmap64 }
+
+unsafe extern "C" fn map(
+    addr: *mut c_void,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: off_t,
+    pc: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's own arguments.
+    let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
+    if mapping == libc::MAP_FAILED {
+        mapping
+    } else {
+        begins(mapping, len, pc)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munmap(addr: *mut c_void, len: usize) -> c_int {
+    let inside = Inside::enter_and_stay();
+    if inside.is_some() {
+        pending::push(Record::Free {
+            pc: 0,
+            addr: addr as u64,
+        });
+    }
+    // SAFETY: the caller's own mapping.
+    unsafe { real::munmap(addr, len) }
+}
