@@ -42,6 +42,7 @@ static SCHEDULER: Scheduler = Scheduler {
     blocked: Queue::new(),
     outside: Cell::new(0),
     watcher: Cell::new(ptr::null()),
+    roused: [const { Cell::new(ptr::null()) }; 2],
     leaving: Cell::new(0),
     most: AtomicU64::new(u64::MAX),
     last_recorded: Cell::new(ptr::null()),

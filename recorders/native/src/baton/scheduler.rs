@@ -24,6 +24,8 @@ pub struct Scheduler {
     /// Number of threads in calls that the runtime does not model.
     pub outside: Cell<usize>,
     pub(super) watcher: Cell<*const Thread>,
+    /// Those that are to be woken when the scheduler is unlocked.
+    pub(super) roused: [Cell<*const Thread>; 2],
     /// The kernel's number of a thread that is over, and whose end nobody has waited for; or 0. glibc still gives its
     /// memory back, and what the next thread gets of it must not depend on who is faster.
     pub(super) leaving: Cell<i32>,
@@ -49,7 +51,13 @@ impl core::ops::Deref for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
+        let roused = self.0.roused.each_ref().map(|thread| thread.replace(ptr::null()));
         self.0.locked.store(false, Release);
+        // Only now: it would take the lock at once.
+        // SAFETY: null or threads, which live for ever.
+        for thread in roused.iter().filter_map(|&thread| unsafe { thread.as_ref() }) {
+            futex::wake(&thread.word, 1, false);
+        }
     }
 }
 
@@ -120,7 +128,20 @@ impl Scheduler {
         }
         self.keep_a_watcher(from);
         if from.is_none_or(|from| !ptr::eq(from, next)) {
-            rouse(next);
+            self.rouse(next);
+        }
+    }
+
+    /// Makes a waiting thread look around, once the scheduler is unlocked.
+    fn rouse(&self, thread: &'static Thread) {
+        thread.word.store(1, Release);
+        let [first, second] = &self.roused;
+        if first.get().is_null() {
+            first.set(thread);
+        } else if second.get().is_null() {
+            second.set(thread);
+        } else {
+            futex::wake(&thread.word, 1, false);
         }
     }
 
@@ -134,7 +155,7 @@ impl Scheduler {
             self.watcher.set(caller);
         } else if let Some(&other) = self.ready.as_slice().first().or(self.blocked.as_slice().first()) {
             self.watcher.set(other);
-            rouse(other);
+            self.rouse(other);
         }
     }
 
@@ -198,10 +219,4 @@ impl Scheduler {
         self.pass(None);
         true
     }
-}
-
-/// Makes a waiting thread look around.
-fn rouse(thread: &Thread) {
-    thread.word.store(1, Release);
-    futex::wake(&thread.word, 1, false);
 }
