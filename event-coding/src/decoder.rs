@@ -108,7 +108,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
                 self.state.was_told_place(index, distance);
             }
         }
-        let (spot, held) = self.state.hold(slots, operands.place, width);
+        let (spot, held) = self.state.held(slots, operands.place, width);
         if slots.value {
             if site.value_mode == value_mode::TOLD {
                 operands.value = self.number(width.into())?;
@@ -121,7 +121,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
         }
         self.state.keep(spot, slots, width, operands);
-        self.state.confirm();
+        self.state.confirm(self.state.turns());
         self.state.advance(index, slots, stack, operands);
         Ok(self.coded(site.pc, stack, shape, operands))
     }
@@ -163,7 +163,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             _ => return Err(bad),
         };
         let (place, place_mode) = self.place(token, &edge, &last, slots)?;
-        let (spot, held) = self.state.hold(slots, place, width);
+        let (spot, held) = self.state.held(slots, place, width);
         let mut line = None;
         let (value, missed) = match (token >> value::SHIFT, spot) {
             (value::LINE, Some(_)) if !slots.written => {

@@ -56,8 +56,10 @@ pub struct Encoder<M = Memory, S = Sites> {
 pub enum Tried {
     /// It was predicted, and is encoded.
     Hit,
-    /// Its place or its value may be told: for [`Encoder::told_access`].
-    Told,
+    /// All but its value is as predicted, and that is told: for [`Encoder::told_value`].
+    ToldValue(SiteIndex),
+    /// Its place may be told: for [`Encoder::told_place`].
+    ToldPlace(SiteIndex),
     /// Something is not as predicted: for [`Encoder::event`].
     Other,
 }
@@ -128,59 +130,128 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             slots, width, operands, ..
         } = Given::new(pc, stack, shape, Operands::access(addr, value));
         let state = &mut self.state;
-        // Found by the code position and not by way of the site before, for which the processor would have to wait.
-        let index = self.lookup[hash(pc)];
+        let from = state.sites().at(state.thread.site);
+        let turns = from.turns;
+        let is_plain = turns.is_plain();
+        let edge = if is_plain { &from.edges[0] } else { state.expected() };
+        let index = edge.site;
         let site = state.sites().at(index);
-        let edge = state.expected();
-        if site.pc != pc || site.shape != shape.code() || edge.site != index {
+        if site.pc != pc || site.shape != shape.code() {
             return Tried::Other;
         }
-        let same_stack = match edge.moves {
-            false => stack == state.thread.stack,
-            true => stack == site.stack,
-        };
-        let expected_place = match site.place_mode {
-            place_mode::TOLD_SHORT | place_mode::TOLD_LONG if same_stack => return Tried::Told,
-            place_mode::TOLD_SHORT | place_mode::TOLD_LONG => return Tried::Other,
+        // Branches and no choices: the processor foresees them.
+        if !is_plain && edge.moves {
+            if stack != site.stack {
+                return Tried::Other;
+            }
+        } else if stack != state.thread.stack {
+            return Tried::Other;
+        }
+        let expected = match site.place_mode {
+            place_mode::TOLD_SHORT.. => return Tried::ToldPlace(index),
             mode => state.place_by(mode, edge, site, slots),
         };
-        if !same_stack || addr != expected_place {
+        if addr != expected {
             return Tried::Other;
         }
+        let spot = Spot::of(addr);
         match site.value_mode {
             value_mode::MEMORY => {
-                let memory = state.memory.borrow();
-                let is_held = memory
-                    .find(addr, width)
-                    .is_some_and(|spot| memory.get(spot, width) == value);
-                if !is_held || !sink.hit(0) {
+                if state.memory.borrow().get(spot, width) != value || !sink.hit(0) {
                     return Tried::Other;
                 }
             }
-            value_mode::TOLD => return Tried::Told,
+            value_mode::TOLD => return Tried::ToldValue(index),
             mode => {
                 if value != state.value_by(mode, site, None, width) || !sink.hit(0) {
                     return Tried::Other;
                 }
-                let memory = state.memory.borrow_mut();
-                if let Some(spot) = memory.claim(addr, width) {
-                    memory.set(spot, width, value);
-                }
+                state.memory.borrow_mut().set(spot, width, value);
             }
         }
-        state.confirm();
+        if !is_plain {
+            state.confirm(turns);
+        }
         state.advance(index, slots, stack, operands);
         Tried::Hit
     }
 
-    /// Encodes an access that [`access`](Self::access) found to be [told](Tried::Told). False if it is for
+    /// Encodes an access of the site at `index`, of which only the value is not predicted, but told. False if it is for
     /// [`event`](Self::event) after all.
     #[inline(always)]
-    pub fn told_access(&mut self, stack: u32, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> bool {
-        let index = self.state.expected().site;
-        let spot = self.state.memory.borrow_mut().claim(addr, shape.width());
-        let given = Given::new(0, stack, shape, Operands::access(addr, value));
-        self.try_operands(index, &given, spot, sink)
+    pub fn told_value(
+        &mut self,
+        index: SiteIndex,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let Given {
+            slots, width, operands, ..
+        } = Given::new(0, stack, shape, Operands::access(addr, value));
+        let state = &mut self.state;
+        sink.telling()[..8].copy_from_slice(&value.to_le_bytes());
+        if !sink.hit(width.into()) {
+            return false;
+        }
+        let spot = Spot::of(addr);
+        let held = state.memory.borrow().get(spot, width);
+        state.was_told_value(index, Some(held), value);
+        state.memory.borrow_mut().set(spot, width, value);
+        state.confirm(state.turns());
+        state.advance(index, slots, stack, operands);
+        true
+    }
+
+    /// Encodes an access of the site at `index`, which is on its way, and whose place is told; the value may be, too. False
+    /// if it is for [`event`](Self::event) after all.
+    #[inline(always)]
+    pub fn told_place(
+        &mut self,
+        index: SiteIndex,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let Given {
+            slots, width, operands, ..
+        } = Given::new(0, stack, shape, Operands::access(addr, value));
+        let state = &mut self.state;
+        let site = state.sites().at(index);
+        let distance = addr.wrapping_sub(site.place);
+        let (fits, place_len) = match site.place_mode {
+            place_mode::TOLD_SHORT => (distance as i8 as u64 == distance, 1),
+            _ => (distance as i32 as u64 == distance, 4),
+        };
+        if !fits {
+            return false;
+        }
+        sink.telling()[..4].copy_from_slice(&(distance as u32).to_le_bytes());
+        let spot = Spot::of(addr);
+        let held = state.memory.borrow().get(spot, width);
+        let is_told = match site.value_mode {
+            value_mode::TOLD => {
+                sink.telling()[place_len..place_len + 8].copy_from_slice(&value.to_le_bytes());
+                true
+            }
+            mode if value != state.value_by(mode, site, Some(held), width) => return false,
+            _ => false,
+        };
+        if !sink.hit(place_len + if is_told { usize::from(width) } else { 0 }) {
+            return false;
+        }
+        state.was_told_place(index, distance);
+        if is_told {
+            state.was_told_value(index, Some(held), value);
+        }
+        state.memory.borrow_mut().set(spot, width, value);
+        state.confirm(state.turns());
+        state.advance(index, slots, stack, operands);
+        true
     }
 
     /// Encodes an event of the running thread if it is as predicted or told. False if not: it is for
@@ -192,7 +263,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if !self.is_on_way(index, &given) {
             return false;
         }
-        let (spot, _) = self.state.hold(given.slots, operands.place, given.width);
+        let (spot, _) = self.state.held(given.slots, operands.place, given.width);
         self.try_operands(index, &given, spot, sink)
     }
 
@@ -222,7 +293,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if self.state.thread.tag != u64::from(self.thread) + 1 {
             self.put_thread(sink);
         }
-        let (spot, held) = self.state.hold(given.slots, operands.place, given.width);
+        let (spot, held) = self.state.held(given.slots, operands.place, given.width);
         if let Some(index) = known.filter(|&index| self.is_on_way(index, &given)) {
             if self.try_operands(index, &given, spot, sink) {
                 return Ok(true);
@@ -320,7 +391,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if keeps {
             state.keep(spot, slots, width, operands);
         }
-        state.confirm();
+        state.confirm(state.turns());
         state.advance(index, slots, stack, operands);
         true
     }

@@ -77,7 +77,7 @@ pub(crate) mod value {
     pub const SHIFT: u32 = 8;
     pub const PREDICTED: u16 = 0;
     pub const BY_MODE: u16 = 1;
-    /// The difference to what memory holds follows, or, where it holds nothing, to the site's last value: in
+    /// The difference to what memory holds follows, or, for what is no access, to the site's last value: in
     /// `value − DIFFERENCE + 1` bytes.
     pub const DIFFERENCE: u16 = 5;
     /// The value follows, in `value − PLAIN + 1` bytes.

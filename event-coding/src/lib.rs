@@ -34,5 +34,5 @@ pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};
 pub use shape::{Place, Shape, Slots, kind, mask};
-pub use sites::{MAX_SITES, Sites};
+pub use sites::{MAX_SITES, SiteIndex, Sites};
 pub use state::{Coded, Operands, State};

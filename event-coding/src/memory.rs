@@ -1,29 +1,32 @@
-//! What memory holds, as far as the events of the block have shown it: the lines of memory that were accessed last, direct
-//! mapped like a processor's cache. A line that comes in is taken for zeros, as memory mostly is at first.
+//! What memory holds, as far as the events of the block have shown it: bytes that are found by their address, as in a
+//! processor's cache, but without asking whose they are. Addresses that fall on the same bytes make each other's predictions
+//! wrong, which costs an item; asking would cost something at each event.
 
-/// Bytes of a line.
+/// Bytes of a line: what lies in one, lies together here.
 pub const LINE: usize = 64;
 /// Lines that are remembered; a power of two.
 const LINES: usize = 4096;
+/// Room behind the last line for an access that reaches over its end.
+const BEYOND: usize = 8;
 
-/// A line's bytes. The alignment lets it lie in one line of the processor's cache.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Line([u8; LINE]);
-
-/// Remembered memory.
+/// Remembered memory; zeros at first, as memory mostly is.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Memory {
-    /// Address / 64 of the line in each entry, and 1, so that all zeros is nothing.
-    tags: [u64; LINES],
-    lines: [Line; LINES],
+    bytes: [u8; LINES * LINE + BEYOND],
 }
 
-/// Where an access lies in an entry.
+/// Where an access lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
-    entry: usize,
-    offset: usize,
+pub(crate) struct Spot(usize);
+
+impl Spot {
+    /// That of an address. Stacks of threads and columns of matrices lie at multiples of powers of two from one another,
+    /// so higher bits have a say.
+    #[inline(always)]
+    pub(crate) fn of(addr: u64) -> Spot {
+        Spot((addr ^ (addr >> 9 & !(LINE as u64 - 1))) as usize % (LINES * LINE))
+    }
 }
 
 impl Memory {
@@ -31,53 +34,22 @@ impl Memory {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            tags: [0; LINES],
-            lines: [Line([0; LINE]); LINES],
+            bytes: [0; LINES * LINE + BEYOND],
         }
     }
 
     pub(crate) fn forget(&mut self) {
-        self.tags.fill(0);
-    }
-
-    /// The entry of a line. Stacks of threads and columns of matrices lie at multiples of powers of two from one another.
-    #[inline(always)]
-    fn entry(line: u64) -> usize {
-        (line ^ (line >> 9)) as usize % LINES
-    }
-
-    /// Where an access lies, if its line is remembered. `None`, too, for one that lies in two lines.
-    #[inline(always)]
-    pub(crate) fn find(&self, addr: u64, size: u8) -> Option<Spot> {
-        let (line, offset) = (addr / LINE as u64, addr as usize % LINE);
-        let entry = Self::entry(line);
-        let fits = size == 1 || offset + usize::from(size) <= LINE;
-        (self.tags[entry] == line + 1 && fits).then_some(Spot { entry, offset })
-    }
-
-    /// As [`find`](Self::find), but the line is remembered from now on. `None` for an access that lies in two lines.
-    #[inline(always)]
-    pub(crate) fn claim(&mut self, addr: u64, size: u8) -> Option<Spot> {
-        let (line, offset) = (addr / LINE as u64, addr as usize % LINE);
-        if offset + usize::from(size) > LINE {
-            return None;
-        }
-        let entry = Self::entry(line);
-        if self.tags[entry] != line + 1 {
-            self.tags[entry] = line + 1;
-            self.lines[entry].0.fill(0);
-        }
-        Some(Spot { entry, offset })
+        self.bytes.fill(0);
     }
 
     /// What is remembered there, `size` bytes.
     #[inline(always)]
     pub(crate) fn get(&self, spot: Spot, size: u8) -> u64 {
-        let bytes = &self.lines[spot.entry % LINES].0;
+        let bytes = &self.bytes[spot.0 % (LINES * LINE)..];
         // Exactly as wide as what was stored: the processor hands no narrower store on to a wider load.
         macro_rules! load {
             ($type:ty) => {
-                match bytes[spot.offset % LINE..].first_chunk() {
+                match bytes.first_chunk() {
                     Some(&bytes) => <$type>::from_le_bytes(bytes).into(),
                     None => 0,
                 }
@@ -91,7 +63,7 @@ impl Memory {
             _ => {
                 let mut word = [0; 8];
                 let size = usize::from(size).min(8);
-                word[..size].copy_from_slice(&bytes[spot.offset..spot.offset + size]);
+                word[..size].copy_from_slice(&bytes[..size]);
                 u64::from_le_bytes(word)
             }
         }
@@ -100,7 +72,7 @@ impl Memory {
     /// Remembers `size` bytes.
     #[inline(always)]
     pub(crate) fn set(&mut self, spot: Spot, size: u8, value: u64) {
-        let bytes = &mut self.lines[spot.entry % LINES].0[spot.offset % LINE..];
+        let bytes = &mut self.bytes[spot.0 % (LINES * LINE)..];
         let value = value.to_le_bytes();
         macro_rules! store {
             ($size:literal) => {
@@ -118,14 +90,14 @@ impl Memory {
         }
     }
 
-    /// All of the line.
-    pub(crate) fn line(&self, spot: Spot) -> &[u8; LINE] {
-        &self.lines[spot.entry].0
+    /// The line that a spot is in.
+    pub(crate) fn line(&self, spot: Spot) -> &[u8] {
+        &self.bytes[spot.0 / LINE * LINE..][..LINE]
     }
 
     /// Remembers all of the line.
     pub(crate) fn set_line(&mut self, spot: Spot, bytes: &[u8; LINE]) {
-        self.lines[spot.entry].0 = *bytes;
+        self.bytes[spot.0 / LINE * LINE..][..LINE].copy_from_slice(bytes);
     }
 }
 
@@ -150,51 +122,51 @@ mod tests {
     use crate::shape::mask;
 
     fn swap(memory: &mut Memory, addr: u64, size: u8, value: u64) -> u64 {
-        let spot = memory.claim(addr, size).unwrap();
-        let old = memory.get(spot, size);
-        memory.set(spot, size, value & mask(size));
+        let old = memory.get(Spot::of(addr), size);
+        memory.set(Spot::of(addr), size, value & mask(size));
         old
     }
 
-    fn get(memory: &Memory, addr: u64, size: u8) -> Option<u64> {
-        memory.find(addr, size).map(|spot| memory.get(spot, size))
+    fn get(memory: &Memory, addr: u64, size: u8) -> u64 {
+        memory.get(Spot::of(addr), size)
     }
 
     #[test]
     fn what_was_stored_is_remembered_byte_by_byte() {
         let mut memory = Memory::new();
-        assert_eq!(get(&memory, 0x1000, 8), None);
+        assert_eq!(get(&memory, 0x1000, 8), 0);
         assert_eq!(swap(&mut memory, 0x1000, 8, 0x8877_6655_4433_2211), 0);
-        assert_eq!(get(&memory, 0x1002, 4), Some(0x6655_4433));
+        assert_eq!(get(&memory, 0x1002, 4), 0x6655_4433);
         assert_eq!(swap(&mut memory, 0x1003, 1, 0xaa), 0x44);
         assert_eq!(swap(&mut memory, 0x1001, 3, 0xbb_ccdd), 0xaa_3322);
         assert_eq!(swap(&mut memory, 0x1000, 8, 7), 0x8877_6655_bbcc_dd11);
-        assert_eq!(get(&memory, 0x1006, 4), Some(0), "half of it was never seen");
         memory.forget();
-        assert_eq!(get(&memory, 0x1000, 8), None);
-        assert_eq!(swap(&mut memory, 0x1008, 8, 1), 0, "and no byte is left");
+        assert_eq!(get(&memory, 0x1000, 8), 0);
     }
 
     #[test]
-    fn an_access_across_lines_is_never_remembered() {
+    fn an_access_across_lines_has_its_place_as_well() {
         let mut memory = Memory::new();
-        swap(&mut memory, 0x103c, 4, 1);
-        swap(&mut memory, 0x1040, 4, 2);
-        assert!(memory.claim(0x103e, 4).is_none() && memory.find(0x103e, 4).is_none());
-        assert_eq!(get(&memory, 0x103f, 1), Some(0));
-        assert!(memory.claim(u64::MAX, 8).is_none());
-        swap(&mut memory, u64::MAX - 7, 8, 5);
-        assert_eq!(get(&memory, u64::MAX - 7, 8), Some(5));
+        let last = (0..)
+            .map(|line| line * LINE as u64 + 60)
+            .find(|&addr| Spot::of(addr).0 == LINES * LINE - 4);
+        for addr in [0x103c, last.unwrap(), u64::MAX - 3] {
+            assert_eq!(swap(&mut memory, addr, 8, 0x8877_6655_4433_2211), 0);
+            assert_eq!(get(&memory, addr, 8), 0x8877_6655_4433_2211);
+        }
     }
 
     #[test]
-    fn a_line_displaces_another() {
+    fn a_line_keeps_together_and_displaces_another() {
         let mut memory = Memory::new();
-        swap(&mut memory, 0, 8, 1);
+        let addr = 0x7ffc_1234_5640;
+        memory.set_line(Spot::of(addr + 8), &core::array::from_fn(|at| at as u8));
+        assert!((0..64).all(|at| get(&memory, addr + at, 1) == at));
+        assert_eq!(memory.line(Spot::of(addr + 63))[63], 63);
         let other = (1..)
             .map(|n| n * LINE as u64)
-            .find(|addr| Memory::entry(addr / LINE as u64) == 0);
-        assert_eq!(swap(&mut memory, other.unwrap(), 8, 2), 0);
-        assert_eq!(get(&memory, 0, 8), None);
+            .find(|&other| Spot::of(other).0 == Spot::of(addr).0);
+        swap(&mut memory, other.unwrap(), 8, 2);
+        assert_eq!(get(&memory, addr, 8), 2);
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const NOWHERE: SiteIndex = MAX_SITES as SiteIndex - 1;
 
 /// Index of a site of the block, in order of first appearance, from 1. Site 0 is none: it comes
 /// before a thread's first event of the block.
-pub(crate) type SiteIndex = u16;
+pub type SiteIndex = u16;
 
 /// How the place of a site's next event is predicted.
 pub(crate) mod place_mode {
@@ -31,7 +31,7 @@ pub(crate) mod place_mode {
 
 /// How its value is predicted.
 pub(crate) mod value_mode {
-    /// What memory holds; where there is none, the site's last value.
+    /// What memory holds; for what is no access, the site's last value.
     pub const MEMORY: u8 = 0;
     /// The site's last value, and a step.
     pub const STRIDE: u8 = 1;
@@ -181,8 +181,8 @@ impl Edge {
 }
 
 /// Which of two edges comes next: an adaptive predictor of two levels (Yeh, Patt, MICRO 1991) for one
-/// site, with a history of three turns. Bits 0–2: the last turns; bit 3: there are two edges; bits
-/// 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
+/// site, with a history of three turns. Bits 0–2: the last turns; bit 3: there are two edges; bit 4: on edge 0 the call stack
+/// changes; bits 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns(u32);
 
@@ -190,6 +190,15 @@ impl Turns {
     /// The last turns were all edge 0, which is expected again, without doubt: confirming it changes nothing. That is how
     /// sites with one edge are, and loops.
     const STEADY: u32 = 7 | 1 << 8 | 1 << 16;
+
+    const FORKS: u32 = 8;
+    const MOVES: u32 = 16;
+
+    /// Steady, with one edge only, on which the call stack stays: there is nothing else to ask.
+    #[inline(always)]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & (Self::STEADY | Self::FORKS | Self::MOVES) == 0
+    }
 
     #[inline(always)]
     pub(crate) fn is_steady(self) -> bool {
@@ -230,13 +239,18 @@ impl Turns {
 
     /// There is a second edge from now on.
     pub(crate) fn fork(&mut self) {
-        self.0 |= 8;
+        self.0 |= Self::FORKS;
+    }
+
+    /// Whether the call stack changes on edge 0.
+    pub(crate) fn set_moves(&mut self, moves: bool) {
+        self.0 = self.0 & !Self::MOVES | if moves { Self::MOVES } else { 0 };
     }
 
     /// Whether there are two edges.
     #[inline(always)]
     pub(crate) fn forks(self) -> bool {
-        self.0 & 8 != 0
+        self.0 & Self::FORKS != 0
     }
 
     /// The turn that the thread took last, if it was `before` until it left this site by `edge`.

@@ -2,7 +2,7 @@
 
 use crate::memory::{Memory, Spot};
 use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
+use crate::sites::{Edge, Site, SiteIndex, Sites, Turns, place_mode, value_mode};
 use core::borrow::BorrowMut;
 
 /// The part of an operation that changes; operands that a kind does not have are 0.
@@ -202,26 +202,29 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         value.wrapping_add(site.written_step) & mask(width)
     }
 
-    /// Where memory has an access from now on, and what it holds there.
+    /// Where memory has an access, and what it holds there.
     #[inline(always)]
-    pub(crate) fn hold(&mut self, slots: Slots, place: u64, width: u8) -> (Option<Spot>, Option<u64>) {
-        let spot = match slots.place {
-            Place::Access => self.memory.borrow_mut().claim(place, width),
-            _ => None,
-        };
+    pub(crate) fn held(&self, slots: Slots, place: u64, width: u8) -> (Option<Spot>, Option<u64>) {
+        let spot = matches!(slots.place, Place::Access).then(|| Spot::of(place));
         (spot, spot.map(|spot| self.memory.borrow().get(spot, width)))
     }
 
-    /// The thread's next event comes from the site that was expected.
+    /// The turns of the thread's site.
     #[inline(always)]
-    pub(crate) fn confirm(&mut self) {
-        let turns = &mut self.sites.borrow_mut().at_mut(self.thread.site).turns;
+    pub(crate) fn turns(&self) -> Turns {
+        self.sites.borrow().at(self.thread.site).turns
+    }
+
+    /// The thread's next event comes from the site that was expected, by these turns of the one before.
+    #[inline(always)]
+    pub(crate) fn confirm(&mut self, turns: Turns) {
         if turns.is_steady() {
             if turns.forks() {
                 self.thread.turn = 0;
             }
         } else {
             unlikely();
+            let turns = &mut self.sites.borrow_mut().at_mut(self.thread.site).turns;
             let edge = turns.confirm();
             self.thread.turn = turns.taken(self.thread.turn, edge);
         }
@@ -298,7 +301,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
             site.written_step = operands.written.wrapping_sub(operands.value);
         }
         match way {
-            None => self.confirm(),
+            None => self.confirm(self.turns()),
             Some(way) => self.learn_way(index, slots, stack, operands.place, way),
         }
         self.advance(index, slots, stack, operands);
@@ -372,6 +375,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
                 at
             }
         };
+        last.turns.set_moves(last.edges[0].moves);
         let edge = if at == last.turns.expected() {
             last.turns.confirm()
         } else {

@@ -201,7 +201,8 @@ fn encode(coder: &mut Coder, block: &mut Block, instruction: &Instruction, opera
     let done = match instruction.kind {
         kind::READ | kind::WRITE => match coder.access(pc, stack, shape, place, value, block) {
             Tried::Hit => true,
-            Tried::Told => coder.told_access(stack, shape, place, value, block),
+            Tried::ToldValue(site) => coder.told_value(site, stack, shape, place, value, block),
+            Tried::ToldPlace(site) => coder.told_place(site, stack, shape, place, value, block),
             Tried::Other => false,
         },
         _ => coder.try_event(pc, stack, shape, operands, block),

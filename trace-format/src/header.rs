@@ -12,9 +12,9 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(5);
+    pub const CURRENT: FormatVersion = FormatVersion(6);
     /// The oldest version that this crate reads.
-    pub const OLDEST: FormatVersion = FormatVersion(5);
+    pub const OLDEST: FormatVersion = FormatVersion(6);
 }
 
 impl fmt::Display for FormatVersion {
@@ -107,11 +107,11 @@ mod tests {
     #[test]
     fn says_which_side_is_too_old() {
         assert!(check("t", &encode()).is_ok());
-        let newer = check("t", &with(8..10, &[6, 0])).unwrap_err();
+        let newer = check("t", &with(8..10, &[7, 0])).unwrap_err();
         assert!(matches!(
             newer,
             ReadError::TooNew {
-                found: FormatVersion(6),
+                found: FormatVersion(7),
                 ..
             }
         ));

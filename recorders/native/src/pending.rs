@@ -21,29 +21,42 @@ pub fn announce(thread: &Thread, addr: usize, size: usize, pc: usize) {
 /// Records the thread's pending write, if there is one: its store is done.
 #[inline(always)]
 pub fn settle(thread: &Thread) {
-    if thread.pending.size.get() != 0 {
-        settle_one(thread);
+    // Each in a function of its own, which needs no stack.
+    match thread.pending.size.get() {
+        0 => {}
+        8 => settle_sized::<8>(thread),
+        4 => settle_sized::<4>(thread),
+        _ => settle_any(thread),
     }
 }
 
 #[inline(never)]
-fn settle_one(thread: &Thread) {
-    let size = thread.pending.size.replace(0);
-    let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
-    match size {
-        ..=8 if schedule::is_followed() => write_now(addr, size, pc),
-        1 => settle_sized::<1>(thread, addr, pc),
-        2 => settle_sized::<2>(thread, addr, pc),
-        4 => settle_sized::<4>(thread, addr, pc),
-        8 => settle_sized::<8>(thread, addr, pc),
-        ..=8 => write_now(addr, size, pc),
-        _ => write_range_now(addr, size, pc),
+extern "C" fn settle_any(thread: &Thread) {
+    match thread.pending.size.get() {
+        1 => settle_sized::<1>(thread),
+        2 => settle_sized::<2>(thread),
+        _ => settle_odd(thread),
     }
 }
 
-#[inline(always)]
-fn settle_sized<const SIZE: usize>(thread: &Thread, addr: usize, pc: usize) {
+#[inline(never)]
+extern "C" fn settle_sized<const SIZE: usize>(thread: &Thread) {
+    if schedule::is_followed() {
+        return settle_odd(thread);
+    }
+    thread.pending.size.set(0);
+    let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
     events::access::<{ kind::WRITE }, SIZE, false>(thread, pc, addr, load(addr, SIZE));
+}
+
+#[cold]
+extern "C" fn settle_odd(thread: &Thread) {
+    let size = thread.pending.size.replace(0);
+    let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
+    match size {
+        ..=8 => write_now(addr, size, pc),
+        _ => write_range_now(addr, size, pc),
+    }
 }
 
 /// The `size` bytes at `addr` as a little-endian number.

@@ -4,7 +4,7 @@
 //! and a row that makes no sense is an error that names its place, never undefined behaviour.
 
 use crate::futex;
-use crate::layout::{Decision, EXITED, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Settings, Standing};
+use crate::layout::{Decision, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Settings, Standing};
 use crate::memory::{Mapping, Reopen, len_of, lock, reserve};
 use crate::place::Place;
 use crate::plan::Step;
@@ -348,8 +348,8 @@ impl Ring {
     /// [`Corrupt`].
     pub fn take_open_block(&mut self, out: &mut Vec<u8>) -> Result<u32, Corrupt> {
         let published = self.header().published.0.load(Acquire);
-        self.take_events(published & ((1 << POSITION_BITS) - 1), out)?;
-        Ok(((published >> POSITION_BITS) as u32).saturating_sub(1))
+        self.take_events(published >> HITS_BITS, out)?;
+        Ok((published as u32 & ((1 << HITS_BITS) - 1)).saturating_sub(1))
     }
 
     fn wake_producer(&self) {

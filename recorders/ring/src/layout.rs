@@ -6,14 +6,14 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x06");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x07");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
 
-/// Bits of [`Header::published`] that hold a position in bytes; the bits above count the predicted events of the run that
-/// is open there, and 1, so that counting beyond the longest run overflows.
-pub const POSITION_BITS: u32 = 56;
+/// Bits of [`Header::published`] that count the predicted events of the open run, and 1, so that a run that is as long as
+/// one can be has them all set; the bits above hold the position in bytes.
+pub const HITS_BITS: u32 = 8;
 
 /// The environment variable that tells the runtime where the ring is.
 pub const RING_VARIABLE: &str = "WITNESS_RING";

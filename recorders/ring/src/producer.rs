@@ -4,7 +4,7 @@
 //! reaches over its end is written with plain stores all the same. Events are published by one
 //! store of [`Header::published`]: a program killed between two instructions leaves no half event.
 
-use crate::layout::{EXITED, Flag, HEADER_BYTES, Header, MAGIC, POSITION_BITS, Policy, Progress, Settings};
+use crate::layout::{EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Policy, Progress, Settings};
 use crate::place::Place;
 use crate::row::{MAX_WORDS, Row};
 use crate::{futex, plan};
@@ -15,8 +15,9 @@ use core::sync::atomic::{AtomicU64, fence};
 use event_coding::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 
 /// One more predicted event.
-const HIT: u64 = 1 << POSITION_BITS;
-const POSITION: u64 = HIT - 1;
+const HIT: u64 = 1;
+/// Where the run is full.
+const FULL: u64 = (1 << HITS_BITS) - 1;
 
 /// What is published where nobody reads it.
 static VOID: AtomicU64 = AtomicU64::new(0);
@@ -25,7 +26,12 @@ const VOID_BYTES: usize = 4096;
 
 /// The predicted events of the open run.
 const fn hits_of(published: u64) -> u32 {
-    ((published >> POSITION_BITS) as u32).saturating_sub(1)
+    ((published & FULL) as u32).saturating_sub(1)
+}
+
+/// The position of what is published next.
+const fn position_of(published: u64) -> u64 {
+    published >> HITS_BITS
 }
 
 /// Where a plan is mapped, if nothing is there: far from where the kernel maps what the program and its threads get,
@@ -42,8 +48,8 @@ const BLOCK_EVENTS: u32 = (1 << 20) - 2 * MAX_RUN as u32;
 const PUT_BYTES: usize = 128;
 
 const _: () = assert!(MAX_ITEM_BYTES + HEAD_BYTES <= PUT_BYTES && MAX_TOLD_BYTES <= PUT_BYTES);
-/// A run of the longest sort overflows the count when one more is added.
-const _: () = assert!((MAX_RUN as u64 + 2) << POSITION_BITS == 0);
+/// A run of the longest sort is full.
+const _: () = assert!(MAX_RUN as u64 + 1 == FULL);
 
 /// The program's end. Made for a `static`: it starts detached, and is attached once.
 #[derive(Debug)]
@@ -221,11 +227,12 @@ impl Producer {
     #[inline(always)]
     pub unsafe fn hit(&self, told: usize) -> bool {
         let published = self.published();
-        let (next, overflows) = published.load(Relaxed).overflowing_add(HIT + told as u64);
-        if !overflows {
-            published.store(next, Release);
+        let word = published.load(Relaxed);
+        let fits = word & FULL != FULL;
+        if fits {
+            published.store(word + HIT + ((told as u64) << HITS_BITS), Release);
         }
-        !overflows
+        fits
     }
 
     /// The predicted events of the open run.
@@ -258,7 +265,7 @@ impl Producer {
     /// Where [`PUT_BYTES`] bytes can be written behind what is published.
     #[inline(always)]
     fn next_bytes(&self) -> *mut u8 {
-        let at = self.published().load(Relaxed) & POSITION;
+        let at = position_of(self.published().load(Relaxed));
         if at > self.event_limit.get() && !self.wait_for_events(at) {
             self.drop_everything();
         }
@@ -281,7 +288,7 @@ impl Producer {
     #[inline(always)]
     pub unsafe fn put(&self, token: u16, len: usize, events: u32) {
         let word = self.published().load(Relaxed);
-        let at = word & POSITION;
+        let at = position_of(word);
         self.block_events.set(self.block_events.get() + hits_of(word) + events);
         self.close_run(word, token);
         self.open_run(at + len as u64);
@@ -304,7 +311,7 @@ impl Producer {
         // SAFETY: memory of the ring, see `byte`.
         unsafe { self.byte(at).cast::<[u8; HEAD_BYTES]>().write(OPEN_HEAD) };
         self.run.set(at);
-        let published = (at + HEAD_BYTES as u64) | HIT;
+        let published = (at + HEAD_BYTES as u64) << HITS_BITS | HIT;
         self.published().store(published, Release);
     }
 
@@ -314,7 +321,7 @@ impl Producer {
     /// As [`hit`](Self::hit).
     #[must_use]
     pub unsafe fn is_block_due(&self) -> bool {
-        let at = self.published().load(Relaxed) & POSITION;
+        let at = position_of(self.published().load(Relaxed));
         at - self.block_start.get() >= self.block_bytes.get() || self.block_events.get() >= BLOCK_EVENTS
     }
 
@@ -335,7 +342,7 @@ impl Producer {
     /// As [`hit`](Self::hit).
     pub unsafe fn close_block(&self) -> bool {
         let word = self.published().load(Relaxed);
-        let end = word & POSITION;
+        let end = position_of(word);
         let events = self.block_events.get() + hits_of(word);
         if events == 0 {
             return false;

@@ -20,7 +20,7 @@ use crate::thread::Thread;
 use calls::Calls;
 use core::cell::{Cell, UnsafeCell};
 use event_coding::{
-    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_TOLD_BYTES, Memory, Operands, Shape, Sink, Sites, Tried, kind,
+    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_TOLD_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried, kind,
 };
 use heap::Heap;
 use objects::Objects;
@@ -100,23 +100,45 @@ pub fn access<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
                 thread.leave();
             }
         }
-        Tried::Told => told::<KIND, SIZE, LEAVES>(thread, pc, addr, value),
+        Tried::ToldValue(site) => told_value::<KIND, SIZE, LEAVES>(thread, pc, addr, value, site),
+        Tried::ToldPlace(site) => told_place::<KIND, SIZE, LEAVES>(thread, pc, addr, value, site),
         Tried::Other => miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value),
     }
 }
 
-/// The place or the value of the access is told.
+/// The value of the access is told.
 #[inline(never)]
-extern "C" fn told<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+extern "C" fn told_value<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
     thread: &Thread,
     pc: usize,
     addr: usize,
     value: u64,
+    site: SiteIndex,
 ) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.told_access(EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
+    if !encoder.told_value(site, EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
+        return miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value);
+    }
+    if LEAVES {
+        thread.leave();
+    }
+}
+
+/// The place of the access is told, and its value perhaps.
+#[inline(never)]
+extern "C" fn told_place<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+    thread: &Thread,
+    pc: usize,
+    addr: usize,
+    value: u64,
+    site: SiteIndex,
+) {
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.told_place(site, EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
         return miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value);
     }
     if LEAVES {
