@@ -371,7 +371,7 @@ pub fn start_over(thread: &Thread) -> Vec<Record> {
 
 /// In a forked child, the blocks of memory that its parent had.
 pub fn inherited() -> Vec<(u64, u64)> {
-    with_tables(|tables| tables.inherited.blocks().collect())
+    with_tables(|tables| tables.inherited.blocks())
 }
 
 fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {
