@@ -137,6 +137,7 @@ pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
 /// # Safety
 /// As that of the call.
 pub unsafe fn when_ready<R>(inside: &Inside, file: c_int, wanted: c_short, call: impl FnOnce() -> R) -> R {
+    inside.may_be_cancelled();
     let mut state = pollfd {
         fd: file,
         events: wanted,

@@ -126,9 +126,11 @@ impl Inside {
     /// Leaves the runtime and the baton for a call that may take long, and comes back.
     pub fn outside<R>(&self, call: impl FnOnce() -> R) -> R {
         baton::leave(self.0);
+        self.0.in_call.set(true);
         self.0.busy.store(0, Relaxed);
         let result = call();
         self.0.busy.store(1, Relaxed);
+        self.0.in_call.set(false);
         compiler_fence(SeqCst);
         let errno = save_errno();
         if !ptr::eq(HOLDER.load(Relaxed), self.0) {
@@ -153,6 +155,8 @@ impl Inside {
 
     /// The program's thread may be cancelled here: then this does not come back.
     pub fn may_be_cancelled(&self) {
+        schedule::await_cancellation(self.0);
+        pthread::cancel::note(self.0);
         // SAFETY: the frames up to the program's have nothing to undo but leaving the runtime.
         self.in_program(|| unsafe { real::pthread_testcancel() });
     }

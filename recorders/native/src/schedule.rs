@@ -29,6 +29,9 @@ static PARKED_KEY: u8 = 0;
 #[unsafe(no_mangle)]
 pub static witness_first: AtomicU32 = AtomicU32::new(0);
 
+/// Where a thread is that gives in to being cancelled.
+pub const GIVES_IN: u64 = 0;
+
 #[repr(u8)]
 enum Phase {
     /// There is no plan, or it is over.
@@ -141,6 +144,12 @@ impl Plan {
     fn waits_in_vain(&self, thread: u32) -> bool {
         let next = self.steps_of(thread).next();
         next.is_some_and(|(_, step)| step.kind == kind::WAIT_END && step.value != 0)
+    }
+
+    /// Whether it does so because it is cancelled: the wait may end before the thread is told.
+    fn gives_in_after_waiting(&self, thread: u32) -> bool {
+        let after = self.steps_of(thread).nth(1);
+        self.waits_in_vain(thread) && after.is_some_and(|(_, step)| step.matches(kind::ATOMIC_LOAD, GIVES_IN))
     }
 
     fn mark_done(&self, at: usize) {
@@ -284,6 +293,7 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
     if let Some(at) = scheduler.blocked.as_slice().iter().position(is_next) {
         // It sleeps, or it waits in vain: time passes as the plan says, and waits end without a reason.
         let woken = match scheduler.blocked.as_slice()[at].deadline.get() {
+            _ if PLAN.gives_in_after_waiting(turn) => Woken::Cancel,
             NEVER if PLAN.waits_in_vain(turn) => Woken::Signal,
             NEVER => fail(Standing::Blocked),
             _ => Woken::Deadline,
@@ -295,6 +305,14 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
         fail(Standing::Gone);
     }
     None
+}
+
+/// The thread may be cancelled here. If the plan says that it is, it waits for its turn, before which it is told.
+pub fn await_cancellation(me: &'static Thread) {
+    let next = || PLAN.steps_of(me.index.get()).next();
+    if is_followed() && next().is_some_and(|(_, step)| step.matches(kind::ATOMIC_LOAD, GIVES_IN)) {
+        gate(me, &Intent::NONE);
+    }
 }
 
 /// Whether a thread that waits may be woken by another one: not if its time was up in the recorded run, however late it

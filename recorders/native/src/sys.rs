@@ -1,6 +1,8 @@
 //! System calls without libc: they leave the program's `errno` alone and are never intercepted.
 
 use core::arch::asm;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// A system call with up to four arguments; the kernel's answer, negative on error.
 ///
@@ -75,19 +77,24 @@ pub fn await_end(thread: i32) {
     }
 }
 
+/// Where the runtime's own memory is mapped, if nothing is there: far from where the kernel maps what the program and its
+/// threads get. Their addresses then do not depend on how much the runtime needs, which is not the same along a plan.
+static APART: AtomicUsize = AtomicUsize::new(1 << 43);
+
 /// Fresh zeroed memory, for ever; aborts the program if there is none.
 pub fn pages(bytes: usize) -> *mut u8 {
+    let wanted = APART.fetch_add(bytes.next_multiple_of(4096), Relaxed);
     let (protection, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
     );
     let answer: isize;
-    // SAFETY: an anonymous mapping at a place that the kernel chooses.
+    // SAFETY: an anonymous mapping where nothing is.
     unsafe {
         asm!(
             "syscall",
             inlateout("rax") libc::SYS_mmap as isize => answer,
-            in("rdi") 0,
+            in("rdi") wanted,
             in("rsi") bytes,
             in("rdx") protection as isize,
             in("r10") flags as isize,

@@ -67,6 +67,8 @@ pub struct Thread {
     pub cancellable: Cell<bool>,
     /// Somebody wants it to end.
     pub cancelled: Cell<bool>,
+    /// It is in a call outside, from which it did not return.
+    pub in_call: Cell<bool>,
     /// It wants to end wherever it is then.
     pub asynchronous: Cell<bool>,
     /// It does not want to end now.
@@ -165,6 +167,7 @@ impl Thread {
             interruptible: Cell::new(false),
             cancellable: Cell::new(false),
             cancelled: Cell::new(false),
+            in_call: Cell::new(false),
             asynchronous: Cell::new(false),
             uncancellable: Cell::new(false),
             deferred: AtomicU64::new(0),

@@ -20,7 +20,7 @@ pub use waits::{block, block_cancellably, cancel, count_blocked, wake, wake_each
 use crate::inside::Inside;
 use crate::policy::Choices;
 use crate::thread::{Thread, state};
-use crate::{events, sys, watch};
+use crate::{events, pthread, sys, watch};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -155,6 +155,10 @@ pub fn regain(me: &'static Thread) {
     }
     drop(scheduler);
     wait(me);
+    if me.in_call.get() {
+        // It comes from its cleanup, or from a signal handler.
+        pthread::cancel::note(me);
+    }
 }
 
 /// Gives the baton away before a call that may take long. [`regain`] gets it back.

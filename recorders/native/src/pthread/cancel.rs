@@ -3,15 +3,21 @@
 //! The C library never cancels a thread at once, in the middle of whatever it does: that could be the runtime. A thread
 //! that wants to be cancelled so (`PTHREAD_CANCEL_ASYNCHRONOUS`) ends at its next hook, which is a place between two
 //! accesses of the program; the runtime's frames are skipped ([`Place`]).
+//!
+//! What a cancelled thread does comes after the call that cancelled it: the call stores to a variable of the runtime's own,
+//! and the thread loads it when it gives in.
 
 use super::thread;
 use crate::export::export;
+use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::place::{self, Place};
+use crate::schedule::GIVES_IN;
 use crate::thread::Thread;
 use crate::{baton, pending, real};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_t};
+use recorder_ring::Record;
 
 const DEFERRED: c_int = 0;
 const ASYNCHRONOUS: c_int = 1;
@@ -26,16 +32,50 @@ mod library {
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_cancel(handle: pthread_t) -> c_int {
+/// The variable that a call stores to which cancels the thread.
+fn wish_for(thread: &Thread) -> u64 {
+    // Beside those of futexes, which are below.
+    NOBODYS | 1 << 62 | 1 << 40 | u64::from(thread.index.get()) << 3
+}
+
+const WISHED: u64 = 1;
+const ACQUIRE: u8 = 2;
+const RELEASE: u8 = 3;
+
+/// Records that the thread gives in, if it is about to end because somebody wants it to. It is inside the runtime.
+pub fn note(thread: &Thread) {
+    if thread.cancelled.get() && !thread.uncancellable.get() {
+        thread.cancelled.set(false);
+        pending::push(Record::AtomicLoad {
+            pc: GIVES_IN,
+            addr: wish_for(thread),
+            size: 4,
+            order: ACQUIRE,
+            value: WISHED,
+        });
+    }
+}
+
+unsafe extern "C-unwind" fn cancel(handle: pthread_t, pc: usize) -> c_int {
     let Some(inside) = Inside::enter() else {
         // SAFETY: the program's own thread.
         return unsafe { real::pthread_cancel(handle) };
     };
+    let thread = thread::by_handle(handle);
+    if let Some(thread) = thread {
+        // First, since the thread may be waiting outside, and end at once.
+        pending::push(Record::AtomicStore {
+            pc: pc as u64,
+            addr: wish_for(thread),
+            size: 4,
+            order: RELEASE,
+            value: WISHED,
+        });
+    }
     // SAFETY: as above.
     let result = inside.in_program(|| unsafe { real::pthread_cancel(handle) });
     if result == 0
-        && let Some(thread) = thread::by_handle(handle)
+        && let Some(thread) = thread
     {
         thread.cancelled.set(true);
         if thread.ends_at_hook() {
@@ -114,6 +154,7 @@ pub fn end_if_wanted(thread: &'static Thread) {
     }
     // Else at the next hook.
     let Some(place) = Place::here() else { return };
+    note(thread);
     // SAFETY: between two accesses, the program may be anywhere.
     Inside::of(thread).in_program(|| unsafe { place.call(test) });
     // It ends already, and has come to its cleanup.
@@ -121,6 +162,7 @@ pub fn end_if_wanted(thread: &'static Thread) {
 }
 
 export! {
+    pthread_cancel = cancel, "rsi";
     pthread_setcanceltype = set_kind, "rdx";
     pthread_setcancelstate = set_state, "rdx";
 }
