@@ -17,6 +17,10 @@ pub trait Sink {
     fn hits(&self) -> u32;
     /// Where the next told bytes are put together.
     fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES];
+    /// The same if there is room at once.
+    fn telling_now(&mut self) -> Option<&mut [u8; MAX_TOLD_BYTES]> {
+        Some(self.telling())
+    }
     /// Where the item that ends the run is put together, all but its token.
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES];
     /// Ends the run with the token and as many bytes as are there now, and starts the next; `events` is 1 if the item is an
@@ -192,7 +196,10 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             slots, width, operands, ..
         } = Given::new(0, stack, shape, Operands::access(addr, value));
         let state = &mut self.state;
-        sink.telling()[..8].copy_from_slice(&value.to_le_bytes());
+        let Some(telling) = sink.telling_now() else {
+            return false;
+        };
+        telling[..8].copy_from_slice(&value.to_le_bytes());
         if !sink.hit(width.into()) {
             return false;
         }
@@ -230,12 +237,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if !fits {
             return false;
         }
-        sink.telling()[..4].copy_from_slice(&(distance as u32).to_le_bytes());
+        let Some(telling) = sink.telling_now() else {
+            return false;
+        };
+        telling[..4].copy_from_slice(&(distance as u32).to_le_bytes());
         let spot = Spot::of(addr);
         let held = state.memory.borrow().get(spot, width);
         let is_told = match site.value_mode {
             value_mode::TOLD => {
-                sink.telling()[place_len..place_len + 8].copy_from_slice(&value.to_le_bytes());
+                telling[place_len..place_len + 8].copy_from_slice(&value.to_le_bytes());
                 true
             }
             mode if value != state.value_by(mode, site, Some(held), width) => return false,

@@ -253,6 +253,16 @@ impl Producer {
         self.next_bytes().cast()
     }
 
+    /// The same, if the ring is not full.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit); not used again after the next call of any of these.
+    #[inline(always)]
+    pub unsafe fn telling_now(&self) -> Option<*mut [u8; MAX_TOLD_BYTES]> {
+        let at = position_of(self.published().load(Relaxed));
+        (at <= self.event_limit.get()).then(|| self.byte(at).cast())
+    }
+
     /// Where the item that ends the run is to be put together, for [`put`](Self::put). Waits while the ring is full.
     ///
     /// # Safety

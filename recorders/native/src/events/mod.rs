@@ -309,6 +309,12 @@ impl Sink for Stream {
     }
 
     #[inline(always)]
+    fn telling_now(&mut self) -> Option<&mut [u8; MAX_TOLD_BYTES]> {
+        // SAFETY: as in `room`.
+        unsafe { RING.telling_now().map(|to| &mut *to) }
+    }
+
+    #[inline(always)]
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES] {
         // SAFETY: as above; the consumer reads no byte that is not published, and the encoder holds on to this until
         // it puts, at most.

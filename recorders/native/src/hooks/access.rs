@@ -29,12 +29,17 @@ unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
 /// The same of a thread inside the runtime that has a pending write.
 #[inline(never)]
 extern "C" fn read_after_write<const N: usize>(addr: usize, pc: usize, thread: &'static Thread) {
-    if settle_before_read(thread, N, pc) {
-        events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
-    } else {
-        pending::read_range_now(addr, N, pc);
-        thread.leave();
+    if !settle_before_read(thread, N, pc) {
+        return read_of_copy(addr, N, pc, thread);
     }
+    events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
+}
+
+/// The same of a copy whose write is announced.
+#[inline(never)]
+extern "C" fn read_of_copy(addr: usize, size: usize, pc: usize, thread: &'static Thread) {
+    pending::read_range_now(addr, size, pc);
+    thread.leave();
 }
 
 /// The same where something else is to do before.
@@ -107,13 +112,21 @@ fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
 /// A write that the caller is about to do.
 unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
     match Inside::enter_quickly() {
-        Some(thread) => {
-            pending::settle(thread);
+        Some(thread) if thread.pending.size.get() == 0 => {
             pending::announce(thread, addr, N, pc);
             thread.leave();
         }
+        Some(thread) => write_after_write(addr, N, pc, thread),
         None => write(addr, N, pc),
     }
+}
+
+/// The same of a thread inside the runtime that has a pending write.
+#[inline(never)]
+extern "C" fn write_after_write(addr: usize, size: usize, pc: usize, thread: &'static Thread) {
+    pending::settle(thread);
+    pending::announce(thread, addr, size, pc);
+    thread.leave();
 }
 
 /// A write of any length.
