@@ -243,6 +243,15 @@ fn futexes_that_do_not_say_that_they_are_private() {
 }
 
 #[test]
+fn what_a_library_moves_is_not_read() {
+    for recorded in Program::instrumented("lines", "lines").record_often() {
+        // It moves at least 120 bytes, which nobody is seen to write.
+        let reads = count(&recorded, |op| matches!(op, Op::Read { mem, .. } if mem.size == 8));
+        assert!(reads < 15, "{reads} reads");
+    }
+}
+
+#[test]
 fn the_exit_status_passes_through() {
     let program = Program::instrumented("ends", "ends");
     let cases = [

@@ -132,7 +132,11 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
             return new;
         }
         let kept = malloc_usable_size(block).min(size);
-        pending::read_range_now(block as usize, kept, pc);
+        if modules::is_instrumented(pc) {
+            // What a library keeps in a block of its own is mostly written by itself, unseen, and may be another thing in
+            // every run: libc reads the list of mappings so, before Rust's `main`.
+            pending::read_range_now(block as usize, kept, pc);
+        }
         pending::push(Record::Alloc {
             pc: pc as u64,
             addr: new as u64,
