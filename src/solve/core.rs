@@ -89,7 +89,7 @@ impl Prover<'_> {
             let model = self.z3.model(&self.encoder);
             let is_active = |fact: FactId| allowed.is_none_or(|allowed| allowed.contains(&fact));
             let next = [self.race.0, self.race.1];
-            let order = linearize(&self.encoder, &model, &self.question, &[], &next, &is_active);
+            let order = linearize(&self.encoder, &model, &self.question, &[], &next, &is_active)?;
             let mut written = 0;
             for violation in violations(&self.encoder, &order) {
                 let known = self.fact_of(&violation);

@@ -151,6 +151,7 @@ impl Query<'_, '_> {
         let mut literals = 0;
         let mut counted = first_new;
         let mut rounds = 0;
+        let mut renewed = false;
         loop {
             rounds += 1;
             literals += self.encoder.clauses()[counted..]
@@ -184,7 +185,18 @@ impl Query<'_, '_> {
             let model = self.z3.model(&self.encoder);
             let inside = performed.iter().copied().filter(|&event| model.has(event));
             let inside: Vec<EventId> = inside.collect();
-            let order = linearize(&self.encoder, &model, question, &inside, next, &|_| true);
+            let Some(order) = linearize(&self.encoder, &model, question, &inside, next, &|_| true) else {
+                // Z3's difference logic has been seen to do so once in thousands of questions, after others in the same solver.
+                let broken = must_happen_before_broken(&self.encoder, &model);
+                tracing::debug!(?next, rounds, broken, renewed, "the model is none");
+                if renewed {
+                    return Answer::Budget;
+                }
+                renewed = true;
+                self.z3.renew();
+                self.counted = self.z3.spent();
+                continue;
+            };
             let violated = violations(&self.encoder, &order);
             if violated.is_empty() {
                 return Answer::Feasible(order);
@@ -220,6 +232,16 @@ impl Query<'_, '_> {
         self.counted = counted;
         status
     }
+}
+
+/// How many clauses of must-happen-before a model breaks.
+fn must_happen_before_broken(encoder: &Encoder<'_>, model: &Model) -> usize {
+    let clauses = encoder.clauses().iter().filter(|clause| clause.fact.is_none());
+    let broken = clauses.filter(|clause| match clause.literals[..] {
+        [Literal::Before(a, b)] => !model.puts_before(a, b),
+        _ => false,
+    });
+    broken.count()
 }
 
 /// Writes down what was violated by a model that made these choices. Returns whether anything is new.

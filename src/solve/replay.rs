@@ -82,6 +82,7 @@ impl Cut<'_> {
 ///
 /// Not in the model's own order: of events that no clause of this prefix mentions it says nothing, and each place that differs from π
 /// without need violates something else. Only `active` facts are looked at: of the others, the model says nothing.
+/// `None` if there is no such order: the model breaks clauses that it was given.
 pub(super) fn linearize(
     encoder: &Encoder<'_>,
     model: &Model,
@@ -89,7 +90,7 @@ pub(super) fn linearize(
     performed: &[EventId],
     next: &[EventId],
     active: &dyn Fn(FactId) -> bool,
-) -> Vec<EventId> {
+) -> Option<Vec<EventId>> {
     let (trace, order) = (encoder.trace(), encoder.order());
     let threads = trace.threads();
     let mut cut = Cut {
@@ -237,8 +238,9 @@ fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &d
     needed
 }
 
-/// Orders a prefix: each event as early in π's order as program order, must-happen-before and the edges allow.
-fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Vec<EventId> {
+/// Orders a prefix: each event as early in π's order as program order, must-happen-before and the edges allow. `None` if these
+/// go round in a circle.
+fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Option<Vec<EventId>> {
     let (trace, order) = (cut.trace, cut.order);
     let mut start = Vec::with_capacity(cut.counts.len());
     let mut total = 0;
@@ -283,8 +285,7 @@ fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Vec<EventId> {
             }
         }
     }
-    debug_assert_eq!(done.len(), total, "the model's order contradicts must-happen-before");
-    done
+    (done.len() == total).then_some(done)
 }
 
 /// Executes an order and collects what it violates.

@@ -76,6 +76,12 @@ impl Z3Session {
         self.asserted = 0;
     }
 
+    /// Forgets the question's solver as well: the question begins anew, in one that has seen no other.
+    pub(super) fn renew(&mut self) {
+        *self = Z3Session::new(self.budget);
+        self.begin();
+    }
+
     fn node(&mut self, node: Node) -> Int {
         self.nodes
             .entry(node)
@@ -237,7 +243,12 @@ impl Model {
 
     /// Whether one event comes before another; both are known.
     pub(super) fn before(&self, first: EventId, second: EventId) -> bool {
-        self.place(Node::of(first)) < self.place(Node::of(second))
+        self.puts_before(Node::of(first), Node::of(second))
+    }
+
+    /// Whether one node comes before another; both are known.
+    pub(super) fn puts_before(&self, first: Node, second: Node) -> bool {
+        self.place(first) < self.place(second)
     }
 
     /// The events that it wants behind the race, where that matters to a clause.
