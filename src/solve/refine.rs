@@ -186,7 +186,7 @@ impl Query<'_, '_> {
             let inside = performed.iter().copied().filter(|&event| model.has(event));
             let inside: Vec<EventId> = inside.collect();
             let Some(order) = linearize(&self.encoder, &model, question, &inside, next, &|_| true) else {
-                // Z3's difference logic has been seen to do so once in thousands of questions, after others in the same solver.
+                // The likely cause of a schedule that ended too early, once in thousands of questions to one solver.
                 let broken = must_happen_before_broken(&self.encoder, &model);
                 tracing::debug!(?next, rounds, broken, renewed, "the model is none");
                 if renewed {
