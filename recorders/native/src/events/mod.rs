@@ -100,15 +100,15 @@ pub fn access<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
                 thread.leave();
             }
         }
-        Tried::ToldValue(site) => told_value::<KIND, SIZE, LEAVES>(thread, pc, addr, value, site),
-        Tried::ToldPlace(site) => told_place::<KIND, SIZE, LEAVES>(thread, pc, addr, value, site),
+        Tried::ToldValue(site) => told::<KIND, SIZE, LEAVES, false>(thread, pc, addr, value, site),
+        Tried::ToldPlace(site) => told::<KIND, SIZE, LEAVES, true>(thread, pc, addr, value, site),
         Tried::Other => miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value),
     }
 }
 
-/// The value of the access is told.
+/// The value of the access is told, or its place and perhaps its value.
 #[inline(never)]
-extern "C" fn told_value<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
+extern "C" fn told<const KIND: u8, const SIZE: usize, const LEAVES: bool, const PLACE: bool>(
     thread: &Thread,
     pc: usize,
     addr: usize,
@@ -118,27 +118,13 @@ extern "C" fn told_value<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.told_value(site, EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
-        return miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value);
-    }
-    if LEAVES {
-        thread.leave();
-    }
-}
-
-/// The place of the access is told, and its value perhaps.
-#[inline(never)]
-extern "C" fn told_place<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
-    thread: &Thread,
-    pc: usize,
-    addr: usize,
-    value: u64,
-    site: SiteIndex,
-) {
-    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
-    // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.told_place(site, EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
+    let (stack, place) = (EVENTS.stack.get(), addr as u64);
+    let is_told = if PLACE {
+        encoder.told_place(site, stack, shape, place, value, &mut Stream)
+    } else {
+        encoder.told_value(site, stack, shape, place, value, &mut Stream)
+    };
+    if !is_told {
         return miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value);
     }
     if LEAVES {
