@@ -5,7 +5,7 @@
 //! proven with these values). Objects and addresses are compared by identity, see [`super::places`].
 //! What a write leaves is not compared: where it matters, a read sees it.
 
-use super::places::{Places, end_of, same_module};
+use super::places::{Places, Stack, end_of, same_module};
 use super::plan::Plan;
 use crate::record::Parked;
 use crate::trace::{Access, AccessKind, CodePosition, EventId, ObjectId, Op, ThreadId, Trace};
@@ -47,10 +47,12 @@ impl<'t> Comparison<'t> {
     /// Prepares to compare a live run with the recorded one.
     #[must_use]
     pub fn new(recorded: &'t Trace, live: &'t Trace) -> Comparison<'t> {
+        let mut places = Places::new(recorded.tables(), live.tables(), end_of);
+        places.expect_stacks((1..recorded.threads()).filter_map(|thread| stack(recorded, ThreadId(thread as u32))));
         Comparison {
             recorded,
             live,
-            places: Places::new(recorded.tables(), live.tables(), end_of),
+            places,
             objects: HashMap::new(),
             objects_back: HashMap::new(),
         }
@@ -178,6 +180,21 @@ impl<'t> Comparison<'t> {
             && *self.objects.entry(recorded).or_insert(live) == live
             && *self.objects_back.entry(live).or_insert(recorded) == recorded
     }
+}
+
+/// The stack of a thread: what it allocates as it begins.
+fn stack(trace: &Trace, thread: ThreadId) -> Option<Stack> {
+    let mut first = trace.program_order(thread).iter().take(2);
+    first.find_map(|&event| match trace.op(event) {
+        Op::Alloc { incarnation } => {
+            let block = trace.incarnation(incarnation);
+            Some(Stack {
+                incarnation,
+                recorded: (block.addr, block.addr + block.size),
+            })
+        }
+        _ => None,
+    })
 }
 
 /// The module of a code position, and the offset in it.

@@ -25,9 +25,23 @@ struct Block {
 
 impl Block {
     fn live(self, recorded: u64) -> Option<u64> {
-        let offset = recorded.checked_sub(self.recorded)?;
-        (offset < self.len).then(|| self.live + offset)
+        self.live_or_end(recorded).filter(|&live| live < self.live + self.len)
     }
+
+    /// As [`live`](Self::live), or of the first address behind the block, at which the end of an array points.
+    fn live_or_end(self, recorded: u64) -> Option<u64> {
+        let offset = recorded.checked_sub(self.recorded)?;
+        (offset <= self.len).then(|| self.live.wrapping_add(offset))
+    }
+}
+
+/// The stack of a thread, of which others may know before the thread runs: its handle points into it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stack {
+    /// What the thread's first events allocate.
+    pub incarnation: IncarnationId,
+    /// The recorded run's addresses.
+    pub recorded: (u64, u64),
 }
 
 /// A correspondence of addresses.
@@ -42,6 +56,9 @@ pub struct Places {
     modules: BTreeMap<u64, (u64, u64)>,
     met: BTreeMap<u64, u64>,
     met_back: BTreeMap<u64, u64>,
+    stacks: Vec<Stack>,
+    /// How far off a stack is in the other run, from the first value that pointed into it before its thread ran.
+    stacks_off: HashMap<IncarnationId, u64>,
 }
 
 impl Places {
@@ -61,7 +78,14 @@ impl Places {
                 .collect(),
             met: BTreeMap::new(),
             met_back: BTreeMap::new(),
+            stacks: Vec::new(),
+            stacks_off: HashMap::new(),
         }
+    }
+
+    /// The stacks of threads.
+    pub fn expect_stacks(&mut self, stacks: impl IntoIterator<Item = Stack>) {
+        self.stacks.extend(stacks);
     }
 
     /// The event that began this incarnation, at `recorded`, gave `len` bytes at `live`.
@@ -127,14 +151,34 @@ impl Places {
     /// that nothing is known of but where it is (a main thread's stack, the arguments above it): an
     /// access through it is then compared by itself.
     #[must_use]
-    pub fn same_value(&self, recorded: u64, live: u64) -> bool {
-        let in_a_block = || self.blocks.values().any(|block| block.live(recorded) == Some(live));
+    pub fn same_value(&mut self, recorded: u64, live: u64) -> bool {
+        let in_a_block = || {
+            self.blocks
+                .values()
+                .any(|block| block.live_or_end(recorded) == Some(live))
+        };
         let unknown = || {
             self.certain(IncarnationId::STATIC, recorded).is_none()
                 && near(&self.met, recorded).is_some()
                 && near(&self.met_back, live).is_some()
         };
-        recorded == live || self.certain(IncarnationId::STATIC, recorded) == Some(live) || in_a_block() || unknown()
+        recorded == live
+            || self.certain(IncarnationId::STATIC, recorded) == Some(live)
+            || in_a_block()
+            || unknown()
+            || self.in_a_stack_to_come(recorded, live)
+    }
+
+    /// Whether the recorded value points into the stack of a thread that has not run yet, and the other one to the same place
+    /// of it as far as that is known.
+    fn in_a_stack_to_come(&mut self, recorded: u64, live: u64) -> bool {
+        let off = live.wrapping_sub(recorded);
+        let blocks = &self.blocks;
+        let mut to_come = self.stacks.iter().filter(|stack| {
+            let (from, end) = stack.recorded;
+            (from..end).contains(&recorded) && !blocks.contains_key(&stack.incarnation)
+        });
+        to_come.any(|stack| *self.stacks_off.entry(stack.incarnation).or_insert(off) == off)
     }
 }
 
@@ -204,12 +248,30 @@ mod tests {
         assert!(!places.meet(first, 0x108, 0x900));
         assert!(places.same_value(0x10f, 0x90f) && places.same_value(0x10f, 0x207));
         assert!(!places.same_value(0x10f, 0x910));
+        assert!(places.same_value(0x110, 0x910), "the end of an array");
+        assert!(!places.same_value(0x119, 0x211) && !places.meet(first, 0x110, 0x910));
         assert!(places.same_object(0x108, 0x908) && places.same_object(0x108, 0x200));
         assert!(!places.same_object(0x108, 0x108) && places.same_object(0x500, 0x600));
         assert!(
             !places.meet(IncarnationId(3), 0x500, 0x500),
             "a block that nobody allocated"
         );
+    }
+
+    #[test]
+    fn a_stack_is_pointed_into_before_its_thread_runs() {
+        let (first, second) = (IncarnationId(1), IncarnationId(2));
+        let mut places = places();
+        let stack = |incarnation, start| Stack {
+            incarnation,
+            recorded: (start, start + 0x1000),
+        };
+        places.expect_stacks([stack(first, 0x7000_0000), stack(second, 0x7100_0000)]);
+        assert!(places.same_value(0x7000_0ff0, 0x6000_0ff0));
+        assert!(places.same_value(0x7000_0ff8, 0x6000_0ff8) && !places.same_value(0x7000_0ff8, 0x6000_0ff0));
+        assert!(!places.same_value(0x7000_1000, 0x6000_1000), "behind it");
+        places.allocated(second, 0x7100_0000, 0x6200_0000, 0x1000);
+        assert!(places.same_value(0x7100_0010, 0x6200_0010) && !places.same_value(0x7100_0010, 0x6300_0010));
     }
 
     #[test]
