@@ -14,7 +14,7 @@ use witness::confirm::{
     Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
 };
 use witness::import;
-use witness::record::{self, Policy};
+use witness::record::{self, Policy, StandardInput};
 use witness::report::results::Summary;
 use witness::report::{Findings, Noise, Words};
 use witness::symbols::Symbols;
@@ -143,7 +143,9 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
     let (program, arguments) = args.command.split_first().context("no program given")?;
     let mut asked: Vec<Asked> = Vec::new();
     let mut open: Vec<usize> = (0..questions.len()).collect();
+    let input = StandardInput::here();
     for number in 1..=args.runs {
+        input.rewind();
         let (policy, seed) = policy(number);
         let path = numbered(&args.output, number);
         let recorded = record::record(&record::Options {

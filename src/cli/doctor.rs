@@ -6,6 +6,7 @@ use super::output::{Color, print};
 use anyhow::{Context, bail};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use witness::analyze::{self, analyze};
@@ -219,9 +220,17 @@ fn debugger() -> Found {
             format!("the kernel lets nobody attach one (ptrace_scope {})", scope.trim()),
             "Only for `witness replay --live --gdb`: sysctl kernel.yama.ptrace_scope=0",
         ),
+        (Ok(_), "1") if !is_root() => Found::Lacking(
+            "the kernel lets it attach to what it started only (ptrace_scope 1)".to_owned(),
+            "Only for `witness replay --live --gdb`: sysctl kernel.yama.ptrace_scope=0, or attach with sudo gdb",
+        ),
         (Ok(output), _) => {
             let version = String::from_utf8_lossy(&output.stdout).into_owned();
             Found::Good(version.lines().next().unwrap_or("gdb").to_owned())
         }
     }
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

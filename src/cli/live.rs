@@ -22,7 +22,8 @@ use witness::trace::Trace;
 #[command(next_help_heading = "Live replay")]
 pub struct LiveArgs {
     /// Which of the two accesses goes first, once both are pending: `a` or `b`, as the report names
-    /// them. The program then goes on by itself; else it is ended there.
+    /// them (of an unordered race, a is done by then). The program then goes on by itself; else it is
+    /// ended there.
     #[arg(long, env = "WITNESS_FIRST", value_name = "a|b", requires = "live")]
     first: Option<First>,
     /// Stop before the two accesses for a debugger: runs gdb if there is a terminal, else prints how
@@ -118,16 +119,12 @@ fn afterwards(run: Run, shown: &[Shown; 2], args: &LiveArgs) -> anyhow::Result<(
         First::A => Decision::First,
         First::B => Decision::Second,
     })?;
-    let letter = match first {
-        First::A => "a",
-        First::B => "b",
+    let how = match first {
+        _ if shown.iter().any(|shown| !shown.pending) => "went on with b, a being done already",
+        First::A => "went on with a first",
+        First::B => "went on with b first",
     };
-    print(|out| {
-        Ok(writeln!(
-            out,
-            "  went on with {letter} first: the program ended with {status}"
-        )?)
-    })
+    print(|out| Ok(writeln!(out, "  {how}: the program ended with {status}")?))
 }
 
 fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
@@ -139,10 +136,13 @@ fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
         .collect();
     print(|out| {
         writeln!(out, "  gdb -p {process}    ({})", threads.join(", "))?;
-        Ok(writeln!(
-            out,
-            "  to go on, a first: set var witness_first=1, then detach or continue; b first: =2"
-        )?)
+        // The runtime has no debug information, so a debugger does not know the variable's type.
+        let set = "set var *(int*)&witness_first=1, then detach or continue";
+        Ok(if shown.iter().all(|shown| shown.pending) {
+            writeln!(out, "  to go on, a first: {set}; b first: =2")
+        } else {
+            writeln!(out, "  to go on: {set}")
+        }?)
     })?;
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         // For gdb, which has the terminal.

@@ -36,7 +36,8 @@ use witness::verdict::{Analysis, Verdict};
   witness replay trace.bin --live -- ./app --threads 4
 
 Exit status: 66 if a witness was shown; else as `witness analyze`. With --live: 66 if every
-witness was confirmed, 4 if a run diverged, 5 if a run did not come to the race.")]
+witness was confirmed, 4 if a run diverged, 5 if a run did not come to the race, 2 if the program
+is not there or is another build.")]
 pub struct ReplayArgs {
     #[command(flatten)]
     input: InputArgs,

@@ -93,6 +93,12 @@ impl ReportArgs {
         args
     }
 
+    /// Whether standard output gets the text.
+    pub fn prints_text(&self) -> bool {
+        let mut printed = self.report.iter().filter(|target| target.file.is_none());
+        printed.all(|target| target.kind == Kind::Text)
+    }
+
     /// What is not to be shown.
     pub fn filters(&self) -> anyhow::Result<Filters> {
         let mut suppressions = Suppressions::default();

@@ -9,6 +9,7 @@ use super::reports::ReportArgs;
 use std::io::Write;
 use std::path::Path;
 use witness::check::Checker;
+use witness::record::{Launch, StandardInput};
 use witness::replay::live::{self, LiveError, Outcome};
 use witness::report::{Paint, Words, in_short};
 use witness::store;
@@ -45,13 +46,14 @@ pub struct RunArgs {
 }
 
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let input = StandardInput::here();
     let recorded = record::record(&args.record)?;
-    let mut code = show(args, &args.record.output(), &args.analysis, &args.reports, color)?;
+    let mut code = show(args, &args.record.output(), &args.analysis, &args.reports, input, color)?;
     for process in &recorded.processes {
         let (number, path) = (&process.number, &process.summary.path);
         say!("witness: process {number}: {}", path.display());
         let (analysis, reports) = (args.analysis.of_process(number), args.reports.of_process(number));
-        code = code.or_worse(show(args, path, &analysis, &reports, color)?);
+        code = code.or_worse(show(args, path, &analysis, &reports, input, color)?);
     }
     Ok(code)
 }
@@ -62,26 +64,47 @@ fn show(
     path: &Path,
     analysis: &AnalysisArgs,
     reports: &ReportArgs,
+    input: StandardInput,
     color: Color,
 ) -> anyhow::Result<ExitCode> {
     let trace = Trace::open(path)?;
     let code = report(path, &trace, analysis, reports, false, color)?;
     if code == ExitCode::Witnessed && !args.no_live {
-        confirm(args, path, &trace, analysis, color)?;
+        let folder = analysis.folder(path);
+        if reports.prints_text() {
+            let paint = Paint { on: color.for_stdout() };
+            confirm(args, &trace, &folder, input, paint, &|line| {
+                print(|out| Ok(writeln!(out, "{line}")?))
+            })?;
+        } else {
+            // Text would not belong into the report of another kind that is printed.
+            confirm(args, &trace, &folder, input, Paint::default(), &|line| {
+                say!("{line}");
+                Ok(())
+            })?;
+        }
     }
     Ok(code)
 }
 
+/// Says a line, where there is a place for it.
+type Tell<'a> = &'a dyn Fn(&str) -> anyhow::Result<()>;
+
 /// Runs the program along each witness, and says in one line what became of it.
-fn confirm(args: &RunArgs, path: &Path, trace: &Trace, analysis: &AnalysisArgs, color: Color) -> anyhow::Result<()> {
-    let Some(stored) = store::load(&analysis.folder(path), trace.id())? else {
+fn confirm(
+    args: &RunArgs,
+    trace: &Trace,
+    folder: &Path,
+    input: StandardInput,
+    paint: Paint,
+    tell: Tell<'_>,
+) -> anyhow::Result<()> {
+    let Some(stored) = store::load(folder, trace.id())? else {
         return Ok(());
     };
     let launch = match live::launch(trace, &[]) {
-        Ok(launch) => launch,
-        Err(why @ LiveError::UnknownPolicy { .. }) => {
-            return print(|out| Ok(writeln!(out, "Live: not shown: {why}")?));
-        }
+        Ok(launch) => Launch { input, ..launch },
+        Err(why @ LiveError::UnknownPolicy { .. }) => return tell(&format!("Live: not shown: {why}")),
         Err(error) => return Err(error.into()),
     };
     let checker = Checker::new(trace);
@@ -90,8 +113,7 @@ fn confirm(args: &RunArgs, path: &Path, trace: &Trace, analysis: &AnalysisArgs, 
         trace,
         symbols: &symbols,
     };
-    let paint = Paint { on: color.for_stdout() };
-    print(|out| Ok(writeln!(out, "Live:")?))?;
+    tell("Live:")?;
     let mut confirmed = 0;
     let pairs = stored.results.pairs.iter().filter(|pair| pair.verdict == "witnessed");
     let shown: Vec<bool> = pairs.map(|pair| pair.suppressed.is_none() && !pair.known).collect();
@@ -100,8 +122,7 @@ fn confirm(args: &RunArgs, path: &Path, trace: &Trace, analysis: &AnalysisArgs, 
         let (run, ..) = live::attempt(&checker, schedule, &launch, &scratch(), args.attempts)?;
         confirmed += usize::from(matches!(run.outcome, Outcome::Confirmed(_)));
         let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
-        let line = format!("  witness {number}: {a} and {b}: {}", in_short(&run.outcome));
-        print(|out| Ok(writeln!(out, "{line}")?))?;
+        tell(&format!("  witness {number}: {a} and {b}: {}", in_short(&run.outcome)))?;
     }
     let (witnessed, unknown) = (
         shown.iter().filter(|shown| **shown).count() - confirmed,
@@ -109,5 +130,5 @@ fn confirm(args: &RunArgs, path: &Path, trace: &Trace, analysis: &AnalysisArgs, 
     );
     let summary =
         format!("SUMMARY: witness: {confirmed} confirmed live, {witnessed} witnessed only, {unknown} unknown");
-    print(|out| Ok(writeln!(out, "\n{}", paint.warning(summary))?))
+    tell(&format!("\n{}", paint.warning(summary)))
 }

@@ -5,6 +5,7 @@
 //! more; what it did is in that trace, to be compared with what it was to do.
 
 use super::ancestors::{Ancestors, Descent};
+use super::input::StandardInput;
 use super::translate::Translator;
 use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect, runtime};
 use recorder_ring::{Decision, Flag, Ring, Settings, Standing, Step, addresses};
@@ -34,6 +35,10 @@ pub struct Launch {
     pub same_addresses: bool,
     /// For how long nothing may happen before the run is given up.
     pub patience: Duration,
+    /// The build id that the program has to have, if the recorded one had one.
+    pub build_id: Vec<u8>,
+    /// From where each run reads its input.
+    pub input: StandardInput,
     /// Which process of the program follows the plan, if it is one that was forked.
     pub descent: Option<Descent>,
 }
@@ -75,8 +80,14 @@ pub struct Stopped {
 /// # Errors
 /// If the program cannot be run under the recorder, or the trace cannot be written.
 pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped, RecordError> {
-    let program = inspect::find(&launch.program, launch.directory.as_deref())?;
-    inspect::check(&launch.directory.as_deref().unwrap_or(Path::new("")).join(&program))?;
+    let directory = launch.directory.as_deref();
+    let program = match directory {
+        Some(directory) => inspect::find_again(&launch.program, directory, variable(launch, "PATH"))?,
+        None => inspect::find(&launch.program)?,
+    };
+    let file = directory.unwrap_or(Path::new("")).join(&program);
+    inspect::check(&file)?;
+    inspect::check_build(&file, &launch.build_id)?;
     let folder = runtime::unpack()?;
     let settings = Settings {
         policy: super::Policy::Schedule,
@@ -95,11 +106,9 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
     if let Some(directory) = &launch.directory {
         command.current_dir(directory);
     }
-    let mut library_path = std::env::var_os("LD_LIBRARY_PATH");
+    let library_path = variable(launch, "LD_LIBRARY_PATH");
     if let Some(environment) = &launch.environment {
         command.env_clear().envs(environment.iter().cloned());
-        let own = environment.iter().find(|(name, _)| name == "LD_LIBRARY_PATH");
-        library_path = own.map(|(_, value)| value.clone());
     }
     if !launch.output {
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -109,6 +118,7 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
     if launch.same_addresses {
         addresses::keep_in_place();
     }
+    launch.input.rewind();
     let process = command
         .spawn()
         .map_err(|source| RecordError::Start { program, source })?;
@@ -128,6 +138,15 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
     }
     translator.finish(ProgramEnd::Unknown, stopped.ring.dropped())?;
     Ok(stopped)
+}
+
+/// A variable of the program's environment.
+fn variable(launch: &Launch, name: &str) -> Option<OsString> {
+    let Some(environment) = &launch.environment else {
+        return std::env::var_os(name);
+    };
+    let own = environment.iter().find(|(known, _)| known == name);
+    own.map(|(_, value)| value.clone())
 }
 
 impl Stopped {

@@ -6,7 +6,7 @@
 use object::elf::{DT_NEEDED, EM_X86_64};
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,27 @@ pub enum NotRecordable {
     NotFound {
         /// As it was asked for.
         program: String,
+    },
+    /// It is not where it was when it was recorded.
+    #[error("{program}: not found {place}: if it has moved, name it after `--`")]
+    Moved {
+        /// As it was asked for.
+        program: String,
+        /// Where it should be, in words.
+        place: String,
+    },
+    /// It was built anew since it was recorded, or is another program.
+    #[error(
+        "{}: not the build that was recorded (its build id is {found}, recorded was {recorded}), so the trace does not fit it.\nRecord it again, or name the recorded build after `--`",
+        path.display()
+    )]
+    OtherBuild {
+        /// The file.
+        path: PathBuf,
+        /// Its build id, or that it has none.
+        found: String,
+        /// The recorded one.
+        recorded: String,
     },
     /// No permission to run it.
     #[error("{}: not executable", path.display())]
@@ -61,25 +82,57 @@ pub enum NotRecordable {
     },
 }
 
-/// The file that running `program` in `directory` would start, as seen from there.
-pub(super) fn find(program: &OsStr, directory: Option<&Path>) -> Result<PathBuf, NotRecordable> {
-    let not_found = || NotRecordable::NotFound {
+/// The file that running `program` would start.
+pub(super) fn find(program: &OsStr) -> Result<PathBuf, NotRecordable> {
+    look_up(program, None, std::env::var_os("PATH")).ok_or_else(|| NotRecordable::NotFound {
         program: program.to_string_lossy().into_owned(),
+    })?
+}
+
+/// The file that running a recorded `program` would start again, as seen from `directory`, with the `PATH` of the
+/// recorded run.
+pub(super) fn find_again(
+    program: &OsStr,
+    directory: &Path,
+    folders: Option<OsString>,
+) -> Result<PathBuf, NotRecordable> {
+    let moved = || {
+        let place = match directory {
+            _ if !has_folder(program) => "in the recorded PATH".to_owned(),
+            directory if !directory.is_dir() => format!("in {}, which does not exist", directory.display()),
+            directory => format!("in {}", directory.display()),
+        };
+        NotRecordable::Moved {
+            program: program.to_string_lossy().into_owned(),
+            place,
+        }
     };
-    let path = if program.as_encoded_bytes().contains(&b'/') {
+    look_up(program, Some(directory), folders).ok_or_else(moved)?
+}
+
+fn look_up(
+    program: &OsStr,
+    directory: Option<&Path>,
+    folders: Option<OsString>,
+) -> Option<Result<PathBuf, NotRecordable>> {
+    let path = if has_folder(program) {
         Some(PathBuf::from(program)).filter(|path| from_there(directory, path).exists())
     } else {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&folders)
+        std::env::split_paths(&folders.unwrap_or_default())
             .map(|folder| folder.join(program))
-            .find(|path| is_executable(path))
+            .find(|path| is_executable(&from_there(directory, path)))
     };
-    let path = path.ok_or_else(not_found)?;
-    if is_executable(&from_there(directory, &path)) {
-        Ok(path)
-    } else {
-        Err(NotRecordable::NotExecutable { path })
-    }
+    path.map(|path| {
+        if is_executable(&from_there(directory, &path)) {
+            Ok(path)
+        } else {
+            Err(NotRecordable::NotExecutable { path })
+        }
+    })
+}
+
+fn has_folder(program: &OsStr) -> bool {
+    program.as_encoded_bytes().contains(&b'/')
 }
 
 fn from_there(directory: Option<&Path>, path: &Path) -> PathBuf {
@@ -89,6 +142,32 @@ fn from_there(directory: Option<&Path>, path: &Path) -> PathBuf {
 fn is_executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// Checks that the file is the build that was recorded, if that had a build id.
+pub(super) fn check_build(path: &Path, recorded: &[u8]) -> Result<(), NotRecordable> {
+    let found = build_id(path).unwrap_or_default();
+    if recorded.is_empty() || found == recorded {
+        return Ok(());
+    }
+    let text = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    Err(NotRecordable::OtherBuild {
+        path: path.to_owned(),
+        found: if found.is_empty() {
+            "none".to_owned()
+        } else {
+            text(&found)
+        },
+        recorded: text(recorded),
+    })
+}
+
+/// The build id of a program or library; `None` if it cannot be read or has none.
+#[must_use]
+pub fn build_id(path: &Path) -> Option<Vec<u8>> {
+    let data = std::fs::read(path).ok()?;
+    let file = object::File::parse(&*data).ok()?;
+    Some(file.build_id().ok()??.to_vec())
 }
 
 /// Checks that the runtime can take libtsan's place in the program.

@@ -9,6 +9,7 @@
 mod along;
 mod ancestors;
 mod family;
+mod input;
 mod inspect;
 mod limits;
 mod number;
@@ -22,7 +23,8 @@ mod translate;
 pub use along::{Launch, Parked, Stopped, run_along};
 pub use ancestors::Descent;
 pub use family::Process;
-pub use inspect::NotRecordable;
+pub use input::StandardInput;
+pub use inspect::{NotRecordable, build_id};
 pub use number::{Origin, ProcessNumber, traces_beside};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
@@ -165,7 +167,7 @@ pub fn runtime_folder() -> Result<PathBuf, RecordError> {
 /// # Errors
 /// If it cannot be recorded, or the trace cannot be written. A program that fails is no error.
 pub fn record(options: &Options) -> Result<Recorded, RecordError> {
-    let program = inspect::find(&options.program, None)?;
+    let program = inspect::find(&options.program)?;
     inspect::check(&program)?;
     let folder = runtime::unpack()?;
     let settings = settings::of_options(options);

@@ -2,9 +2,9 @@
 
 use super::paint::Paint;
 use super::words::{Words, value};
-use crate::replay::live::{Actual, Difference, Divergence, Outcome, Run, Shown, Why};
+use crate::replay::live::{Actual, Changed, Difference, Divergence, Outcome, Run, Shown, Why, changed};
 use crate::schedule::Schedule;
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, printable};
 use crate::trace::EventId;
 use std::io::{self, Write};
 
@@ -31,7 +31,8 @@ impl Live<'_> {
                 writeln!(out, "{}", self.paint.access(title))?;
                 writeln!(out, "  why: {}", why_text(why))?;
                 writeln!(out, "  at:  {}", self.place_in(schedule, *step, *due))?;
-                writeln!(out, "  due: {}", self.words.sentence(*due))
+                writeln!(out, "  due: {}", self.words.sentence(*due))?;
+                self.changed(run, out)
             }
         }
     }
@@ -118,11 +119,18 @@ impl Live<'_> {
             Actual::Unrecorded => format!("{thread} did something that is no event of the trace"),
         };
         writeln!(out, "  actual:   {actual}")?;
-        if is_another_program(words, live) {
-            writeln!(
-                out,
-                "  The program is not the one that was recorded: its build id is another."
-            )?;
+        self.changed(run, out)
+    }
+
+    /// Says of which libraries the run had another build.
+    fn changed(&self, run: &Run, out: &mut dyn Write) -> io::Result<()> {
+        for Changed { path, is_there } in changed(self.words.trace, &run.trace) {
+            let what = if is_there {
+                "is not the build that was recorded"
+            } else {
+                "is not there any more"
+            };
+            writeln!(out, "  {} {what}: put that back, or record again.", printable(&path))?;
         }
         Ok(())
     }
@@ -144,19 +152,6 @@ impl Live<'_> {
         let thread = self.words.thread(self.words.trace.thread(event));
         format!("{slice}, {thread}, event {}", event.0)
     }
-}
-
-/// Whether the first module, the program itself, was built anew since it was recorded.
-fn is_another_program(recorded: Words<'_>, live: Words<'_>) -> bool {
-    let id = |words: Words<'_>| {
-        words
-            .trace
-            .tables()
-            .modules
-            .first()
-            .map(|module| module.build_id.clone())
-    };
-    id(recorded) != id(live)
 }
 
 fn why_text(why: &Why) -> String {

@@ -121,21 +121,170 @@ fn a_program_that_stops_earlier_does_not_reach_the_race() {
 }
 
 #[test]
-fn another_build_is_named_as_such() {
+fn addresses_are_compared_as_what_they_point_to() {
+    let program = Program::of("addresses", "addresses.c");
+    for policy in [
+        &[][..],
+        &["--policy=random", "--seed=1"],
+        &["--policy=random", "--seed=2"],
+    ] {
+        program.record(policy, &[]);
+        for options in [&[][..], &["--aslr"]] {
+            let outcome = program.live(options);
+            assert_eq!(outcome.status, 66, "{policy:?} {options:?}: {}", outcome.stdout);
+        }
+    }
+}
+
+/// Runs `witness replay --live -- OTHER`, which says that it does not run another build.
+fn refuses(program: &Program, other: &Path, says: &str) {
+    let mut command = witness();
+    command.args(["replay", "trace.bin", "--live", "--"]).arg(other);
+    let outcome = run(&program.folder, &mut command).unwrap();
+    assert_eq!(outcome.status, 2, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(
+        outcome.stdout.is_empty() && outcome.stderr.contains(says),
+        "{}{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    for word in [
+        "not the build that was recorded",
+        "Record it again",
+        &*other.to_string_lossy(),
+    ] {
+        assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn another_build_is_not_run() {
     let program = variants("rebuilt");
     let other = program.folder.join("other");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/programs/variants.c");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-g", "-O1", "-fsanitize=thread", "-pthread", source, "-o"])
-        .arg(&other);
-    run(&program.folder, &mut gcc).unwrap().expect(&[0]).unwrap();
-    let outcome = run(
-        &program.folder,
-        witness().args(["replay", "trace.bin", "--live", "--"]).arg(&other),
+    for (flags, says) in [
+        (&["-O1"][..], "build id is "),
+        (&["-Wl,--build-id=none"], "build id is none"),
+    ] {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-g", "-fsanitize=thread", "-pthread"]).args(flags);
+        gcc.arg(source).arg("-o").arg(&other);
+        run(&program.folder, &mut gcc).unwrap().expect(&[0]).unwrap();
+        refuses(&program, &other, says);
+    }
+    // A copy is the same build.
+    fs::copy(program.file(), &other).unwrap();
+    assert_eq!(live_of_other(&program, &other).status, 66);
+}
+
+fn live_of_other(program: &Program, other: &Path) -> crate::command::Outcome {
+    let mut command = witness();
+    command.args(["replay", "trace.bin", "--live", "--"]).arg(other);
+    run(&program.folder, &mut command).unwrap()
+}
+
+#[test]
+fn another_build_of_a_library_is_named() {
+    let library = |folder: &Path, flags: &[&str]| {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/programs/plugin.c");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-g", "-fsanitize=thread", "-fPIC", "-shared"]).args(flags);
+        gcc.args([source, "-o", "plugin.so"]);
+        run(folder, &mut gcc).unwrap().expect(&[0]).unwrap();
+    };
+    let program = Program::of("library", "plugin_host.c");
+    library(&program.folder, &[]);
+    // Where the library is found.
+    let mut record = witness();
+    record.args(["record", "-o", "trace.bin", "--"]).arg(program.file());
+    run(&program.folder, &mut record).unwrap().expect(&[0]).unwrap();
+    assert_eq!(program.live(&[]).status, 66);
+
+    library(&program.folder, &["-O2", "-falign-functions=4096"]);
+    let rebuilt = program.live(&[]);
+    assert_eq!(rebuilt.status, 4, "{}", rebuilt.stdout);
+    let said = "  ./plugin.so is not the build that was recorded: put that back, or record again.";
+    assert!(rebuilt.stdout.lines().any(|line| line == said), "{}", rebuilt.stdout);
+
+    fs::remove_file(program.folder.join("plugin.so")).unwrap();
+    let missing = program.live(&[]);
+    assert_ne!(missing.status, 66, "{}", missing.stdout);
+    let said = "  ./plugin.so is not there any more: put that back, or record again.";
+    assert!(missing.stdout.lines().any(|line| line == said), "{}", missing.stdout);
+}
+
+#[test]
+fn a_program_that_is_not_where_it_was_is_named_with_the_place() {
+    let program = Program::of("moved", "variants.c");
+    let folder = program.folder.join("there");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(program.file(), folder.join("moved_program")).unwrap();
+    let record = |name: &str| {
+        let mut command = witness();
+        command.args(["record", "-o", "../trace.bin", "--", name, "same"]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+        run(&folder, &mut command).unwrap().expect(&[0]).unwrap();
+        let _ = fs::remove_dir_all(program.folder.join("trace.bin.witnesses"));
+    };
+    // By its name, it is looked for where the recorded run found it.
+    for name in ["./moved_program", "moved_program"] {
+        record(name);
+        assert_eq!(program.live(&[]).status, 66, "{name}");
+        let away = program.folder.join("away");
+        fs::rename(folder.join("moved_program"), &away).unwrap();
+        let missing = program.live(&[]);
+        assert_eq!(missing.status, 2, "{}", missing.stdout);
+        let place = if name.starts_with('.') {
+            "there"
+        } else {
+            "the recorded PATH"
+        };
+        let said = format!("{place}: if it has moved, name it after `--`");
+        assert!(
+            missing.stderr.contains(&format!("{name}: not found in ")) && missing.stderr.contains(&said),
+            "{}",
+            missing.stderr
+        );
+        fs::rename(&away, folder.join("moved_program")).unwrap();
+    }
+    record("./moved_program");
+    fs::rename(&folder, program.folder.join("elsewhere")).unwrap();
+    let missing = program.live(&[]);
+    assert!(
+        missing.stderr.contains("there, which does not exist"),
+        "{}",
+        missing.stderr
     );
-    let outcome = outcome.unwrap();
-    assert_eq!(outcome.status, 4, "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("build id"), "{}", outcome.stdout);
+    let outcome = program.live_with(&[], &["same"]);
+    assert_eq!(outcome.status, 66, "{}{}", outcome.stdout, outcome.stderr);
+}
+
+#[test]
+fn a_file_as_input_is_read_by_each_run() {
+    let program = Program::of("input", "input.c");
+    let input = program.folder.join("numbers");
+    fs::write(&input, "21\n").unwrap();
+    let from_file = |arguments: &[&str]| {
+        let mut command = witness();
+        command.args(arguments).current_dir(&program.folder);
+        command.stdin(fs::File::open(&input).unwrap());
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (status, stdout, stderr) = from_file(&["run", "-o", "run.bin", "--", "./program"]);
+    assert_eq!(status, Some(66), "{stdout}{stderr}");
+    assert!(
+        !stdout.contains("diverged") && stdout.contains(" 0 witnessed only"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.matches("confirmed live").count() > 2,
+        "several witnesses: {stdout}"
+    );
+    let (status, stdout, _) = from_file(&["replay", "run.bin", "--live", "--first", "a"]);
+    assert_eq!(status, Some(66), "{stdout}");
+    assert!(stdout.contains("total 42") || stdout.contains("total 21"), "{stdout}");
 }
 
 #[test]
@@ -217,6 +366,60 @@ fn a_debugger_finds_both_threads_parked() {
     parked.stdout.read_to_string(&mut rest).unwrap();
     assert_eq!(parked.witness.wait().unwrap().code(), Some(66));
     assert!(rest.contains("the program ended with signal: 9"), "{rest}");
+}
+
+#[test]
+fn what_is_said_to_a_debugger_lets_the_program_go_on() {
+    if Command::new("gdb").arg("--version").output().is_err() {
+        println!("there is no gdb");
+        return;
+    }
+    let program = variants("gdb");
+    let mut parked = Parked::new(&program);
+    let set = field(&parked.report, "to go on, a first:")
+        .split(", then ")
+        .next()
+        .unwrap();
+    assert!(set.ends_with("=1"), "{set}");
+    let mut gdb = Command::new("gdb");
+    gdb.args([
+        "-q",
+        "-batch",
+        "-nx",
+        "-p",
+        parked.process(),
+        "-ex",
+        &set.replace("=1", "=2"),
+        "-ex",
+        "detach",
+    ]);
+    let gdb = gdb.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&gdb.stderr).into_owned();
+    if said.contains("ptrace") {
+        kill("-9", parked.process());
+        println!("gdb may not attach here: {said}");
+        return;
+    }
+    let mut rest = String::new();
+    parked.stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(parked.witness.wait().unwrap().code(), Some(66));
+    assert!(
+        rest.contains("seen 0") && rest.contains("ended with exit status: 0"),
+        "{rest}{said}"
+    );
+}
+
+#[test]
+fn of_an_unordered_race_only_one_access_is_left_to_go() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/relaxed_flag.c");
+    let program = Program::compile("unordered", &source, &[]);
+    program.record(&[], &[]);
+    for first in ["a", "b"] {
+        let outcome = program.live(&["--first", first]);
+        assert_eq!(outcome.status, 66, "{}", outcome.stdout);
+        let said = "went on with b, a being done already: the program ended with exit status: 0";
+        assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
+    }
 }
 
 #[test]
@@ -336,6 +539,19 @@ fn run_records_analyses_and_confirms() {
         outcome
             .stdout
             .contains("SUMMARY: witness: 1 confirmed live, 0 witnessed only, 0 unknown")
+    );
+    // A report of another kind is not mixed with text.
+    let json = run(
+        &program.folder,
+        witness().args(["run", "--report", "json", "--"]).arg(program.file()),
+    )
+    .unwrap();
+    assert_eq!(json.status, 66);
+    assert!(
+        json.stdout.trim_end().ends_with('}') && json.stderr.contains("SUMMARY: witness: 1 confirmed live"),
+        "{}{}",
+        json.stdout,
+        json.stderr
     );
     let without = run(
         &program.folder,

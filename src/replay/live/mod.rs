@@ -7,11 +7,13 @@
 //! schedulers that stop threads at racing accesses (RaceFuzzer: Sen, PLDI 2008, section 3), but has
 //! an exact schedule to follow instead of a random search.
 
+mod builds;
 mod compare;
 mod places;
 mod plan;
 mod vary;
 
+pub use builds::{Changed, changed};
 pub use compare::Difference;
 pub use plan::Plan;
 pub use vary::variations;
@@ -170,8 +172,16 @@ pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> 
         output: false,
         same_addresses: true,
         patience: PATIENCE,
+        build_id: build_id_of(trace),
+        input: record::StandardInput::here(),
         descent,
     })
+}
+
+/// The build id of the recorded program: its first module.
+fn build_id_of(trace: &Trace) -> Vec<u8> {
+    let program = trace.tables().modules.first();
+    program.map(|module| module.build_id.clone()).unwrap_or_default()
 }
 
 /// The way from the start of a program to a process that was forked.

@@ -1,0 +1,4 @@
+/* The library of plugin_host.c. */
+int step(int value) {
+    return value + 1;
+}
