@@ -33,10 +33,7 @@ pub(super) fn minimal_facts(encoder: Encoder<'_>, budget: u32, a: EventId, b: Ev
         question: Vec::new(),
     };
     prover.question = prover.encoder.race(a, b);
-    for literal in prover.question.clone() {
-        let literal = prover.z3.literal(&prover.encoder, literal);
-        prover.z3.assert(&literal);
-    }
+    prover.begin();
     let mut core = prover.refute(None)?;
     prover.z3.set_budget(budget.min(SHRINKING_BUDGET));
     for fact in core.clone() {
@@ -62,6 +59,17 @@ struct Prover<'t> {
 }
 
 impl Prover<'_> {
+    /// Begins anew, in a solver that knows the question alone.
+    fn begin(&mut self) {
+        self.z3.renew();
+        self.trackers.clear();
+        self.asserted = 0;
+        for &literal in &self.question {
+            let literal = self.z3.literal(&self.encoder, literal);
+            self.z3.assert(&literal);
+        }
+    }
+
     /// Facts among `allowed` (`None`: all there are) that exclude the race; `None` if they do not,
     /// or the budget does not tell.
     fn refute(&mut self, allowed: Option<&BTreeSet<FactId>>) -> Option<BTreeSet<FactId>> {
@@ -83,7 +91,10 @@ impl Prover<'_> {
                     let core = tracked.into_iter().filter(|(_, tracker)| needed.contains(tracker));
                     return Some(core.map(|(fact, _)| fact).collect());
                 }
-                Status::Budget => return None,
+                Status::Budget => {
+                    self.begin();
+                    return None;
+                }
                 Status::Satisfiable => {}
             }
             let model = self.z3.model(&self.encoder);

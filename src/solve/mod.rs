@@ -11,6 +11,8 @@ mod handed_over;
 mod native;
 mod refine;
 mod replay;
+#[cfg(test)]
+mod tests;
 mod unordered;
 mod z3_session;
 

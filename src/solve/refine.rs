@@ -183,12 +183,15 @@ impl Query<'_, '_> {
                 Status::Satisfiable => {}
             }
             let model = self.z3.model(&self.encoder);
+            let broken = broken(&self.encoder, question, &model);
             let inside = performed.iter().copied().filter(|&event| model.has(event));
             let inside: Vec<EventId> = inside.collect();
-            let Some(order) = linearize(&self.encoder, &model, question, &inside, next, &|_| true) else {
-                // The likely cause of a schedule that ended too early, once in thousands of questions to one solver.
-                let broken = must_happen_before_broken(&self.encoder, &model);
-                tracing::debug!(?next, rounds, broken, renewed, "the model is none");
+            let order = (broken == 0)
+                .then(|| linearize(&self.encoder, &model, question, &inside, next, &|_| true))
+                .flatten();
+            let Some(order) = order else {
+                // The checker would reject what came of it.
+                tracing::warn!(?next, rounds, broken, renewed, "Z3's model breaks clauses");
                 if renewed {
                     return Answer::Budget;
                 }
@@ -234,14 +237,16 @@ impl Query<'_, '_> {
     }
 }
 
-/// How many clauses of must-happen-before a model breaks.
-fn must_happen_before_broken(encoder: &Encoder<'_>, model: &Model) -> usize {
-    let clauses = encoder.clauses().iter().filter(|clause| clause.fact.is_none());
-    let broken = clauses.filter(|clause| match clause.literals[..] {
-        [Literal::Before(a, b)] => !model.puts_before(a, b),
-        _ => false,
-    });
-    broken.count()
+/// How many of the clauses and of the question's literals a model breaks: none, unless Z3 is wrong.
+fn broken(encoder: &Encoder<'_>, question: &[Literal], model: &Model) -> usize {
+    let holds = |&literal: &Literal| match literal {
+        Literal::Before(first, second) => model.puts_before(first, second),
+        Literal::Chosen(choice) => model.chosen(choice),
+        Literal::NotChosen(choice) => !model.chosen(choice),
+    };
+    let clauses = encoder.clauses().iter();
+    clauses.filter(|clause| !clause.literals.iter().any(holds)).count()
+        + question.iter().filter(|literal| !holds(literal)).count()
 }
 
 /// Writes down what was violated by a model that made these choices. Returns whether anything is new.

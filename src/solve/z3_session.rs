@@ -9,6 +9,9 @@
 //! All queries use assumptions, which makes Z3 take its incremental solver from the start, the
 //! simple one without preprocessing. `arith.solver=1` is its sparse difference-logic engine: the
 //! dense ones allocate matrices of gigabytes here.
+//!
+//! A solver that ran out of resources is not used again: Z3 (4.8.12) then loses assertions of later questions, and calls
+//! satisfiable what is not.
 
 use crate::encode::{Choice, Clause, Encoder, Literal, Node};
 use crate::trace::EventId;
@@ -30,6 +33,8 @@ pub(super) struct Z3Session {
     budget: u32,
     /// Whether there was a question.
     begun: bool,
+    /// Whether a check ended for want of resources.
+    gave_up: bool,
 }
 
 /// The solver's word on a query.
@@ -59,12 +64,16 @@ impl Z3Session {
             asserted: 0,
             budget,
             begun: false,
+            gave_up: false,
         }
     }
 
     /// Forgets the last question, and begins another. A solver of its own for each would be as good, but to make one
     /// takes longer than most questions.
     pub(super) fn begin(&mut self) {
+        if self.gave_up {
+            *self = Z3Session::new(self.budget);
+        }
         if self.begun {
             self.solver.pop(1);
         }
@@ -165,11 +174,14 @@ impl Z3Session {
         self.solver.assert(formula);
     }
 
-    pub(super) fn check(&self, assumptions: &[Bool]) -> Status {
+    pub(super) fn check(&mut self, assumptions: &[Bool]) -> Status {
         match self.solver.check_assumptions(assumptions) {
             SatResult::Sat => Status::Satisfiable,
             SatResult::Unsat => Status::Unsatisfiable,
-            SatResult::Unknown => Status::Budget,
+            SatResult::Unknown => {
+                self.gave_up = true;
+                Status::Budget
+            }
         }
     }
 
@@ -183,7 +195,8 @@ impl Z3Session {
         let model = self.solver.get_model().expect("a satisfiable check has a model");
         let mut order: Vec<(i64, Node)> = Vec::with_capacity(self.nodes.len());
         for (&node, variable) in &self.nodes {
-            let value = model.eval(variable, true).and_then(|value| value.as_i64());
+            // Without an interpretation its value does not matter.
+            let value = model.get_const_interp(variable).map_or(Some(0), |value| value.as_i64());
             order.push((value.expect("places are small integers"), node));
         }
         order.sort_unstable_by_key(|&(value, node)| (value, encoder.rank(node)));
@@ -202,7 +215,7 @@ impl Z3Session {
         behind.sort_unstable();
         let choices = self.choices.iter().enumerate().map(|(number, differs)| {
             let differs = model
-                .eval(differs, true)
+                .get_const_interp(differs)
                 .and_then(|value| value.as_bool())
                 .unwrap_or(false);
             differs != encoder.is_default(Choice(number as u32))
