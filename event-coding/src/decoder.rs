@@ -6,7 +6,7 @@ use crate::memory::{LINE, Memory, line_value};
 use crate::number::extend;
 use crate::shape::{Place, Shape, Slots, mask};
 use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Coded, Missed, MissedValue, Operands, State, Way};
+use crate::state::{Coded, Missed, MissedValue, Operands, Seen, State, Way, is_by_site};
 use core::borrow::BorrowMut;
 
 /// Reads the events of one block.
@@ -121,8 +121,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
         }
         self.state.keep(spot, slots, width, operands);
-        self.state.confirm(self.state.turns());
-        self.state.advance(index, slots, stack, operands);
+        let turns = self.state.turns();
+        let seen = Seen {
+            stack,
+            stays: turns.is_plain(),
+            by_site: is_by_site(slots, site.value_mode),
+        };
+        self.state.confirm(turns);
+        self.state.pass(index, slots, seen, operands);
         Ok(self.coded(site.pc, stack, shape, operands))
     }
 
@@ -221,11 +227,11 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
 
     fn site(&mut self, code: u16) -> Result<SiteIndex, Fault> {
         match code {
-            site::NEXT => self.state.sites().check(self.state.expected().site),
-            site::OTHER => self.state.sites().check(self.state.other()),
+            site::NEXT => self.state.sites().check(self.state.expected().site.number()),
+            site::OTHER => self.state.sites().check(self.state.other().number()),
             site::KNOWN => {
-                let index = self.number(2)? as SiteIndex;
-                self.state.sites().check(index)
+                let number = self.number(2)? as u16;
+                self.state.sites().check(number)
             }
             _ => {
                 let pc = self.state.pc.wrapping_add(self.sized()?);

@@ -4,8 +4,8 @@ use crate::item::{Item, MAX_ITEM_BYTES, MAX_TOLD_BYTES, is_way_predicted, place,
 use crate::memory::{LINE, Memory, Spot, line_value};
 use crate::number::{signed_len, unsigned_len};
 use crate::shape::{Place, Shape, Slots, kind, mask};
-use crate::sites::{Edge, MAX_SITES, NOWHERE, Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Missed, MissedValue, Operands, State, Way};
+use crate::sites::{Edge, MAX_SITES, NOWHERE, Site, SiteIndex, Sites, Turns, place_mode, value_mode};
+use crate::state::{Missed, MissedValue, Operands, Seen, State, Way, is_by_site};
 use core::borrow::BorrowMut;
 
 /// Where runs go: see `item`.
@@ -13,6 +13,10 @@ pub trait Sink {
     /// Counts one more predicted event, of which the first `told` bytes are told that are in [`telling`](Sink::telling).
     /// False if the run is full.
     fn hit(&mut self, told: usize) -> bool;
+    /// The same of an event of which nothing is told, if the run is known to have room.
+    fn one_more(&mut self) {
+        self.hit(0);
+    }
     /// The predicted events of the run.
     fn hits(&self) -> u32;
     /// Where the next told bytes are put together.
@@ -51,7 +55,7 @@ pub struct Encoder<M = Memory, S = Sites> {
     resting: Option<SiteIndex>,
     /// The last item said that another thread runs.
     switched: bool,
-    /// Sites by hash of code position and shape, with linear probing; 0 is a free entry.
+    /// Sites by hash of code position and shape, with linear probing; no site is a free entry.
     lookup: [SiteIndex; LOOKUP],
 }
 
@@ -64,6 +68,10 @@ pub enum Tried {
     ToldValue(SiteIndex),
     /// Its place may be told: for [`Encoder::told_place`].
     ToldPlace(SiteIndex),
+    /// All but its value is as predicted, and that is not predicted by memory: for [`Encoder::by_mode`].
+    ByMode(SiteIndex),
+    /// It does not come a plain way: for [`Encoder::turning_access`].
+    Turning,
     /// Something is not as predicted: for [`Encoder::event`].
     Other,
 }
@@ -102,7 +110,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             thread: 0,
             resting: None,
             switched: false,
-            lookup: [0; LOOKUP],
+            lookup: [SiteIndex::NONE; LOOKUP],
         }
     }
 
@@ -111,7 +119,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         self.switched = false;
         self.resting = None;
         self.state.forget();
-        self.lookup.fill(0);
+        self.lookup.fill(SiteIndex::NONE);
     }
 
     /// The events that follow are those of another thread.
@@ -126,58 +134,153 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
     }
 
-    /// Encodes an access of the running thread if it is as predicted. If not, it is for one of the two other functions. In
-    /// pieces, so that this one, inlined into a hook, needs neither a stack nor many registers.
+    /// Encodes an access of the running thread if it is as predicted, and comes a plain way, as most do. If not, it is for
+    /// one of the other functions. In pieces, so that this one, inlined into a hook, needs neither a stack nor many
+    /// registers.
+    ///
+    /// The run must have room: the caller has seen that its predicted events are fewer than [`MAX_RUN`](crate::MAX_RUN).
     #[inline(always)]
-    pub fn access(&mut self, pc: u64, stack: u32, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> Tried {
-        let Given {
-            slots, width, operands, ..
-        } = Given::new(pc, stack, shape, Operands::access(addr, value));
-        let state = &mut self.state;
-        let from = state.sites().at(state.thread.site);
+    pub fn access(
+        &mut self,
+        pc: u64,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: impl FnOnce() -> u64,
+        sink: &mut impl Sink,
+    ) -> Tried {
+        let from = self.state.sites().at(self.state.thread.site);
         let turns = from.turns;
-        let is_plain = turns.is_plain();
-        let edge = if is_plain { &from.edges[0] } else { state.expected() };
+        if !turns.is_plain() {
+            return Tried::Turning;
+        }
+        let index = from.edges[0].site;
+        let site = self.state.sites().at(index);
+        if site.pc != pc || site.shape != shape.code() || stack != self.state.thread.stack {
+            return Tried::Other;
+        }
+        let seen = Seen {
+            stack,
+            stays: true,
+            by_site: false,
+        };
+        self.on_way::<true>(0, turns, seen, shape, addr, value, sink)
+    }
+
+    /// As [`access`](Self::access), whichever way it comes.
+    #[inline(always)]
+    pub fn turning_access(
+        &mut self,
+        pc: u64,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: impl FnOnce() -> u64,
+        sink: &mut impl Sink,
+    ) -> Tried {
+        let state = &mut self.state;
+        let turns = state.turns();
+        let at = turns.foreseen();
+        let edge = &state.edges()[at];
         let index = edge.site;
         let site = state.sites().at(index);
-        if site.pc != pc || site.shape != shape.code() {
+        if site.pc != pc || site.shape != shape.code() || stack != state.stacks(edge, site).0 {
             return Tried::Other;
         }
+        let seen = Seen {
+            stack,
+            stays: turns.is_plain(),
+            by_site: false,
+        };
+        self.on_way::<false>(at, turns, seen, shape, addr, value, sink)
+    }
+
+    /// An access that comes by the edge number `at` of the thread's site; it is number 0 if the way is `PLAIN`.
+    #[inline(always)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what an inlined part of two functions has at hand"
+    )]
+    fn on_way<const PLAIN: bool>(
+        &mut self,
+        at: usize,
+        turns: Turns,
+        seen: Seen,
+        shape: Shape,
+        addr: u64,
+        value: impl FnOnce() -> u64,
+        sink: &mut impl Sink,
+    ) -> Tried {
+        let Given { slots, width, .. } = Given::new(0, seen.stack, shape, Operands::default());
+        let state = &mut self.state;
+        let edge = &state.edges()[at];
+        let index = edge.site;
+        let site = state.sites().at(index);
         // Branches and no choices: the processor foresees them.
-        if !is_plain && edge.moves {
-            if stack != site.stack {
-                return Tried::Other;
-            }
-        } else if stack != state.thread.stack {
-            return Tried::Other;
-        }
-        let expected = match site.place_mode {
-            place_mode::TOLD_SHORT.. => return Tried::ToldPlace(index),
-            mode => state.place_by(mode, edge, site, slots),
+        let mode = site.place_mode;
+        let expected = if mode == place_mode::STRIDE {
+            state.place_by(place_mode::STRIDE, edge, site, slots)
+        } else if mode < place_mode::COUNT {
+            state.place_by(mode, edge, site, slots)
+        } else {
+            return Tried::ToldPlace(index);
         };
         if addr != expected {
             return Tried::Other;
         }
+        // The value only now: until here it would take a register.
         let spot = Spot::of(addr);
-        match site.value_mode {
+        let (value, by_site) = match site.value_mode {
             value_mode::MEMORY => {
-                if state.memory.borrow().get(spot, width) != value || !sink.hit(0) {
+                let value = value();
+                if state.memory.borrow().get(spot, width) != value {
                     return Tried::Other;
                 }
+                (value, false)
             }
             value_mode::TOLD => return Tried::ToldValue(index),
+            _ if PLAIN => return Tried::ByMode(index),
             mode => {
-                if value != state.value_by(mode, site, None, width) || !sink.hit(0) {
+                let value = value();
+                if value != state.value_by(mode, site, None, width) {
                     return Tried::Other;
                 }
                 state.memory.borrow_mut().set(spot, width, value);
+                (value, true)
             }
-        }
-        if !is_plain {
+        };
+        sink.one_more();
+        if PLAIN {
+            state.confirm_plain(turns);
+        } else {
             state.confirm(turns);
         }
-        state.advance(index, slots, stack, operands);
+        state.pass(index, slots, Seen { by_site, ..seen }, Operands::access(addr, value));
         Tried::Hit
+    }
+
+    /// Encodes an access of the site at `index`, which came a plain way, if its value is as predicted, and not by memory. If
+    /// not, it is for [`event`](Self::event). The run must have room.
+    #[inline(always)]
+    pub fn by_mode(&mut self, index: SiteIndex, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> bool {
+        let Given {
+            slots, width, operands, ..
+        } = Given::new(0, 0, shape, Operands::access(addr, value));
+        let state = &mut self.state;
+        let site = state.sites().at(index);
+        if value != state.value_by(site.value_mode, site, None, width) {
+            return false;
+        }
+        state.memory.borrow_mut().set(Spot::of(addr), width, value);
+        sink.one_more();
+        state.confirm_plain(state.turns());
+        let seen = Seen {
+            stack: 0,
+            stays: true,
+            by_site: true,
+        };
+        state.pass(index, slots, seen, operands);
+        true
     }
 
     /// Encodes an access of the site at `index`, of which only the value is not predicted, but told. False if it is for
@@ -205,10 +308,16 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
         let spot = Spot::of(addr);
         let held = state.memory.borrow().get(spot, width);
+        let turns = state.turns();
+        let seen = Seen {
+            stack,
+            stays: turns.is_plain(),
+            by_site: false,
+        };
         state.was_told_value(index, Some(held), value);
         state.memory.borrow_mut().set(spot, width, value);
-        state.confirm(state.turns());
-        state.advance(index, slots, stack, operands);
+        state.confirm(turns);
+        state.pass(index, slots, seen, operands);
         true
     }
 
@@ -243,7 +352,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         telling[..4].copy_from_slice(&(distance as u32).to_le_bytes());
         let spot = Spot::of(addr);
         let held = state.memory.borrow().get(spot, width);
-        let is_told = match site.value_mode {
+        let mode = site.value_mode;
+        let is_told = match mode {
             value_mode::TOLD => {
                 telling[place_len..place_len + 8].copy_from_slice(&value.to_le_bytes());
                 true
@@ -254,13 +364,19 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if !sink.hit(place_len + if is_told { usize::from(width) } else { 0 }) {
             return false;
         }
+        let turns = state.turns();
+        let seen = Seen {
+            stack,
+            stays: turns.is_plain(),
+            by_site: is_by_site(slots, mode),
+        };
         state.was_told_place(index, distance);
         if is_told {
             state.was_told_value(index, Some(held), value);
         }
         state.memory.borrow_mut().set(spot, width, value);
-        state.confirm(state.turns());
-        state.advance(index, slots, stack, operands);
+        state.confirm(turns);
+        state.pass(index, slots, seen, operands);
         true
     }
 
@@ -392,6 +508,12 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if !sink.hit(told) {
             return false;
         }
+        let turns = state.turns();
+        let seen = Seen {
+            stack,
+            stays: turns.is_plain(),
+            by_site: is_by_site(slots, state.sites().at(index).value_mode),
+        };
         if let Some(distance) = told_place {
             state.was_told_place(index, distance);
         }
@@ -401,8 +523,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if keeps {
             state.keep(spot, slots, width, operands);
         }
-        state.confirm(state.turns());
-        state.advance(index, slots, stack, operands);
+        state.confirm(turns);
+        state.pass(index, slots, seen, operands);
         true
     }
 
@@ -513,7 +635,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let mut at = hash(pc);
         loop {
             let index = self.lookup[at % LOOKUP];
-            if index == 0 {
+            if index == SiteIndex::NONE {
                 return None;
             }
             let site = self.state.sites().at(index);
@@ -532,7 +654,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             self.state.pc = given.pc;
             let index = self.state.sites.borrow_mut().add(given.pc, given.shape);
             let mut at = hash(given.pc);
-            while self.lookup[at % LOOKUP] != 0 {
+            while self.lookup[at % LOOKUP] != SiteIndex::NONE {
                 at += 1;
             }
             self.lookup[at % LOOKUP] = index;
@@ -544,7 +666,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if index == self.state.other() {
             return (site::OTHER, index);
         }
-        item.put(index.into(), 2);
+        item.put(index.number().into(), 2);
         (site::KNOWN, index)
     }
 

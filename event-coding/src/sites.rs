@@ -7,11 +7,31 @@ use crate::shape::Shape;
 pub const MAX_SITES: usize = 4096;
 
 /// The site of a thread that is not the one that runs: it never has an edge.
-pub(crate) const NOWHERE: SiteIndex = MAX_SITES as SiteIndex - 1;
+pub(crate) const NOWHERE: SiteIndex = SiteIndex::new(MAX_SITES as u16 - 1);
 
 /// Index of a site of the block, in order of first appearance, from 1. Site 0 is none: it comes
 /// before a thread's first event of the block.
-pub type SiteIndex = u16;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct SiteIndex(u16);
+
+impl SiteIndex {
+    pub(crate) const NONE: SiteIndex = SiteIndex(0);
+    /// A number is kept as many times larger: no bit is left that could point beyond the table, and what it is to be
+    /// multiplied with to find a site is small enough for the processor to do on the way.
+    const SCALE: u16 = ((1 << 16) / MAX_SITES) as u16;
+
+    /// The index with this number, of which bits that are too high are lost.
+    #[inline(always)]
+    pub(crate) const fn new(number: u16) -> SiteIndex {
+        SiteIndex(number.wrapping_mul(Self::SCALE))
+    }
+
+    #[inline(always)]
+    pub(crate) const fn number(self) -> u16 {
+        self.0 / Self::SCALE
+    }
+}
 
 /// How the place of a site's next event is predicted.
 pub(crate) mod place_mode {
@@ -151,7 +171,7 @@ pub(crate) struct Edge {
     /// How far the place of `site` moves on this way, by the turn that the thread took last: loops
     /// within loops have a stride for each.
     pub(crate) strides: [i32; 2],
-    /// 0 for no way.
+    /// [`SiteIndex::NONE`] for no way.
     pub(crate) site: SiteIndex,
     /// Whether the call stack changes.
     pub(crate) moves: bool,
@@ -163,14 +183,14 @@ impl Edge {
     /// No way.
     pub(crate) const NONE: Edge = Edge {
         strides: [0; 2],
-        site: 0,
+        site: SiteIndex::NONE,
         moves: false,
         doubts: 0,
     };
 
     /// The stride after `turn` was wrong. Once may be the end of a loop.
-    pub(crate) fn learn(&mut self, turn: u8, stride: i32) {
-        let doubt = 1 << turn;
+    pub(crate) fn learn(&mut self, turn: bool, stride: i32) {
+        let doubt = 1 << u8::from(turn);
         if self.doubts & doubt != 0 || self.strides[usize::from(turn)] == 0 {
             self.strides[usize::from(turn)] = stride;
             self.doubts &= !doubt;
@@ -194,10 +214,10 @@ impl Turns {
     const FORKS: u32 = 8;
     const MOVES: u32 = 16;
 
-    /// Steady, with one edge only, on which the call stack stays: there is nothing else to ask.
+    /// Steady, and the call stack stays on edge 0: there is nothing else to ask.
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
-        self.0 & (Self::STEADY | Self::FORKS | Self::MOVES) == 0
+        self.0 & (Self::STEADY | Self::MOVES) == 0
     }
 
     #[inline(always)]
@@ -214,6 +234,17 @@ impl Turns {
     #[inline(always)]
     pub(crate) fn expected(self) -> usize {
         (self.0 >> (8 + self.history()) & 1) as usize
+    }
+
+    /// The same by a branch, which the processor predicts, and not by a choice, for which it would wait.
+    #[inline(always)]
+    pub(crate) fn foreseen(self) -> usize {
+        if self.is_steady() || self.expected() == 0 {
+            0
+        } else {
+            unlikely();
+            1
+        }
     }
 
     /// It was that one.
@@ -255,8 +286,8 @@ impl Turns {
 
     /// The turn that the thread took last, if it was `before` until it left this site by `edge`.
     #[inline(always)]
-    pub(crate) fn taken(self, before: u8, edge: usize) -> u8 {
-        if self.forks() { edge as u8 } else { before }
+    pub(crate) fn taken(self, before: bool, edge: usize) -> bool {
+        if self.forks() { edge != 0 } else { before }
     }
 
     #[inline(always)]
@@ -265,12 +296,16 @@ impl Turns {
     }
 }
 
+/// Marks the way here as the less frequent one.
+#[cold]
+pub(crate) fn unlikely() {}
+
 /// The sites of a block.
 #[derive(Clone, Debug)]
 pub struct Sites {
     sites: [Site; MAX_SITES],
     /// Those in use beyond site 0.
-    known: SiteIndex,
+    known: u16,
 }
 
 impl Sites {
@@ -290,23 +325,23 @@ impl Sites {
 
     #[inline(always)]
     pub(crate) fn at(&self, index: SiteIndex) -> &Site {
-        // The remainder changes no index; it spares the check.
-        &self.sites[usize::from(index) % MAX_SITES]
+        &self.sites[usize::from(index.number())]
     }
 
     #[inline(always)]
     pub(crate) fn at_mut(&mut self, index: SiteIndex) -> &mut Site {
-        &mut self.sites[usize::from(index) % MAX_SITES]
+        &mut self.sites[usize::from(index.number())]
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.known + 1 == NOWHERE
+        self.known + 1 == NOWHERE.number()
     }
 
     /// Adds a site, for which there must be room.
     pub(crate) fn add(&mut self, pc: u64, shape: Shape) -> SiteIndex {
         self.known += 1;
-        *self.at_mut(self.known) = Site {
+        let index = SiteIndex::new(self.known);
+        *self.at_mut(index) = Site {
             pc,
             shape: shape.code(),
             value_mode: if shape.slots().is_some_and(|slots| slots.reads) {
@@ -316,13 +351,13 @@ impl Sites {
             },
             ..Site::NONE
         };
-        self.known
+        index
     }
 
-    /// An index that comes from a file.
-    pub(crate) fn check(&self, index: SiteIndex) -> Result<SiteIndex, Fault> {
-        if (1..=self.known).contains(&index) {
-            Ok(index)
+    /// A number that comes from a file.
+    pub(crate) fn check(&self, number: u16) -> Result<SiteIndex, Fault> {
+        if (1..=self.known).contains(&number) {
+            Ok(SiteIndex::new(number))
         } else {
             Err(Fault::NoSuchSite)
         }

@@ -2,7 +2,7 @@
 
 use crate::memory::{Memory, Spot};
 use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Edge, Site, SiteIndex, Sites, Turns, place_mode, value_mode};
+use crate::sites::{Edge, Site, SiteIndex, Sites, Turns, place_mode, unlikely, value_mode};
 use core::borrow::BorrowMut;
 
 /// The part of an operation that changes; operands that a kind does not have are 0.
@@ -51,7 +51,7 @@ pub(crate) struct Thread {
     /// The site of its last event.
     pub(crate) site: SiteIndex,
     /// The edge that it took last where there were two.
-    pub(crate) turn: u8,
+    pub(crate) turn: bool,
     pub(crate) stack: u32,
     /// The place of its last event that has an address, and of its last one with a number.
     pub(crate) places: [u64; 2],
@@ -62,8 +62,8 @@ pub(crate) struct Thread {
 impl Thread {
     const NONE: Thread = Thread {
         tag: 0,
-        site: 0,
-        turn: 0,
+        site: SiteIndex::NONE,
+        turn: false,
         stack: 0,
         places: [0; 2],
         recent: [0; 2],
@@ -128,14 +128,13 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     /// The way that is expected from the thread's site.
     #[inline(always)]
     pub(crate) fn expected(&self) -> &Edge {
-        let site = self.sites.borrow().at(self.thread.site);
-        // A branch, which the processor predicts, and not a choice, for which it would wait.
-        if site.turns.is_steady() {
-            &site.edges[0]
-        } else {
-            unlikely();
-            &site.edges[site.turns.expected()]
-        }
+        &self.edges()[self.turns().foreseen()]
+    }
+
+    /// The ways from the thread's site.
+    #[inline(always)]
+    pub(crate) fn edges(&self) -> &[Edge; 2] {
+        &self.sites.borrow().at(self.thread.site).edges
     }
 
     /// The way from the thread's site to the one at `index`, to predict from.
@@ -176,7 +175,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     pub(crate) fn place_by(&self, mode: u8, edge: &Edge, site: &Site, slots: Slots) -> u64 {
         match mode {
             place_mode::STRIDE => {
-                let stride = edge.strides[usize::from(self.thread.turn & 1)];
+                let stride = edge.strides[usize::from(self.thread.turn)];
                 site.place.wrapping_add(stride as u64)
             }
             place_mode::RELATIVE => self.last_place(slots).wrapping_add(site.place_steps[0]),
@@ -220,7 +219,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     pub(crate) fn confirm(&mut self, turns: Turns) {
         if turns.is_steady() {
             if turns.forks() {
-                self.thread.turn = 0;
+                self.thread.turn = false;
             }
         } else {
             unlikely();
@@ -230,19 +229,46 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// Notes an event at `index`, all but what memory holds.
+    /// The same, by turns that are [plain](Turns::is_plain).
     #[inline(always)]
-    pub(crate) fn advance(&mut self, index: SiteIndex, slots: Slots, stack: u32, operands: Operands) {
+    pub(crate) fn confirm_plain(&mut self, turns: Turns) {
+        if turns.forks() {
+            self.thread.turn = false;
+        }
+    }
+
+    /// Notes a predicted event at `index`, all but what memory holds. Neither the call stack, if it came by a way on which
+    /// that `stays`, nor a value that is not predicted `by_site`: most events do with less that way.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, index: SiteIndex, slots: Slots, seen: Seen, operands: Operands) {
         let site = self.sites.borrow_mut().at_mut(index);
         site.count = site.count.wrapping_add(1);
-        site.stack = stack;
-        self.thread.stack = stack;
+        if !seen.stays {
+            site.stack = seen.stack;
+            self.thread.stack = seen.stack;
+        }
+        if slots.value && seen.by_site {
+            site.value = operands.value;
+        }
+        self.note(index, slots, operands);
+    }
+
+    /// Notes an event at `index` that an item gave.
+    fn advance(&mut self, index: SiteIndex, slots: Slots, stack: u32, operands: Operands) {
+        let seen = Seen {
+            stack,
+            stays: false,
+            by_site: true,
+        };
+        self.pass(index, slots, seen, operands);
+    }
+
+    #[inline(always)]
+    fn note(&mut self, index: SiteIndex, slots: Slots, operands: Operands) {
+        let site = self.sites.borrow_mut().at_mut(index);
         if !matches!(slots.place, Place::Absent) {
             site.place = operands.place;
             self.thread.places[usize::from(matches!(slots.place, Place::Number))] = operands.place;
-        }
-        if slots.value {
-            site.value = operands.value;
         }
         if slots.reads {
             self.thread.recent = [operands.value, self.thread.recent[0]];
@@ -362,7 +388,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
                 at
             }
             None => {
-                let at = usize::from(last.edges[0].site != 0);
+                let at = usize::from(last.edges[0].site != SiteIndex::NONE);
                 if at == 1 {
                     last.turns.fork();
                 }
@@ -385,9 +411,22 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     }
 }
 
-/// Marks the way here as the less frequent one.
-#[cold]
-fn unlikely() {}
+/// What was asked of the state to predict an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// The event's call stack.
+    pub(crate) stack: u32,
+    /// It is that of the event before, and came by a [plain](Turns::is_plain) way.
+    pub(crate) stays: bool,
+    /// The value was predicted from others that the site or the thread saw.
+    pub(crate) by_site: bool,
+}
+
+/// Whether values of an operation with these operands, predicted by this mode, are to be kept with the site.
+#[inline(always)]
+pub(crate) fn is_by_site(slots: Slots, value_mode: u8) -> bool {
+    !matches!(slots.place, Place::Access) || !matches!(value_mode, value_mode::MEMORY | value_mode::TOLD)
+}
 
 /// An event that was not as predicted.
 #[derive(Clone, Copy, Debug)]

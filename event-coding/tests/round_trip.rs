@@ -198,13 +198,22 @@ fn encode(coder: &mut Coder, block: &mut Block, instruction: &Instruction, opera
     let Instruction { pc, stack, .. } = *instruction;
     let shape = instruction.shape();
     let Operands { place, value, .. } = operands;
+    let has_room = block.hits() < MAX_RUN.into();
     let done = match instruction.kind {
-        kind::READ | kind::WRITE => match coder.access(pc, stack, shape, place, value, block) {
-            Tried::Hit => true,
-            Tried::ToldValue(site) => coder.told_value(site, stack, shape, place, value, block),
-            Tried::ToldPlace(site) => coder.told_place(site, stack, shape, place, value, block),
-            Tried::Other => false,
-        },
+        kind::READ | kind::WRITE if has_room => {
+            let mut tried = coder.access(pc, stack, shape, place, || value, block);
+            if tried == Tried::Turning {
+                tried = coder.turning_access(pc, stack, shape, place, || value, block);
+            }
+            match tried {
+                Tried::Hit => true,
+                Tried::ByMode(site) => coder.by_mode(site, shape, place, value, block),
+                Tried::ToldValue(site) => coder.told_value(site, stack, shape, place, value, block),
+                Tried::ToldPlace(site) => coder.told_place(site, stack, shape, place, value, block),
+                Tried::Turning | Tried::Other => false,
+            }
+        }
+        kind::READ | kind::WRITE => false,
         _ => coder.try_event(pc, stack, shape, operands, block),
     };
     done || coder.event(pc, stack, shape, operands, block) != Err(Full)

@@ -1,7 +1,8 @@
 //! Entering the runtime: the few instructions at the start of every hook.
 
-use crate::baton::{self, HOLDER};
+use crate::baton::{self, HOLDER, UNDISTURBED};
 use crate::intent::Intent;
+use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
 use crate::{pending, pthread, real, schedule, start};
 use core::ops::Deref;
@@ -41,25 +42,29 @@ impl Inside {
         Some(inside)
     }
 
-    /// Enters if that takes nothing else: the thread has the baton, its turn is not over, and there is no plan, under
-    /// which every turn is over at once. The caller settles its pending write, and [leaves](Thread::leave).
+    /// As [`enter_for`](Self::enter_for), for an event that is recorded without anything else: inside, the caller comes to
+    /// no hook.
     #[inline(always)]
-    pub fn enter_quickly() -> Option<&'static Thread> {
-        // SAFETY: null, or a thread, which lives for ever.
-        let thread: &'static Thread = unsafe { slot().as_ref() }?;
-        if thread.busy.load(Relaxed) != 0 {
+    pub fn enter_to_record(intent: impl FnOnce() -> Intent) -> Option<Inside> {
+        match Self::stay_undisturbed() {
+            Some(inside) => Some(inside),
+            None => Self::enter_for(intent),
+        }
+    }
+
+    /// Enters, and remains undisturbed, if the thread is that. Inside, the caller comes to no hook.
+    #[inline(always)]
+    pub fn stay_undisturbed() -> Option<Inside> {
+        let thread = undisturbed()?.thread();
+        // SAFETY: the thread has the baton.
+        if unsafe { RING.is_due() } {
             return None;
         }
         thread.busy.store(1, Relaxed);
-        // As in `begin`.
+        // As in `come_in`.
         compiler_fence(SeqCst);
-        let ticks = thread.ticks.load(Relaxed) + 1;
-        if !ptr::eq(HOLDER.load(Relaxed), thread) || ticks >= thread.switch_at.load(Relaxed) {
-            thread.leave();
-            return None;
-        }
-        thread.ticks.store(ticks, Relaxed);
-        Some(thread)
+        pending::settle_undisturbed(thread);
+        Some(Inside(thread))
     }
 
     /// The first step of entering: marks the thread busy and makes sure of the baton.
@@ -74,12 +79,7 @@ impl Inside {
         if thread.busy.load(Relaxed) != 0 {
             return None;
         }
-        thread.busy.store(1, Relaxed);
-        // The watcher's barrier does the rest; see `Scheduler::steal`.
-        compiler_fence(SeqCst);
-        if !ptr::eq(HOLDER.load(Relaxed), thread) {
-            baton::regain(thread);
-        }
+        come_in(thread);
         thread.ticks.store(thread.ticks.load(Relaxed) + 1, Relaxed);
         Some(Inside(thread))
     }
@@ -131,11 +131,8 @@ impl Inside {
         let result = call();
         self.0.busy.store(1, Relaxed);
         self.0.in_call.set(false);
-        compiler_fence(SeqCst);
         let errno = save_errno();
-        if !ptr::eq(HOLDER.load(Relaxed), self.0) {
-            baton::regain(self.0);
-        }
+        come_in(self.0);
         restore_errno(errno);
         result
     }
@@ -144,11 +141,7 @@ impl Inside {
     pub fn in_program<R>(&self, call: impl FnOnce() -> R) -> R {
         self.0.busy.store(0, Relaxed);
         let result = call();
-        self.0.busy.store(1, Relaxed);
-        compiler_fence(SeqCst);
-        if !ptr::eq(HOLDER.load(Relaxed), self.0) {
-            baton::regain(self.0);
-        }
+        come_in(self.0);
         self.settle();
         result
     }
@@ -184,6 +177,44 @@ impl Drop for Inside {
     fn drop(&mut self) {
         self.0.leave();
     }
+}
+
+/// The calling thread, if all that its hook has to do is to record. The caller does not sleep, nor come to a hook, unless it
+/// makes the thread busy.
+#[inline(always)]
+pub fn undisturbed() -> Option<Undisturbed> {
+    let thread = slot();
+    ptr::eq(thread, UNDISTURBED.load(Relaxed)).then_some(Undisturbed(thread))
+}
+
+/// The calling thread, which is undisturbed. Not a reference, of which the compiler would ask whether it is null.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Undisturbed(*const Thread);
+
+impl Undisturbed {
+    #[inline(always)]
+    pub fn thread(self) -> &'static Thread {
+        // SAFETY: a thread, which lives for ever.
+        unsafe { &*self.0 }
+    }
+
+    #[inline(always)]
+    pub fn has_pending_write(self) -> bool {
+        self.thread().pending.size.get() != 0
+    }
+}
+
+/// Marks the thread busy, makes sure of the baton, and takes back that the thread is undisturbed.
+#[inline(always)]
+fn come_in(thread: &'static Thread) {
+    thread.busy.store(1, Relaxed);
+    // The watcher's barrier does the rest; see `Scheduler::steal`.
+    compiler_fence(SeqCst);
+    if !ptr::eq(HOLDER.load(Relaxed), thread) {
+        baton::regain(thread);
+    }
+    thread.count_hooks();
 }
 
 /// A thread without a record: not recorded at all, or one that `pthread_create` did not make.

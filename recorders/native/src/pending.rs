@@ -4,7 +4,8 @@
 //! until the load. A write's value does not exist yet: the write stays *pending* until the
 //! thread's next hook, and is settled before the baton passes or the memory goes away.
 
-use crate::thread::Thread;
+use crate::start::RING;
+use crate::thread::{Thread, while_busy};
 use crate::{events, schedule};
 use core::ptr::{read_unaligned, read_volatile};
 use recorder_ring::Record;
@@ -18,9 +19,28 @@ pub fn announce(thread: &Thread, addr: usize, size: usize, pc: usize) {
     thread.pending.size.set(size);
 }
 
-/// Records the thread's pending write, if there is one: its store is done.
+/// Records the thread's pending write, if there is one: its store is done. The thread is inside the runtime.
 #[inline(always)]
 pub fn settle(thread: &Thread) {
+    if thread.pending.size.get() != 0 {
+        settle_inside(thread);
+    }
+}
+
+#[inline(never)]
+extern "C" fn settle_inside(thread: &Thread) {
+    // SAFETY: the caller has the baton.
+    if schedule::is_followed() || unsafe { RING.is_due() } {
+        settle_odd(thread);
+    } else {
+        settle_undisturbed(thread);
+    }
+}
+
+/// Records the thread's pending write, if there is one. Nothing is [due](recorder_ring::Producer::is_due), and no
+/// plan is followed.
+#[inline(always)]
+pub fn settle_undisturbed(thread: &Thread) {
     // Each in a function of its own, which needs no stack.
     match thread.pending.size.get() {
         0 => {}
@@ -35,18 +55,15 @@ extern "C" fn settle_any(thread: &Thread) {
     match thread.pending.size.get() {
         1 => settle_sized::<1>(thread),
         2 => settle_sized::<2>(thread),
-        _ => settle_odd(thread),
+        _ => while_busy(|| settle_odd(thread)),
     }
 }
 
 #[inline(never)]
 extern "C" fn settle_sized<const SIZE: usize>(thread: &Thread) {
-    if schedule::is_followed() {
-        return settle_odd(thread);
-    }
     thread.pending.size.set(0);
     let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
-    events::access::<{ kind::WRITE }, SIZE, false>(thread, pc, addr, load(addr, SIZE));
+    events::access::<{ kind::WRITE }, SIZE>(addr, pc);
 }
 
 #[cold]

@@ -142,6 +142,7 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
     thread.deferred.fetch_or(bit(signal), Release);
     // At its next hook; or now, if it sleeps.
     thread.switch_at.store(0, Relaxed);
+    baton::disturb();
     thread.word.store(1, Relaxed);
 }
 

@@ -4,6 +4,8 @@
 //! initial-exec TLS slot. Stable Rust has no `#[thread_local]` and `thread_local!` compiles to a
 //! call in a shared object, hence the slot is laid out and read in assembly.
 
+use crate::baton::{self, HOLDER, UNDISTURBED};
+use crate::start::RING;
 use crate::sys;
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -36,12 +38,14 @@ pub struct Thread {
     pub busy: AtomicU32,
     /// Its number in the trace.
     pub index: Cell<u32>,
-    /// Hooks passed; tells others whether it moved.
+    /// Hooks passed, but for those since it was undisturbed.
     pub ticks: AtomicU64,
     /// The tick at which it looks up: to give way, or for something else.
     pub switch_at: AtomicU64,
     /// A write whose value is not known yet: the hook runs before the store.
     pub pending: PendingWrite,
+    /// The events of the trace when it was undisturbed; [`DISTURBED`] if it is not.
+    pub undisturbed_at: Cell<u64>,
     /// The tick at which it gives way.
     pub turn_ends: AtomicU64,
     /// Its call stack while another thread runs: see [`events`](crate::events).
@@ -110,6 +114,9 @@ pub struct PendingWrite {
     pub size: Cell<usize>,
 }
 
+/// No number of events.
+const DISTURBED: u64 = u64::MAX;
+
 /// No deadline.
 pub const NEVER: i64 = i64::MAX;
 
@@ -149,6 +156,7 @@ impl Thread {
             index: Cell::new(0),
             ticks: AtomicU64::new(0),
             switch_at: AtomicU64::new(0),
+            undisturbed_at: Cell::new(DISTURBED),
             turn_ends: AtomicU64::new(0),
             pending: PendingWrite {
                 addr: Cell::new(0),
@@ -199,8 +207,44 @@ impl Thread {
     /// The thread is no longer inside the runtime.
     #[inline(always)]
     pub fn leave(&self) {
+        if !ptr::eq(UNDISTURBED.load(Relaxed), self) && ptr::eq(HOLDER.load(Relaxed), self) {
+            self.go_undisturbed();
+        }
         compiler_fence(SeqCst);
         self.busy.store(0, Relaxed);
+    }
+
+    /// Lets the hooks of the thread, which has the baton, do nothing but record until its turn is over.
+    #[inline(never)]
+    extern "C" fn go_undisturbed(&self) {
+        let (ticks, at) = (self.ticks.load(Relaxed), self.switch_at.load(Relaxed));
+        if at <= ticks {
+            return;
+        }
+        // SAFETY: the ring is attached while there is a baton, which is this thread's.
+        unsafe {
+            self.undisturbed_at.set(RING.events());
+            RING.due_after(at - ticks);
+        }
+        UNDISTURBED.store(ptr::from_ref(self).cast_mut(), Relaxed);
+        // A signal may have come meanwhile.
+        compiler_fence(SeqCst);
+        if self.switch_at.load(Relaxed) == 0 {
+            baton::disturb();
+        }
+    }
+
+    /// Counts the hooks that the thread passed undisturbed: about one for each event.
+    #[inline(always)]
+    pub fn count_hooks(&self) {
+        let before = self.undisturbed_at.get();
+        if before != DISTURBED {
+            self.undisturbed_at.set(DISTURBED);
+            baton::disturb();
+            // SAFETY: the ring is attached while there is a baton, which is this thread's.
+            let passed = unsafe { RING.events() } - before;
+            self.ticks.store(self.ticks.load(Relaxed) + passed, Relaxed);
+        }
     }
 
     /// Whether it is to end as soon as it comes to a hook.
@@ -233,6 +277,19 @@ pub fn slot() -> *const Thread {
         );
     }
     thread
+}
+
+/// Does what may sleep, within a hook of an undisturbed thread or inside the runtime.
+#[inline(always)]
+pub fn while_busy(work: impl FnOnce()) {
+    // SAFETY: who comes here has a record, which lives for ever.
+    let thread = unsafe { &*slot() };
+    let before = thread.busy.load(Relaxed);
+    thread.busy.store(1, Relaxed);
+    compiler_fence(SeqCst);
+    work();
+    compiler_fence(SeqCst);
+    thread.busy.store(before, Relaxed);
 }
 
 /// Sets the calling thread's record.

@@ -30,7 +30,7 @@ const LONGEST_NANOS: u64 = 16_000_000;
 /// What the watcher saw last.
 pub struct Watch {
     holder: *const Thread,
-    ticks: u64,
+    far: (u64, u64),
     pause: u64,
 }
 
@@ -38,7 +38,7 @@ impl Watch {
     pub fn new() -> Self {
         Self {
             holder: ptr::null(),
-            ticks: 0,
+            far: (0, 0),
             pause: SHORTEST_NANOS,
         }
     }
@@ -65,14 +65,14 @@ impl Watch {
         scheduler.expire(now - GRACE_NANOS);
         // SAFETY: a holder is a thread, which lives for ever.
         let holder: &'static Thread = unsafe { &*holder };
-        let ticks = holder.ticks.load(SeqCst);
-        if !ptr::eq(self.holder, holder) || self.ticks != ticks {
-            (self.holder, self.ticks) = (holder, ticks);
+        let far = how_far(holder);
+        if !ptr::eq(self.holder, holder) || self.far != far {
+            (self.holder, self.far) = (holder, far);
             self.pause = SHORTEST_NANOS;
             return Some(SHORTEST_NANOS);
         }
         let idle = holder.busy.load(SeqCst) == 0 && !scheduler.ready.as_slice().is_empty();
-        if idle && sleeps(holder) && scheduler.steal(holder, ticks, me) {
+        if idle && sleeps(holder) && scheduler.steal(holder, far, me) {
             self.holder = ptr::null();
             return None;
         }
@@ -86,8 +86,14 @@ impl Watch {
     }
 }
 
+/// How far the holder has come: changes whenever it passes a hook that records something, or enters the runtime.
+pub fn how_far(holder: &Thread) -> (u64, u64) {
+    // SAFETY: the ring is attached while there are threads to schedule.
+    (holder.ticks.load(SeqCst), unsafe { RING.how_far() })
+}
+
 /// Whether the kernel says that a thread sleeps, or is gone.
-fn sleeps(thread: &Thread) -> bool {
+pub fn sleeps(thread: &Thread) -> bool {
     let number = thread.os_id.load(Relaxed);
     if number == 0 {
         return false;

@@ -73,6 +73,9 @@ pub struct Producer {
     run: Cell<u64>,
     /// Events of the blocks before.
     events_before: Cell<u64>,
+    /// At how many events [`is_due`](Self::is_due), and what is published of the open run then.
+    due_at: Cell<u64>,
+    due_hits: Cell<u8>,
     /// The recorder's number of the ring.
     number: Cell<u32>,
     /// Where the rings are, as long as there is somebody who takes what is sent.
@@ -101,6 +104,8 @@ impl Producer {
             block_events: Cell::new(0),
             run: Cell::new(0),
             events_before: Cell::new(0),
+            due_at: Cell::new(0),
+            due_hits: Cell::new(0),
             number: Cell::new(0),
             place: Cell::new(Place::NOWHERE),
         }
@@ -235,6 +240,45 @@ impl Producer {
         fits
     }
 
+    /// The same of an event of which nothing is told, if the run is known to have room: since [`is_due`](Self::is_due) said
+    /// no, nothing was counted.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit), and what is said above.
+    #[inline(always)]
+    pub unsafe fn one_more(&self) {
+        let published = self.published();
+        published.store(published.load(Relaxed) + HIT, Release);
+    }
+
+    /// Whether as many events are published as [`due_after`](Self::due_after) said, or the run is full.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn is_due(&self) -> bool {
+        self.published().load(Relaxed) as u8 >= self.due_hits.get()
+    }
+
+    /// Says how many more events may be published until [`is_due`](Self::is_due).
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    pub unsafe fn due_after(&self, events: u64) {
+        // SAFETY: as the caller vouches.
+        self.due_at.set(unsafe { self.events() }.saturating_add(events));
+        self.set_due_hits();
+    }
+
+    /// What is published of the open run when it is due, or full at the latest.
+    #[inline(always)]
+    fn set_due_hits(&self) {
+        let before = self.events_before.get() + u64::from(self.block_events.get());
+        let hits = self.due_at.get().saturating_sub(before).min(MAX_RUN as u64);
+        self.due_hits.set((HIT + hits) as u8);
+    }
+
     /// The predicted events of the open run.
     ///
     /// # Safety
@@ -323,6 +367,7 @@ impl Producer {
         self.run.set(at);
         let published = (at + HEAD_BYTES as u64) << HITS_BITS | HIT;
         self.published().store(published, Release);
+        self.set_due_hits();
     }
 
     /// Whether the current block is large enough to be closed.
@@ -361,13 +406,13 @@ impl Producer {
         // SAFETY: as the caller vouches.
         unsafe { self.push(Row::Block { end, events }) };
         self.events_before.set(self.events_before.get() + u64::from(events));
+        self.block_events.set(0);
         // Only now: until then they belong to the block that is open.
         self.open_run(end);
         self.block_start.set(end);
         // An open block must leave room for what follows it.
         let largest = BLOCK_BYTES.min((self.event_mask.get() + 1) / 4);
         self.block_bytes.set((2 * self.block_bytes.get()).min(largest));
-        self.block_events.set(0);
         self.ring_bell();
         true
     }
@@ -494,6 +539,16 @@ impl Producer {
             libc::close(file);
             (words != libc::MAP_FAILED).then_some((words.cast(), len))
         }
+    }
+
+    /// Changes whenever something is published; may be asked by any thread.
+    ///
+    /// # Safety
+    /// Attached.
+    #[must_use]
+    pub unsafe fn how_far(&self) -> u64 {
+        let published = self.header().published.0.load(Acquire);
+        published.wrapping_add(VOID.load(Acquire))
     }
 
     /// The recorder's number of the ring; in a forked child, of its parent's until it has one of its own.

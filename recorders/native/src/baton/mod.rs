@@ -33,6 +33,14 @@ use waits::wake_for_signal;
 /// The thread that runs; null if none can. Changed only with the scheduler locked.
 pub static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
 
+/// The holder, as long as all that its next hook has to do is to record: it is outside of the runtime, its turn is not over,
+/// no signal waits, and there is no plan, under which every turn is over at once. Else [`NOBODY`]. The holder says so when it
+/// leaves the runtime, and takes it back when it enters; anybody may take it back.
+pub static UNDISTURBED: AtomicPtr<Thread> = AtomicPtr::new(NOBODY);
+
+/// No thread, and not what a thread without a record has in its slot.
+pub const NOBODY: *mut Thread = ptr::without_provenance_mut(1);
+
 /// Most threads that may be alive at once.
 pub const MAX_THREADS: usize = 1 << 14;
 
@@ -56,8 +64,19 @@ pub fn start(settings: Settings, first: &'static Thread) {
     scheduler.most.store(settings.most, Relaxed);
     scheduler.choices.admit(first);
     first.state.store(state::RUNNING, Relaxed);
-    HOLDER.store(ptr::from_ref(first).cast_mut(), SeqCst);
+    set_holder(first);
     took(&scheduler, first);
+}
+
+/// From here on another thread has the baton, or none.
+fn set_holder(thread: *const Thread) {
+    UNDISTURBED.store(NOBODY, Relaxed);
+    HOLDER.store(thread.cast_mut(), SeqCst);
+}
+
+/// Makes the holder look up at its next hook.
+pub fn disturb() {
+    UNDISTURBED.store(NOBODY, Relaxed);
 }
 
 /// Locks the scheduler during a fork.
@@ -173,8 +192,9 @@ pub fn leave(me: &'static Thread) {
 pub fn leave_again(me: &'static Thread) {
     if ptr::eq(HOLDER.load(Relaxed), me) {
         // Its last write is recorded.
-        drop(Inside::enter_and_stay());
+        let inside = Inside::enter_and_stay();
         leave(me);
+        drop(inside);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Who waits for what, and who gets the baton next. All of it is used with the scheduler locked.
 
 use super::queue::Queue;
-use super::{HOLDER, SCHEDULER};
+use super::{HOLDER, SCHEDULER, UNDISTURBED, disturb, set_holder};
 use crate::policy::Choices;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
+use crate::watch::{how_far, sleeps};
 use crate::{pending, schedule, sys};
 use core::cell::Cell;
 use core::hint::spin_loop;
@@ -90,6 +91,7 @@ impl Scheduler {
             // At its next hook.
             running.turn_ends.store(0, Relaxed);
             running.switch_at.store(0, Relaxed);
+            disturb();
         }
     }
 
@@ -113,7 +115,7 @@ impl Scheduler {
         match self.next() {
             Some(next) => self.hand(next, from),
             None => {
-                HOLDER.store(ptr::null_mut(), SeqCst);
+                set_holder(ptr::null());
                 self.keep_a_watcher(from);
             }
         }
@@ -122,7 +124,7 @@ impl Scheduler {
     /// Gives the baton to `next`, which is in no queue.
     fn hand(&self, next: &'static Thread, from: Option<&'static Thread>) {
         next.state.store(state::RUNNING, Relaxed);
-        HOLDER.store(ptr::from_ref(next).cast_mut(), SeqCst);
+        set_holder(next);
         if ptr::eq(self.watcher.get(), next) {
             self.watcher.set(ptr::null());
         }
@@ -198,18 +200,22 @@ impl Scheduler {
         }
     }
 
-    /// Takes the baton from `holder`, which did not pass a hook since it had passed `ticks` and is
-    /// not inside the runtime, for the thread that is next. False if it moved after all.
+    /// Takes the baton from `holder`, which was asleep and not inside the runtime, and is where it was when it
+    /// had come as `far`, for the thread that is next. False if it moved after all.
     ///
-    /// Exactness rests on the order here. The baton goes first, then every processor passes a
-    /// barrier: a hook of `holder` either sees that the baton is gone, or it is seen here.
-    pub fn steal(&self, holder: &'static Thread, ticks: u64, thief: &'static Thread) -> bool {
-        HOLDER.store(ptr::from_ref(thief).cast_mut(), SeqCst);
+    /// Exactness rests on the order here. The baton goes first, then every processor passes a barrier: a hook of `holder`
+    /// either sees that the baton is gone, or has seen before that it is undisturbed. Such a hook does not sleep, unless it
+    /// says that it is busy: asleep and not busy after the barrier, `holder` is in none. It may have published something
+    /// and then fallen asleep, which is seen, or announced a write, whose store is done then.
+    pub fn steal(&self, holder: &'static Thread, far: (u64, u64), thief: &'static Thread) -> bool {
+        set_holder(thief);
         let exact = sys::barrier_everywhere();
-        if !exact || holder.busy.load(SeqCst) != 0 || holder.ticks.load(SeqCst) != ticks {
-            HOLDER.store(ptr::from_ref(holder).cast_mut(), SeqCst);
+        let undisturbed = || ptr::eq(UNDISTURBED.load(SeqCst), holder);
+        if !exact || !sleeps(holder) || holder.busy.load(SeqCst) != 0 || undisturbed() || how_far(holder) != far {
+            set_holder(holder);
             return false;
         }
+        holder.count_hooks();
         // Asleep in the kernel, its last store is done.
         pending::settle(holder);
         holder.state.store(state::OUTSIDE, Relaxed);

@@ -59,6 +59,7 @@ fn look_up(me: &'static Thread) -> bool {
 #[cold]
 #[inline(never)]
 pub fn give_way(me: &'static Thread) {
+    me.count_hooks();
     look_up(me);
     if schedule::gate(me, &Intent::NONE) {
         let_others(me, true);

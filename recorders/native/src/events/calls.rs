@@ -9,12 +9,12 @@ use crate::hash::Table;
 use recorder_ring::Row;
 use std::vec::Vec;
 
-/// A stack. `recent` is the one that was entered from it last.
+/// A stack. `recent` are the two that were entered from it last, the latest first.
 #[derive(Clone, Copy)]
 struct Stack {
     call_site: u64,
     parent: u32,
-    recent: u32,
+    recent: [u32; 2],
 }
 
 /// All stacks so far; number 0 is the empty one.
@@ -35,15 +35,17 @@ impl Calls {
     /// The stack with one more frame.
     #[inline(always)]
     pub fn enter(&mut self, stack: u32, call_site: u64) -> u32 {
-        if let Some(&Stack { recent, .. }) = self.stacks.get(stack as usize)
-            && let Some(child) = self.stacks.get(recent as usize)
-            && child.call_site == call_site
-            && child.parent == stack
-            && recent != 0
-        {
-            return recent;
+        match self.stacks.get(stack as usize) {
+            Some(&Stack { recent, .. }) if self.is_entered(recent[0], stack, call_site) => recent[0],
+            _ => self.enter_another(stack, call_site),
         }
-        self.enter_another(stack, call_site)
+    }
+
+    /// Whether stack `number` is `stack` with this frame more.
+    #[inline(always)]
+    fn is_entered(&self, number: u32, stack: u32, call_site: u64) -> bool {
+        let child = self.stacks.get(number as usize);
+        number != 0 && child.is_some_and(|child| child.call_site == call_site && child.parent == stack)
     }
 
     #[cold]
@@ -53,8 +55,14 @@ impl Calls {
             self.stacks.push(Stack {
                 call_site: 0,
                 parent: 0,
-                recent: 0,
+                recent: [0; 2],
             });
+        }
+        let [latest, before] = self.stacks[stack as usize].recent;
+        if self.is_entered(before, stack, call_site) {
+            // Two that take turns, as in most recursions.
+            self.stacks[stack as usize].recent = [before, latest];
+            return before;
         }
         let next = self.stacks.len() as u32;
         let number = *self.known.entry((stack, call_site)).or_insert(next);
@@ -62,14 +70,14 @@ impl Calls {
             self.stacks.push(Stack {
                 call_site,
                 parent: stack,
-                recent: 0,
+                recent: [0; 2],
             });
             send(Row::Stack {
                 parent: stack,
                 call_site,
             });
         }
-        self.stacks[stack as usize].recent = number;
+        self.stacks[stack as usize].recent = [number, latest];
         number
     }
 

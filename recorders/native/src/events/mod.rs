@@ -14,9 +14,10 @@ mod heap;
 mod objects;
 mod sync;
 
+use crate::pending::load;
 use crate::schedule;
 use crate::start::RING;
-use crate::thread::Thread;
+use crate::thread::{Thread, while_busy};
 use calls::Calls;
 use core::cell::{Cell, UnsafeCell};
 use event_coding::{
@@ -81,74 +82,91 @@ impl Tables {
     }
 }
 
-/// Encodes an access of `SIZE` bytes, 1 to 8, of the running thread, while no plan is followed. If it `LEAVES`, the
-/// thread is no longer inside the runtime after that: every way out of here is the end of a hook or a jump, so that
-/// a hook needs no stack of its own.
+/// Encodes an access of `SIZE` bytes, 1 to 8, of the running thread, while no plan is followed and nothing is
+/// [due](recorder_ring::Producer::is_due). Its value is what memory has there. Every way out of here is the end of a function or a jump, so that a hook needs no
+/// stack of its own.
 #[inline(always)]
-pub fn access<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
-    thread: &Thread,
-    pc: usize,
-    addr: usize,
-    value: u64,
-) {
+pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     // SAFETY: the baton is the caller's, and nothing below calls back into this module.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
-    match encoder.access(pc as u64, EVENTS.stack.get(), shape, addr as u64, value, &mut Stream) {
-        Tried::Hit => {
-            if LEAVES {
-                thread.leave();
-            }
-        }
-        Tried::ToldValue(site) => told::<KIND, SIZE, LEAVES, false>(thread, pc, addr, value, site),
-        Tried::ToldPlace(site) => told::<KIND, SIZE, LEAVES, true>(thread, pc, addr, value, site),
-        Tried::Other => miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value),
+    match encoder.access(
+        pc as u64,
+        EVENTS.stack.get(),
+        shape,
+        addr as u64,
+        || load(addr, SIZE),
+        &mut Stream,
+    ) {
+        Tried::Hit => {}
+        Tried::Turning => turning::<KIND, SIZE>(addr, pc),
+        Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
+        Tried::ToldValue(site) => told::<KIND, SIZE, false>(addr, pc, site),
+        Tried::ToldPlace(site) => told::<KIND, SIZE, true>(addr, pc, site),
+        Tried::Other => miss::<KIND, SIZE>(addr, pc),
+    }
+}
+
+/// The access does not come a plain way.
+#[inline(never)]
+extern "C" fn turning<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    match encoder.turning_access(
+        pc as u64,
+        EVENTS.stack.get(),
+        shape,
+        addr as u64,
+        || load(addr, SIZE),
+        &mut Stream,
+    ) {
+        Tried::Hit => {}
+        Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
+        Tried::ToldValue(site) => told::<KIND, SIZE, false>(addr, pc, site),
+        Tried::ToldPlace(site) => told::<KIND, SIZE, true>(addr, pc, site),
+        Tried::Turning | Tried::Other => miss::<KIND, SIZE>(addr, pc),
+    }
+}
+
+/// The value of the access is predicted by another one.
+#[inline(never)]
+extern "C" fn by_mode<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize, site: SiteIndex) {
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    // SAFETY: as in `access`.
+    let encoder = unsafe { &mut *EVENTS.encoder.get() };
+    if !encoder.by_mode(site, shape, addr as u64, load(addr, SIZE), &mut Stream) {
+        miss::<KIND, SIZE>(addr, pc);
     }
 }
 
 /// The value of the access is told, or its place and perhaps its value.
 #[inline(never)]
-extern "C" fn told<const KIND: u8, const SIZE: usize, const LEAVES: bool, const PLACE: bool>(
-    thread: &Thread,
-    pc: usize,
-    addr: usize,
-    value: u64,
-    site: SiteIndex,
-) {
+extern "C" fn told<const KIND: u8, const SIZE: usize, const PLACE: bool>(addr: usize, pc: usize, site: SiteIndex) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let (stack, place) = (EVENTS.stack.get(), addr as u64);
+    let (stack, place, value) = (EVENTS.stack.get(), addr as u64, load(addr, SIZE));
     let is_told = if PLACE {
         encoder.told_place(site, stack, shape, place, value, &mut Stream)
     } else {
         encoder.told_value(site, stack, shape, place, value, &mut Stream)
     };
     if !is_told {
-        return miss::<KIND, SIZE, LEAVES>(thread, pc, addr, value);
-    }
-    if LEAVES {
-        thread.leave();
+        miss::<KIND, SIZE>(addr, pc);
     }
 }
 
 /// The access is not as predicted.
 #[inline(never)]
-extern "C" fn miss<const KIND: u8, const SIZE: usize, const LEAVES: bool>(
-    thread: &Thread,
-    pc: usize,
-    addr: usize,
-    value: u64,
-) {
+extern "C" fn miss<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     let operands = Operands {
         place: addr as u64,
-        value,
+        value: load(addr, SIZE),
         written: 0,
     };
-    encode(pc as u64, const { Shape::access(KIND, SIZE as u8, 0) }, operands);
-    if LEAVES {
-        thread.leave();
-    }
+    // The ring may be full.
+    while_busy(|| encode(pc as u64, const { Shape::access(KIND, SIZE as u8, 0) }, operands));
 }
 
 /// Records what the thread that has the baton does.
@@ -280,6 +298,12 @@ impl Sink for Stream {
     fn hit(&mut self, told: usize) -> bool {
         // SAFETY: the ring is attached before there is a baton, which orders the callers.
         unsafe { RING.hit(told) }
+    }
+
+    #[inline(always)]
+    fn one_more(&mut self) {
+        // SAFETY: as above; who comes here has seen that nothing is due.
+        unsafe { RING.one_more() };
     }
 
     #[inline(always)]

@@ -4,11 +4,11 @@
 //! pending write of before, give way if it is time, and only then look at the memory.
 
 use crate::export::export;
-use crate::inside::Inside;
+use crate::inside::{Inside, Undisturbed, undisturbed};
 use crate::intent::{Access, Intent};
 use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, slot};
-use crate::{events, instruction, pending, schedule};
+use crate::{events, instruction, pending};
 use core::ptr;
 use recorder_ring::plan::kind;
 
@@ -17,46 +17,42 @@ unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
     if N > 8 {
         return read(addr, N, pc);
     }
-    match Inside::enter_quickly() {
-        Some(thread) if thread.pending.size.get() == 0 => {
-            events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
+    let Some(thread) = undisturbed().filter(|_| !is_due()) else {
+        return read_disturbed::<N>(addr, pc);
+    };
+    if thread.has_pending_write() {
+        return read_after_write::<N>(addr, pc, thread);
+    }
+    events::access::<{ kind::READ }, N>(addr, pc);
+}
+
+/// Whether the undisturbed thread's turn may be over, or there is something else to do first.
+#[inline(always)]
+fn is_due() -> bool {
+    // SAFETY: an undisturbed thread has the baton.
+    unsafe { RING.is_due() }
+}
+
+/// The same of an undisturbed thread that has a pending write.
+#[inline(never)]
+extern "C" fn read_after_write<const N: usize>(addr: usize, pc: usize, thread: Undisturbed) {
+    if is_of_copy(thread.thread(), N, pc) {
+        if addr % 8 + N > 8 {
+            return read_disturbed::<N>(addr, pc);
         }
-        Some(thread) => read_after_write::<N>(addr, pc, thread),
-        None => read_slowly::<N>(addr, pc),
+    } else {
+        pending::settle_undisturbed(thread.thread());
+        if is_due() {
+            return read_disturbed::<N>(addr, pc);
+        }
     }
-}
-
-/// The same of a thread inside the runtime that has a pending write.
-#[inline(never)]
-extern "C" fn read_after_write<const N: usize>(addr: usize, pc: usize, thread: &'static Thread) {
-    if !settle_before_read(thread, N, pc) {
-        return read_of_copy(addr, N, pc, thread);
-    }
-    events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
-}
-
-/// The same of a copy whose write is announced.
-#[inline(never)]
-extern "C" fn read_of_copy(addr: usize, size: usize, pc: usize, thread: &'static Thread) {
-    pending::read_range_now(addr, size, pc);
-    thread.leave();
+    events::access::<{ kind::READ }, N>(addr, pc);
 }
 
 /// The same where something else is to do before.
 #[inline(never)]
-extern "C" fn read_slowly<const N: usize>(addr: usize, pc: usize) {
-    let Some(inside) = Inside::begin() else {
-        return not_recorded();
-    };
-    if !before_read(&inside, addr, N, pc) {
-        return pending::read_range_now(addr, N, pc);
-    }
-    if schedule::is_followed() {
-        return pending::read_now(addr, N, pc);
-    }
-    let thread = inside.thread();
-    inside.forget();
-    events::access::<{ kind::READ }, N, true>(thread, pc, addr, pending::load(addr, N));
+extern "C" fn read_disturbed<const N: usize>(addr: usize, pc: usize) {
+    read(addr, N, pc);
 }
 
 /// A read of any length.
@@ -101,32 +97,45 @@ fn await_turn_of_copy(inside: &Inside, addr: usize, size: usize, pc: usize) {
 /// Records the pending write, unless it is part of a copy that the read belongs to.
 #[inline(always)]
 fn settle_before_read(thread: &Thread, size: usize, pc: usize) -> bool {
-    let announced = thread.pending.size.get();
-    if announced == size && instruction::only_moves_registers(thread.pending.pc.get(), pc) {
-        return false;
+    let settles = !is_of_copy(thread, size, pc);
+    if settles {
+        pending::settle(thread);
     }
-    pending::settle(thread);
-    true
+    settles
+}
+
+/// Whether a read belongs to a copy whose write is announced.
+#[inline(always)]
+fn is_of_copy(thread: &Thread, size: usize, pc: usize) -> bool {
+    thread.pending.size.get() == size && instruction::only_moves_registers(thread.pending.pc.get(), pc)
 }
 
 /// A write that the caller is about to do.
 unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
-    match Inside::enter_quickly() {
-        Some(thread) if thread.pending.size.get() == 0 => {
-            pending::announce(thread, addr, N, pc);
-            thread.leave();
+    let Some(thread) = undisturbed() else {
+        return write(addr, N, pc);
+    };
+    let pending = &thread.thread().pending;
+    match pending.size.get() {
+        0 => pending::announce(thread.thread(), addr, N, pc),
+        // Mostly of the same size. Announced first, so that what is left is a jump.
+        before if before == N && N <= 8 && !is_due() => {
+            let (settled, settled_pc) = (pending.addr.get(), pending.pc.get());
+            pending::announce(thread.thread(), addr, N, pc);
+            events::access::<{ kind::WRITE }, N>(settled, settled_pc);
         }
-        Some(thread) => write_after_write(addr, N, pc, thread),
-        None => write(addr, N, pc),
+        _ => write_after_write(addr, N, pc, thread),
     }
 }
 
-/// The same of a thread inside the runtime that has a pending write.
+/// The same of an undisturbed thread that has a pending write.
 #[inline(never)]
-extern "C" fn write_after_write(addr: usize, size: usize, pc: usize, thread: &'static Thread) {
-    pending::settle(thread);
-    pending::announce(thread, addr, size, pc);
-    thread.leave();
+extern "C" fn write_after_write(addr: usize, size: usize, pc: usize, thread: Undisturbed) {
+    if is_due() {
+        return write(addr, size, pc);
+    }
+    pending::settle_undisturbed(thread.thread());
+    pending::announce(thread.thread(), addr, size, pc);
 }
 
 /// A write of any length.

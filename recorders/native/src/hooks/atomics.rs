@@ -52,7 +52,7 @@ macro_rules! width {
             }
 
             pub unsafe extern "C" fn load(addr: usize, order: i32, pc: usize) -> $int {
-                let inside = Inside::enter_for(|| atomic(kind::ATOMIC_LOAD, addr, pc));
+                let inside = Inside::enter_to_record(|| atomic(kind::ATOMIC_LOAD, addr, pc));
                 let value = at(addr).load(SeqCst);
                 match &inside {
                     Some(inside) => {
@@ -74,7 +74,7 @@ macro_rules! width {
             }
 
             pub unsafe extern "C" fn store(addr: usize, value: $int, order: i32, pc: usize) {
-                let inside = Inside::enter_for(|| atomic(kind::ATOMIC_STORE, addr, pc));
+                let inside = Inside::enter_to_record(|| atomic(kind::ATOMIC_STORE, addr, pc));
                 at(addr).store(value, SeqCst);
                 if inside.is_none() {
                     return not_recorded();
@@ -91,7 +91,7 @@ macro_rules! width {
 
             #[inline(always)]
             fn modify(addr: usize, order: i32, pc: usize, operate: impl Fn(&$atomic) -> ($int, $int)) -> $int {
-                let inside = Inside::enter_for(|| atomic(kind::ATOMIC_RMW, addr, pc));
+                let inside = Inside::enter_to_record(|| atomic(kind::ATOMIC_RMW, addr, pc));
                 let (old, new) = operate(at(addr));
                 match &inside {
                     Some(inside) => {
@@ -213,7 +213,7 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> $int {
-                let inside = Inside::enter_for(|| atomic(intent::COMPARISON, addr, pc));
+                let inside = Inside::enter_to_record(|| atomic(intent::COMPARISON, addr, pc));
                 let result = compare(&inside, addr, expected, new, (success, failure), pc);
                 if let (Err(old), Some(inside)) = (result, &inside) {
                     maybe_spinning(inside, addr, pc, u64::from(old));

@@ -4,10 +4,15 @@ use crate::inside::Inside;
 use crate::{modules, pending};
 use recorder_ring::Record;
 
+#[inline(always)]
+fn enter() -> Option<Inside> {
+    Inside::stay_undisturbed().or_else(Inside::enter_and_stay)
+}
+
 /// `call_site` is the return address of the function that is entered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
-    let Some(inside) = Inside::enter_and_stay() else { return };
+    let Some(inside) = enter() else { return };
     pending::push(Record::Call {
         call_site: call_site as u64,
     });
@@ -16,7 +21,7 @@ pub unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_func_exit() {
-    let Some(inside) = Inside::enter_and_stay() else { return };
+    let Some(inside) = enter() else { return };
     pending::push(Record::Return);
     drop(inside);
 }
