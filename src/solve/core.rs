@@ -7,8 +7,9 @@
 //! the others: that schedule is replayed, and what it violates of the *other* facts is written
 //! down first. So each fact that is left is needed: without it, a schedule exists that keeps the rest.
 
+use super::linearize::linearize;
 use super::refine::{choose_other, write_down};
-use super::replay::{Violation, linearize, violations};
+use super::replay::{Violation, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId, Literal};
 use crate::trace::EventId;

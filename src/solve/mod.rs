@@ -8,6 +8,7 @@
 
 mod core;
 mod handed_over;
+mod linearize;
 mod native;
 mod refine;
 mod replay;

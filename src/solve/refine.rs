@@ -1,7 +1,8 @@
 //! Query by query: propose, replay, write down what was violated, ask again.
 
 use super::core;
-use super::replay::{Violation, linearize, violations};
+use super::linearize::linearize;
+use super::replay::{Violation, violations};
 use super::unordered;
 use super::z3_session::{Model, Status, Z3Session};
 use crate::encode::{Encoder, Form, Literal, Mutation, Source};
