@@ -251,16 +251,9 @@ impl Turns {
     #[inline(always)]
     pub(crate) fn confirm(&mut self) -> usize {
         let edge = self.expected();
-        *self = self.confirmed(edge);
+        self.0 &= !(1 << (16 + self.history()));
+        self.turn(edge);
         edge
-    }
-
-    /// The same, where it is known which one that was.
-    #[inline(always)]
-    pub(crate) fn confirmed(self, edge: usize) -> Turns {
-        let mut turns = Turns(self.0 & !(1 << (16 + self.history())));
-        turns.turn(edge);
-        turns
     }
 
     /// It was the other one. Once may be the end of a loop; twice in a row is a habit.

@@ -169,6 +169,32 @@ fn read_sees_the_initial_value() {
 }
 
 #[test]
+fn what_a_thread_that_strayed_has_written_explains_no_read() {
+    let mut tables = Tables::default();
+    tables.meta.control_flow_recorded = true;
+    let other = MemRange {
+        addr: X.addr + 64,
+        size: 4,
+    };
+    let trace = trace_with(
+        tables,
+        &[
+            (0, write(1)),
+            (1, read(1)),
+            (1, Op::Write { mem: other, value: 5 }),
+            (0, Op::Read { mem: other, value: 5 }),
+            (0, Op::Branch),
+        ],
+    );
+    enabled(&trace, &[0, 1, 2, 3, 4]);
+    // Thread 1 reads before there is anything to see, so nobody knows what it writes, nor what depends on that.
+    assert_eq!(
+        disabled(&trace, &[1, 2, 0, 3, 4]),
+        Disabled::Strayed { read: EventId(3) }
+    );
+}
+
+#[test]
 fn values_are_compared_cell_by_cell() {
     let low = MemRange { addr: X.addr, size: 2 };
     let high = MemRange {

@@ -4,7 +4,7 @@ use super::*;
 use crate::trace::{StackId, Tables, ThreadId};
 use crate::verdict::{Refutation, Verdict};
 use crate::warnings::{Frame, Stack};
-use trace_format::{Event, MemRange, MemoryOrder, Op, SourceInfo, StackNode};
+use trace_format::{Event, MemRange, MemoryOrder, Op, SourceInfo, StackNode, VariableInfo};
 
 /// Each position: number, function, file, line.
 const PLACES: [(u64, &str, &str, u32); 8] = [
@@ -237,4 +237,135 @@ fn without_the_other_side_any_partner_will_do() {
     let (answer, analysis) = ask(&trace, side(&[("get", "main.c", 20)], false), Side::default());
     assert_eq!(verdict(&answer, &analysis), "witnessed");
     assert_eq!(analysis.pairs.len(), 2, "both writes are partners");
+}
+
+#[test]
+fn a_variable_that_one_side_does_not_touch_tells_nothing() {
+    // The write begins before the variable that the read is of.
+    let mem = MemRange { addr: 14, size: 4 };
+    let mut tables = tables();
+    tables.variables.push(VariableInfo {
+        addr: 16,
+        size: 4,
+        name: "total".to_owned(),
+    });
+    let events = [
+        event(0, 3, 0, Op::Fork { child: ThreadId(1) }),
+        event(1, 3, 0, Op::Begin),
+        event(0, 8, 0, Op::Write { mem, value: 0 }),
+        read(1, 3, 0, 16),
+    ];
+    let trace = Trace::from_events(tables, &events);
+    let question = Question {
+        sides: [
+            side(&[("flag", "main.c", 60)], true),
+            side(&[("get", "main.c", 20)], false),
+        ]
+        .map(Sought::Described),
+        variable: Some("total".to_owned()),
+    };
+    let symbols = Symbols::new(trace.tables());
+    let Confirmation { analysis, answers } = confirm(&trace, &symbols, &[question], &Options::default());
+    assert_eq!(verdict(&answers[0], &analysis), "witnessed");
+}
+
+/// Which of two traces' answers to one warning counts.
+fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
+    let warning = Warning {
+        report: String::new(),
+        line: 1,
+        format: crate::warnings::Format::Tsan,
+        title: "data race".to_owned(),
+        kind: crate::warnings::Kind::Race,
+        sides: [Side::default(), Side::default()],
+        location: None,
+        stacks: Vec::new(),
+    };
+    let symbols = runs.map(|(trace, ..)| Symbols::new(trace.tables()));
+    let noise = crate::report::Noise::default();
+    let run = |at: usize| Run {
+        findings: crate::report::Findings {
+            trace: runs[at].0,
+            path: std::path::Path::new(""),
+            analysis: runs[at].1,
+            symbols: &symbols[at],
+            options: crate::report::results::Options {
+                instances: None,
+                explanations: None,
+                budget: 0,
+                solver: crate::analyze::Solver::Both,
+                model: crate::encode::Form::Prefix,
+            },
+            folder: None,
+            noise: &noise,
+            root: std::path::Path::new(""),
+            heard: &[],
+        },
+        answers: std::slice::from_ref(runs[at].2),
+    };
+    let (warnings, runs) = ([warning], [run(0), run(1)]);
+    let outcome = Outcome {
+        warnings: &warnings,
+        runs: &runs,
+        suppressed: &Suppressed::default(),
+    };
+    let best = outcome.confirmed().next().map(|confirmed| confirmed.run);
+    best.expect("an answer")
+}
+
+#[test]
+fn of_several_traces_the_one_that_says_most_counts() {
+    let racing = trace(&[], &[write(0, 6, 16), read(1, 3, 0, 16)]);
+    let ordered = trace(&[write(0, 6, 16)], &[read(1, 3, 0, 16)]);
+    let sides = |line| {
+        (
+            side(&[("moved", "main.c", line)], true),
+            side(&[("get", "main.c", 20)], false),
+        )
+    };
+    let ask = |trace: &Trace, line| {
+        let (write, read) = sides(line);
+        ask(trace, write, read)
+    };
+    let (witnessed, refuted, guessed) = (ask(&racing, 50), ask(&ordered, 50), ask(&ordered, 51));
+    let (missing, guessed_race) = (ask(&ordered, 90), ask(&racing, 51));
+    let beside = (
+        Answer {
+            beside: Some(0),
+            ..refuted.0.clone()
+        },
+        refuted.1.clone(),
+    );
+    // From one that says more to one that says less.
+    for (more, less) in [
+        ((&racing, &witnessed), (&ordered, &refuted)),
+        ((&racing, &witnessed), (&racing, &guessed_race)),
+        ((&racing, &guessed_race), (&ordered, &refuted)),
+        ((&ordered, &beside), (&ordered, &refuted)),
+        ((&ordered, &beside), (&ordered, &guessed)),
+        ((&ordered, &refuted), (&ordered, &guessed)),
+        ((&ordered, &guessed), (&ordered, &missing)),
+    ] {
+        let run = |(trace, (answer, analysis)): (_, &'_ (Answer, Analysis))| (trace, answer.clone(), analysis.clone());
+        let (more, less): ((&Trace, _, _), (&Trace, _, _)) = (run(more), run(less));
+        let (more, less) = ((more.0, &more.2, &more.1), (less.0, &less.2, &less.1));
+        assert_eq!(better([more, less]), 0, "{:?} {:?}", more.2, less.2);
+        assert_eq!(better([less, more]), 1, "{:?} {:?}", more.2, less.2);
+    }
+    // Of two that leave it open, the one that has the places.
+    let open = (
+        Answer {
+            finding: Finding::Decided(vec![0]),
+            ..refuted.0.clone()
+        },
+        {
+            let mut analysis = refuted.1.clone();
+            analysis.pairs[0].verdict = Verdict::Unknown(crate::verdict::Unknown::Budget);
+            analysis
+        },
+    );
+    assert_eq!(
+        better([(&ordered, &missing.1, &missing.0), (&ordered, &open.1, &open.0)]),
+        1
+    );
 }

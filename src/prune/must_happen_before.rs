@@ -400,6 +400,10 @@ mod tests {
 
     /// Two threads; the second waits, the first notifies `notifies` times.
     fn waiting(notifies: usize) -> Trace {
+        waiting_until(notifies, WaitOutcome::Notified)
+    }
+
+    fn waiting_until(notifies: usize, outcome: WaitOutcome) -> Trace {
         let (condition, lock) = (CONDITION, LOCK);
         let mut events = vec![
             (1, FileOp::Acquire { lock }),
@@ -411,7 +415,7 @@ mod tests {
             FileOp::WaitEnd {
                 condition,
                 lock,
-                outcome: WaitOutcome::Notified,
+                outcome,
             },
         ));
         trace(2, &events)
@@ -423,6 +427,12 @@ mod tests {
         let order = MustHappenBefore::of(&trace);
         assert!(order.before(EventId(2), EventId(3)));
         assert!(!order.before(EventId(1), EventId(2)));
+    }
+
+    #[test]
+    fn a_wait_that_timed_out_needs_no_notify() {
+        let trace = waiting_until(1, WaitOutcome::TimedOut);
+        assert!(!MustHappenBefore::of(&trace).before(EventId(2), EventId(3)));
     }
 
     #[test]

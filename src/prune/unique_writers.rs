@@ -234,3 +234,88 @@ impl<'t> Search<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables};
+
+    const LOCK: ObjectId = ObjectId(0);
+    const SHARED: Op = Op::AcquireShared { lock: LOCK };
+    const ALONE: Op = Op::Acquire { lock: LOCK };
+    const RELEASE: Op = Op::Release { lock: LOCK };
+
+    fn cell(number: u64) -> MemRange {
+        MemRange {
+            addr: 0x100 * number,
+            size: 4,
+        }
+    }
+
+    fn write(number: u64, value: u64) -> Op {
+        let mem = cell(number);
+        Op::Write { mem, value }
+    }
+
+    fn read(number: u64, value: u64) -> Op {
+        let mem = cell(number);
+        Op::Read { mem, value }
+    }
+
+    /// Whether what the events of these numbers need excludes that both are next.
+    fn exclude(events: &[(u32, Op)], a: u32, b: u32) -> bool {
+        let object = ObjectInfo {
+            kind: ObjectKind::RwLock,
+            addr: 0,
+            name: None,
+            initial: 0,
+        };
+        let tables = Tables {
+            objects: vec![object],
+            ..Tables::default()
+        };
+        let event = |&(thread, op): &(u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+        let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
+        Needs::of(&trace, &must, &sections).exclude(EventId(a), EventId(b))
+    }
+
+    #[test]
+    fn a_section_of_another_has_to_be_closed_unless_both_are_readers() {
+        // Thread 1 is in its section, or has left it; the race in it is with an access in one of thread 0.
+        let race = |first, second| {
+            [
+                (0, first),
+                (0, write(1, 1)),
+                (0, RELEASE),
+                (1, second),
+                (1, read(1, 1)),
+                (1, RELEASE),
+            ]
+        };
+        assert!(!exclude(&race(SHARED, SHARED), 1, 4));
+        for (first, second) in [(ALONE, SHARED), (SHARED, ALONE), (ALONE, ALONE)] {
+            assert!(exclude(&race(first, second), 1, 4));
+        }
+    }
+
+    #[test]
+    fn the_only_write_of_a_value_is_needed_unless_the_value_was_there_before() {
+        // Thread 1 accesses x after it has read y, which thread 0 writes after its own access of x.
+        let only = [(0, write(1, 1)), (0, write(2, 7)), (1, read(2, 7)), (1, read(1, 1))];
+        assert!(exclude(&only, 0, 3));
+        let twice = [
+            (0, read(2, 7)),
+            (0, write(1, 1)),
+            (0, write(2, 7)),
+            (1, read(2, 7)),
+            (1, read(1, 1)),
+        ];
+        assert!(!exclude(&twice, 1, 4), "y was 7 from the start");
+    }
+}

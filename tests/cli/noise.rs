@@ -70,9 +70,24 @@ fn a_baseline_leaves_what_is_new() {
         quiet.contains("0 data races witnessed") && quiet.contains("4 in the baseline"),
         "{quiet}"
     );
-    // Without one of its races, that race is new again.
     let mut known: Value = serde_json::from_str(&first).expect("results");
     let id = known["races"][0]["id"].as_str().expect("an id").to_owned();
+    // A race that was only unknown then is new, and one that was refuted.
+    for verdict in ["unknown", "refuted"] {
+        let mut undecided = known.clone();
+        let pairs = undecided["pairs"].as_array_mut().expect("pairs").iter_mut();
+        for pair in pairs.filter(|pair| pair["id"] == id.as_str()) {
+            pair["verdict"] = verdict.into();
+        }
+        fs::write(folder.join("undecided.json"), undecided.to_string()).expect("a file");
+        let new = witness(&folder, &["analyze", "trace.bin", "--baseline", "undecided.json"]);
+        let new = new.status(66).stdout;
+        assert!(
+            new.contains("WARNING") && !new.contains("in the baseline"),
+            "{verdict}: {new}"
+        );
+    }
+    // Without one of its races, that race is new again.
     let pairs = known["pairs"].as_array_mut().expect("pairs");
     pairs.retain(|pair| pair["id"] != id.as_str());
     fs::write(folder.join("known.json"), known.to_string()).expect("a file");

@@ -105,6 +105,12 @@ fn shards_that_are_missing_or_foreign_or_damaged_are_named() {
     refused("1-of-3.decisions:2: the file is damaged");
     fs::write(&shard, &whole[..whole.len() - 1]).expect("a file");
     refused("1-of-3.decisions:");
+    // Whole lines are missing: in the middle, and the last one, which says how many there are.
+    let lines: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
+    fs::write(&shard, [&lines[..1], &lines[2..]].concat().concat()).expect("a file");
+    refused(&format!("1-of-3.decisions:{}: the file is damaged", lines.len() - 1));
+    fs::write(&shard, lines[..lines.len() - 1].concat()).expect("a file");
+    refused("the file is damaged or not complete");
 
     fs::write(&shard, &whole).expect("a file");
     witness(&folder, &["plan", "t.bin", "--instances", "3"]).status(0);
