@@ -1,7 +1,7 @@
 //! A candidate that its nearest instances left open: all its instances, by the fast arguments and then by the solvers.
 
 use super::decider::Decider;
-use super::{Decision, Instance, MAX_EVENTS_Z3, Solver, reject};
+use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
 use crate::candidates::{Candidate, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
@@ -16,8 +16,14 @@ use std::time::{Duration, Instant};
 /// Instances per pair that the fast arguments look at, however few the solver may try.
 const LOOKED_AT: usize = 500;
 
-/// Instances of a pair that were too much for the solvers, after which no more are asked about: refuted it will not be.
+/// Instances of a pair that were too much for the solvers, after which no more are asked about: what is left of it is likely to be too much as well.
 const MAX_GIVEN_UP: u32 = 3;
+
+/// Budgets that Z3 may spend on one batch, at most; where a trace has many batches, fewer, but one each.
+const BUDGETS_PER_BATCH: u64 = 8;
+
+/// Budgets that Z3 may spend on all batches.
+const BUDGETS: u64 = 64;
 
 /// What the solvers say of an instance.
 #[derive(Debug)]
@@ -52,6 +58,13 @@ enum Z3<'t> {
     Closed,
     /// In a context of its own, with a session once there is a question.
     Open(Option<Box<Session<'t>>>),
+}
+
+/// Resource units that Z3 may spend on one batch. They depend on how many batches the trace has, not on what became of others.
+fn allowance(known: &Decider<'_>) -> u64 {
+    let batches = u64::from(Shard::batches(known.candidates.list.len() as u32));
+    let budgets = (BUDGETS / batches.max(1)).clamp(1, BUDGETS_PER_BATCH);
+    budgets * u64::from(known.options.budget)
 }
 
 /// Decides the candidates of one batch. `sites` are theirs, `rejected` the schedules that the checker rejected so far.
@@ -253,7 +266,12 @@ impl<'t> Case<'_, 't> {
         if known.trace.len() > MAX_EVENTS_Z3 {
             return Ok(Asked::Budget);
         }
-        Ok(match self.session()?.ask(a, b) {
+        let allowance = allowance(known);
+        let session = self.session()?;
+        if session.spent() >= allowance && known.options.solver != Solver::Z3Reference {
+            return Ok(Asked::Budget);
+        }
+        Ok(match session.ask(a, b) {
             Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
             Answer::Infeasible => Asked::Infeasible,
             Answer::Budget => Asked::Budget,
@@ -293,12 +311,19 @@ impl<'t> Case<'_, 't> {
         if known.trace.len() > MAX_EVENTS_Z3 || known.options.solver == Solver::Native {
             return Ok(None);
         }
+        let mut given_up = 0;
         for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
-            if let Some(prefix) = self.session()?.ask_unordered(a, b) {
-                match self.schedule_of_unordered(&prefix, (a, b)) {
+            let session = self.session()?;
+            if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP {
+                break;
+            }
+            match session.ask_unordered(a, b) {
+                Answer::Feasible(prefix) => match self.schedule_of_unordered(&prefix, (a, b)) {
                     Ok(schedule) => return Ok(Some(((a, b), schedule))),
                     Err(rejected) => self.rejected.push(reject(rejected.0, &rejected.1)),
-                }
+                },
+                Answer::Infeasible => {}
+                Answer::Budget => given_up += 1,
             }
         }
         Ok(None)

@@ -60,6 +60,11 @@ impl Shard {
         a / BATCH == b / BATCH
     }
 
+    /// How many batches so many candidates make.
+    pub(super) fn batches(all: u32) -> u32 {
+        all.div_ceil(BATCH)
+    }
+
     /// All candidates, of so many, in the batch of one.
     pub(super) fn batch_of(candidate: u32, all: u32) -> Range<u32> {
         let from = candidate / BATCH * BATCH;

@@ -16,6 +16,10 @@ use z3::ast::Bool;
 /// no solver resources, so it needs a limit of its own.
 const MAX_NEW_LITERALS: usize = 4_000_000;
 
+/// Resource units that a round costs beyond what Z3 counts, for each clause there is: to begin the search anew, to read
+/// the model, to replay it. The search alone would let a question go on for many times what its budget is worth.
+const ROUND_PER_CLAUSE: u32 = 5;
+
 /// At most this many interfering writes of a cell are written down at once; with more, only those
 /// that actually came between.
 const FEW_WRITERS: usize = 32;
@@ -46,6 +50,8 @@ pub struct Session<'t> {
     empty: Encoder<'t>,
     z3: Z3Session,
     budget: u32,
+    /// Resource units that all questions so far have cost.
+    spent: u64,
 }
 
 impl<'t> Session<'t> {
@@ -69,14 +75,24 @@ impl<'t> Session<'t> {
             empty: Encoder::new(trace, order, sections, form, mutation),
             z3: Z3Session::new(budget),
             budget,
+            spent: 0,
         }
+    }
+
+    /// Resource units that all questions so far have cost.
+    #[must_use]
+    pub fn spent(&self) -> u64 {
+        self.spent
     }
 
     /// Whether a feasible prefix brings `a` and `b` next.
     pub fn ask(&mut self, a: EventId, b: EventId) -> Answer {
         let mut query = self.query();
         let race = query.encoder.race(a, b);
-        match query.refine(&race, &[], &[a, b]) {
+        let answer = query.refine(&race, &[], &[a, b]);
+        let spent = query.spent;
+        self.spent += u64::from(spent);
+        match answer {
             Answer::Feasible(mut order) => {
                 // Of a whole trace, only what comes before both counts.
                 let end = order.iter().position(|&event| event == a || event == b);
@@ -87,30 +103,13 @@ impl<'t> Session<'t> {
         }
     }
 
-    /// A feasible prefix that performs `a`, brings `b` next, and in which nothing orders the two. `None` if there is none, or
-    /// the budget does not tell.
-    pub fn ask_unordered(&mut self, a: EventId, b: EventId) -> Option<Vec<EventId>> {
-        let trace = self.empty.trace();
+    /// Whether a feasible prefix performs `a` and brings `b` next, and nothing in it orders the two.
+    pub fn ask_unordered(&mut self, a: EventId, b: EventId) -> Answer {
         let mut query = self.query();
-        let (question, choice) = query.encoder.performed(a, b);
-        // What could break a chain takes part in the prefix whenever the model says so, needed or not.
-        let mut breaking = BTreeSet::from([a]);
-        for _ in 0..MAX_CHAINS {
-            let performed: Vec<EventId> = breaking.iter().copied().collect();
-            let Answer::Feasible(order) = query.refine(&question, &performed, &[b]) else {
-                return None;
-            };
-            let Some(links) = unordered::chain(trace, &order, a, b).ok()? else {
-                return Some(order);
-            };
-            query.encoder.break_chain(choice, &links);
-            for link in links {
-                if let Literal::Before(first, second) = link {
-                    breaking.extend(first.event().into_iter().chain(second.event()));
-                }
-            }
-        }
-        None
+        let answer = query.without_chains(a, b);
+        let spent = query.spent;
+        self.spent += u64::from(spent);
+        answer
     }
 
     /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
@@ -145,6 +144,33 @@ struct Query<'s, 't> {
 }
 
 impl Query<'_, '_> {
+    /// Asks for an execution in which no chain orders the two accesses, breaking one chain after the other.
+    fn without_chains(&mut self, a: EventId, b: EventId) -> Answer {
+        let trace = self.encoder.trace();
+        let (question, choice) = self.encoder.performed(a, b);
+        // What could break a chain takes part in the prefix whenever the model says so, needed or not.
+        let mut breaking = BTreeSet::from([a]);
+        for _ in 0..MAX_CHAINS {
+            let performed: Vec<EventId> = breaking.iter().copied().collect();
+            let order = match self.refine(&question, &performed, &[b]) {
+                Answer::Feasible(order) => order,
+                other => return other,
+            };
+            let links = match unordered::chain(trace, &order, a, b) {
+                Ok(Some(links)) => links,
+                Ok(None) => return Answer::Feasible(order),
+                Err(unordered::TooLong) => return Answer::Budget,
+            };
+            self.encoder.break_chain(choice, &links);
+            for link in links {
+                if let Literal::Before(first, second) = link {
+                    breaking.extend(first.event().into_iter().chain(second.event()));
+                }
+            }
+        }
+        Answer::Budget
+    }
+
     /// Asks, replays and writes down what was violated, until nothing is. `performed` are in the prefix if the model
     /// has them there, and `next` come right behind it.
     fn refine(&mut self, question: &[Literal], performed: &[EventId], next: &[EventId]) -> Answer {
@@ -232,7 +258,9 @@ impl Query<'_, '_> {
         }
         let status = self.z3.check(assumptions);
         let counted = self.z3.spent();
-        self.spent = self.spent.saturating_add(counted.wrapping_sub(self.counted));
+        let round = ROUND_PER_CLAUSE.saturating_mul(self.encoder.clauses().len() as u32);
+        let cost = counted.wrapping_sub(self.counted).saturating_add(round);
+        self.spent = self.spent.saturating_add(cost);
         self.counted = counted;
         status
     }
