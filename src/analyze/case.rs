@@ -19,6 +19,9 @@ const LOOKED_AT: usize = 500;
 /// Instances of a pair that were too much for the solvers, after which no more are asked about: what is left of it is likely to be too much as well.
 const MAX_GIVEN_UP: u32 = 3;
 
+/// The same of the search for unordered executions, which goes on where the pair is refuted as co-enabled.
+const MAX_GIVEN_UP_UNORDERED: u32 = 1;
+
 /// Budgets that Z3 may spend on one batch, at most; where a trace has many batches, fewer, but one each.
 const BUDGETS_PER_BATCH: u64 = 8;
 
@@ -314,7 +317,7 @@ impl<'t> Case<'_, 't> {
         let mut given_up = 0;
         for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
             let session = self.session()?;
-            if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP {
+            if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP_UNORDERED {
                 break;
             }
             match session.ask_unordered(a, b) {

@@ -17,7 +17,7 @@ use crate::candidates::{Candidate, Candidates, Scope};
 use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
-use crate::prune::{LockContexts, MustHappenBefore, Needs};
+use crate::prune::{AtomicLocks, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::trace::{EventId, MemoryOrder, Sections, Trace, Wakes};
@@ -123,7 +123,7 @@ pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analys
 pub fn with_candidates<R>(trace: &Trace, then: impl FnOnce(&[Candidate]) -> R) -> R {
     let order = MustHappenBefore::of(trace);
     let sections = Sections::of(trace);
-    let contexts = LockContexts::of(trace, &sections);
+    let contexts = LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order));
     let needs = Needs::of(trace, &order, &sections);
     then(&Candidates::of(trace, &order, &contexts, &needs).list)
 }
@@ -153,7 +153,9 @@ pub fn decide_with<F: Follow>(
 ) -> Result<Vec<Decision>, F::Error> {
     let order = stage("must-happen-before", || MustHappenBefore::of(trace));
     let sections = stage("sections", || Sections::of(trace));
-    let contexts = stage("locks", || LockContexts::of(trace, &sections));
+    let contexts = stage("locks", || {
+        LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order))
+    });
     let needs = stage("unique writers", || Needs::of(trace, &order, &sections));
     let candidates = stage("candidates", || {
         Candidates::within(trace, &order, &contexts, &needs, work.scope)

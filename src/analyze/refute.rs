@@ -23,7 +23,9 @@ impl Decider<'_> {
         }
         Verdict::Unknown(Unknown::Cut(match refutation {
             Refutation::MustHappenBefore(_) => CutRefutation::MustHappenBefore,
-            Refutation::CommonLock { .. } | Refutation::LockHistory { .. } => CutRefutation::Locks,
+            Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } | Refutation::LockHistory { .. } => {
+                CutRefutation::Locks
+            }
             Refutation::Core(_) => CutRefutation::Core,
         }))
     }
@@ -43,6 +45,12 @@ impl Decider<'_> {
                 .map(|&(.., event)| event)
         };
         if let Some(lock) = context(a).common_lock(context(b)) {
+            let [taken_a, taken_b] = [a, b].map(|event| self.contexts.atomic_taken(self.trace, event, lock));
+            if let (Some(taken_a), Some(taken_b)) = (taken_a, taken_b) {
+                return Refutation::AtomicLock {
+                    taken: (taken_a, taken_b),
+                };
+            }
             return Refutation::CommonLock {
                 lock,
                 acquired: (taken(&held_a, lock), taken(&held_b, lock)),

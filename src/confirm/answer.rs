@@ -134,7 +134,7 @@ pub(super) fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: Choice
             Verdict::Unknown(_) => 1,
             Verdict::Refuted(Refutation::Core(_)) => 2,
             Verdict::Refuted(Refutation::LockHistory { .. }) => 3,
-            Verdict::Refuted(Refutation::CommonLock { .. }) => 4,
+            Verdict::Refuted(Refutation::CommonLock { .. } | Refutation::AtomicLock { .. }) => 4,
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => 5,
         };
         (class, std::cmp::Reverse(pair.instances.total), row)

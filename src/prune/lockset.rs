@@ -6,8 +6,11 @@
 //!
 //! Two accesses whose threads hold the same lock, not both as readers, cannot be next at the same
 //! time: the classic lockset argument (Savage et al. 1997), exact in this direction. Locks that
-//! some thread released without holding them prove nothing and are left out.
+//! some thread released without holding them prove nothing and are left out. [Atomic variables](AtomicLocks) that are locks count as such, but
+//! for the histories; they are numbered behind the objects of the trace.
 
+use super::AtomicLocks;
+use super::atomic_locks::Change;
 use super::lock_history::history_clash;
 use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
 use hashbrown::HashMap;
@@ -57,13 +60,27 @@ pub struct LockContexts {
     bits: HashMap<ObjectId, u32>,
     /// By access number.
     of_access: Vec<LockContextId>,
+    atomics: AtomicLocks,
+    /// Objects of the trace.
+    objects: u32,
 }
 
 impl LockContexts {
-    /// Computes the context of each access.
+    /// Computes the context of each access, by the locks of the trace alone.
     #[must_use]
     pub fn of(trace: &Trace, sections: &Sections) -> LockContexts {
-        let mut found = LockContexts::default();
+        LockContexts::with(trace, sections, AtomicLocks::default())
+    }
+
+    /// Computes the context of each access.
+    #[must_use]
+    pub fn with(trace: &Trace, sections: &Sections, atomics: AtomicLocks) -> LockContexts {
+        let objects = trace.tables().objects.len() as u32;
+        let mut found = LockContexts {
+            objects,
+            ..LockContexts::default()
+        };
+        let mut by_atomics = atomics.changes().iter().peekable();
         let mut numbers: HashMap<LockContext, LockContextId> = HashMap::new();
         // Contexts repeat, and so do the steps between them.
         let mut steps: HashMap<(LockContextId, LockChange), LockContextId> = HashMap::new();
@@ -72,20 +89,47 @@ impl LockContexts {
         for event in trace.events() {
             let now = &mut current[trace.thread(event).index()];
             match trace.op(event) {
-                Op::Access(_) => found.of_access.push(*now),
+                Op::Access(_) => {
+                    found.of_access.push(*now);
+                    while let Some(&(_, lock, change)) = by_atomics.next_if(|&&(at, ..)| at == event) {
+                        let lock = ObjectId(objects + lock);
+                        let change = match change {
+                            Change::Take => LockChange::TakeAtomic(lock),
+                            Change::GiveBack => LockChange::GiveBack(lock),
+                        };
+                        *now = found.after(&mut numbers, &mut steps, *now, change);
+                    }
+                }
                 op if op.lock().is_some() => {
                     if let Some(change) = LockChange::of(trace, sections, event) {
-                        *now = *steps.entry((*now, change)).or_insert_with(|| {
-                            let mut context = found.get(*now).clone();
-                            change.apply(&mut context);
-                            found.intern(&mut numbers, context)
-                        });
+                        *now = found.after(&mut numbers, &mut steps, *now, change);
                     }
                 }
                 _ => {}
             }
         }
+        found.atomics = atomics;
         found
+    }
+
+    fn after(
+        &mut self,
+        numbers: &mut HashMap<LockContext, LockContextId>,
+        steps: &mut HashMap<(LockContextId, LockChange), LockContextId>,
+        now: LockContextId,
+        change: LockChange,
+    ) -> LockContextId {
+        *steps.entry((now, change)).or_insert_with(|| {
+            let mut context = self.get(now).clone();
+            change.apply(&mut context);
+            self.intern(numbers, context)
+        })
+    }
+
+    /// If a lock is an atomic variable, the event by which the thread of `event` took it last before that.
+    #[must_use]
+    pub fn atomic_taken(&self, trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> {
+        self.atomics.taken(trace, event, lock.0.checked_sub(self.objects)?)
     }
 
     fn intern(&mut self, numbers: &mut HashMap<LockContext, LockContextId>, context: LockContext) -> LockContextId {
@@ -197,6 +241,8 @@ impl LockContexts {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum LockChange {
     Take(Hold),
+    /// Of a lock that is an atomic variable.
+    TakeAtomic(ObjectId),
     GiveBack(ObjectId),
 }
 
@@ -222,6 +268,7 @@ impl LockChange {
                 }
                 context.held.insert(hold, BTreeSet::new());
             }
+            LockChange::TakeAtomic(lock) => drop(context.held.insert((lock, false), BTreeSet::new())),
             LockChange::GiveBack(lock) => context.held.retain(|&(held, _), _| held != lock),
         }
     }

@@ -5,12 +5,15 @@
 //! Sakallah (NFM 2011, section 5); the plain lockset is their special case and told apart because
 //! people know it by that name.
 
+mod atomic_locks;
 mod clocks;
+mod forced_posts;
 mod lock_history;
 mod lockset;
 mod must_happen_before;
 mod unique_writers;
 
+pub use atomic_locks::AtomicLocks;
 pub use clocks::Clocks;
 pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};

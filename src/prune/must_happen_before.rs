@@ -10,6 +10,7 @@
 //! - inputs and outputs of one source, in the order of π;
 //! - where only one notify can have woken a wait: notify → wait end. (Not wait begin → notify: in a
 //!   prefix without the wait's end, that notify may come early and find nobody.)
+//! - a post that a semaphore's wait cannot do without, for want of others → [that wait](super::forced_posts);
 //! - a pinned access keeps the events that it had before it, so these precede all that follows it
 //!   (but not the access itself while it is only *next*: a pending read need not see its value).
 //!
@@ -20,8 +21,10 @@
 //! are left to the solver.
 
 use super::Clocks;
+use super::forced_posts::Semaphores;
 use crate::trace::{EventId, Op, ThreadId, Trace, WaitOutcome};
 use hashbrown::HashMap;
+use std::collections::BTreeSet;
 
 /// The must-happen-before relation of a trace.
 #[derive(Clone, Debug)]
@@ -44,21 +47,19 @@ impl MustHappenBefore {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &Trace) -> MustHappenBefore {
-        let mut forced = HashMap::new();
+        let semaphores = Semaphores::of(trace);
+        let mut forced: BTreeSet<Edge> = BTreeSet::new();
         loop {
-            let relation = MustHappenBefore::with_forced(trace, &forced);
-            let more = forced_wakes(trace, &relation);
-            // Each round can only add edges, and each edge can only rule out more notifies.
-            if more.len() == forced.len() {
+            let relation = MustHappenBefore::walk(trace, forced.iter().copied().collect());
+            let known = forced.len();
+            // Each round can only add edges, and each edge can only rule out more notifies and posts.
+            let wakes = forced_wakes(trace, &relation).into_iter();
+            forced.extend(wakes.map(|(to, from)| Edge { to, from }));
+            forced.extend(semaphores.forced(&relation));
+            if forced.len() == known {
                 return relation;
             }
-            forced = more;
         }
-    }
-
-    fn with_forced(trace: &Trace, forced: &HashMap<EventId, EventId>) -> MustHappenBefore {
-        let edges = forced.iter().map(|(&to, &from)| Edge { to, from }).collect();
-        MustHappenBefore::walk(trace, edges)
     }
 
     /// The closure of this relation and of further edges between threads, each of which has to come from

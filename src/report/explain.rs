@@ -41,6 +41,20 @@ impl Words<'_> {
                 };
                 vec![format!("{}; {}", side(a, acquired.0), side(b, acquired.1))]
             }
+            Refutation::AtomicLock { taken } => {
+                let lock = self
+                    .trace
+                    .access(taken.0)
+                    .map_or_else(String::new, |access| self.memory(access));
+                let side = |access: EventId, taken: EventId| {
+                    let (thread, since) = (self.thread_of(access), self.since(Some(taken)));
+                    format!(
+                        "{thread} holds {lock}, an atomic that is a lock, at {}, {since}",
+                        self.place(access)
+                    )
+                };
+                vec![format!("{}; {}", side(a, taken.0), side(b, taken.1))]
+            }
             Refutation::LockHistory { first, second } => {
                 let side = |access: EventId, holds: ObjectId, (wants, took): (ObjectId, EventId)| {
                     format!(

@@ -319,7 +319,7 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
 pub(crate) fn refutation_name(refutation: &Refutation) -> &'static str {
     match refutation {
         Refutation::MustHappenBefore(_) => "must-happen-before",
-        Refutation::CommonLock { .. } => "lockset",
+        Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } => "lockset",
         Refutation::LockHistory { .. } => "lock history",
         Refutation::Core(_) => "core",
     }

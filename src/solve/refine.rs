@@ -18,7 +18,7 @@ const MAX_NEW_LITERALS: usize = 4_000_000;
 
 /// Resource units that a round costs beyond what Z3 counts, for each clause there is: to begin the search anew, to read
 /// the model, to replay it. The search alone would let a question go on for many times what its budget is worth.
-const ROUND_PER_CLAUSE: u32 = 5;
+const ROUND_PER_CLAUSE: u32 = 8;
 
 /// At most this many interfering writes of a cell are written down at once; with more, only those
 /// that actually came between.

@@ -74,6 +74,11 @@ pub enum Refutation {
         /// Where each thread took it; `None` if it held it from the start.
         acquired: (Option<EventId>, Option<EventId>),
     },
+    /// Both hold the same lock, which the program made of an atomic variable.
+    AtomicLock {
+        /// The atomic operations that took it.
+        taken: (EventId, EventId),
+    },
     /// Lock acquisition histories: each thread holds a lock that the other took in the meantime.
     LockHistory {
         /// The lock that the first thread holds, and the event by which the second took it after

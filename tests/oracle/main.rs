@@ -110,6 +110,7 @@ fn verdicts_agree_with_exhaustive_search() {
                 }
                 Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
                 Verdict::Refuted(Refutation::CommonLock { .. }) => "refuted: common lock",
+                Verdict::Refuted(Refutation::AtomicLock { .. }) => "refuted: atomic lock",
                 Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
                 Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
                 Verdict::Refuted(Refutation::Core(_)) => "refuted: core",
@@ -148,6 +149,7 @@ fn verdicts_agree_with_exhaustive_search() {
         "witnessed, unordered",
         "refuted: must-happen-before",
         "refuted: common lock",
+        "refuted: atomic lock",
         "refuted: core",
     ] {
         assert!(

@@ -1,0 +1,146 @@
+//! Locks that a program makes of an atomic variable: a spin lock, a mutex over a futex.
+//!
+//! A cell is taken for such a lock if one value of it means *free*, and
+//!
+//! - threads take it by read-modify-writes that see it free and leave it otherwise (`compare_exchange`, `exchange`, `test_and_set`), with
+//!   acquire ordering;
+//! - *free* is stored by nobody but the thread that has taken it last and has not given it back, with release ordering, and by writes that
+//!   must happen before it is taken at all;
+//! - nothing unrecorded changes it.
+//!
+//! *No two threads have it at once, in any feasible prefix.* Let e be the first event that takes it while another thread has it. Since that
+//! one took it, nobody has stored *free*: who may, has it, and until e nobody else had. So e did not see it free, which write-read
+//! consistency (`docs/SEMANTICS.md`, section 2) demands. Whatever else is written, by whomever, only keeps it from being free.
+//!
+//! *What is done under it is ordered*, also where atomics are weak: who takes it sees *free* as the one before him stored it,
+//! and so synchronizes with that store. So a pair of accesses under it is no unordered race either (section 3).
+
+use super::MustHappenBefore;
+use crate::trace::{Access, AccessKind, CellId, EventId, MemoryOrder, ThreadId, Trace};
+use hashbrown::{HashMap, HashSet};
+
+/// What an access does to such a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    Take,
+    GiveBack,
+}
+
+/// The atomic variables of a trace that are locks.
+#[derive(Clone, Debug, Default)]
+pub struct AtomicLocks {
+    /// The accesses that take or give back one, in the order of π; locks are numbered from 0.
+    changes: Vec<(EventId, u32, Change)>,
+}
+
+/// A cell that may be one, as far as the trace has been read.
+struct Cell {
+    free: u64,
+    changes: Vec<(EventId, Change)>,
+    /// Who has taken it and not given it back, by the program order of each.
+    has: HashSet<ThreadId>,
+    /// The first event of each thread that takes it.
+    first_taken: HashMap<ThreadId, EventId>,
+    /// Events that store *free* without having it.
+    freed_by_others: Vec<EventId>,
+    /// It is none.
+    out: bool,
+}
+
+impl AtomicLocks {
+    /// Finds them.
+    #[must_use]
+    pub fn of(trace: &Trace, order: &MustHappenBefore) -> AtomicLocks {
+        // Where a read may see another value than in π, nothing follows from what it saw.
+        if trace.frees_reads() {
+            return AtomicLocks::default();
+        }
+        let mut cells: HashMap<CellId, Cell> = HashMap::new();
+        for access in trace.accesses().filter(|access| access.kind == AccessKind::AtomicRmw) {
+            let changed = trace.uses(access).filter(|used| used.read != used.written);
+            for used in changed.filter(|used| !trace.cell(used.cell).external) {
+                cells.entry(used.cell).or_insert_with(|| Cell::new(used.read));
+            }
+        }
+        if cells.is_empty() {
+            return AtomicLocks::default();
+        }
+        for access in trace.accesses().filter(|access| access.kind.writes_value()) {
+            for used in trace.uses(access) {
+                if let Some(cell) = cells.get_mut(&used.cell) {
+                    let read = (access.kind == AccessKind::AtomicRmw).then_some(used.read);
+                    cell.write(trace.thread(access.event), access, read, used.written);
+                }
+            }
+        }
+        let mut found: Vec<(CellId, Cell)> = cells.into_iter().filter(|(_, cell)| cell.is_lock(order)).collect();
+        found.sort_unstable_by_key(|&(cell, _)| cell);
+        let numbered = (0..).zip(found);
+        let mut changes: Vec<(EventId, u32, Change)> = numbered
+            .flat_map(|(number, (_, cell))| {
+                let changes = cell.changes.into_iter();
+                changes.map(move |(event, change)| (event, number, change))
+            })
+            .collect();
+        changes.sort_unstable();
+        AtomicLocks { changes }
+    }
+
+    pub(super) fn changes(&self) -> &[(EventId, u32, Change)] {
+        &self.changes
+    }
+
+    /// The event by which the thread of `event` took the lock last before it.
+    pub(super) fn taken(&self, trace: &Trace, event: EventId, lock: u32) -> Option<EventId> {
+        let until = self.changes.partition_point(|&(other, ..)| other < event);
+        let own = |&&(other, number, change): &&(EventId, u32, Change)| {
+            number == lock && change == Change::Take && trace.thread(other) == trace.thread(event)
+        };
+        self.changes[..until].iter().rev().find(own).map(|&(other, ..)| other)
+    }
+}
+
+impl Cell {
+    fn new(free: u64) -> Cell {
+        Cell {
+            free,
+            changes: Vec::new(),
+            has: HashSet::new(),
+            first_taken: HashMap::new(),
+            freed_by_others: Vec::new(),
+            out: false,
+        }
+    }
+
+    /// `read`: what a read-modify-write saw.
+    fn write(&mut self, thread: ThreadId, access: Access, read: Option<u64>, written: u64) {
+        let event = access.event;
+        match (read == Some(self.free), written == self.free) {
+            (true, false) => {
+                self.out |= !acquires(access.order) || !self.has.insert(thread);
+                self.first_taken.entry(thread).or_insert(event);
+                self.changes.push((event, Change::Take));
+            }
+            (false, true) if self.has.remove(&thread) => {
+                self.out |= !access.kind.is_atomic() || !releases(access.order);
+                self.changes.push((event, Change::GiveBack));
+            }
+            (false, true) => self.freed_by_others.push(event),
+            // It sees it free and leaves it free, or writes something else: it may, see above.
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    fn is_lock(&self, order: &MustHappenBefore) -> bool {
+        let first = |event: EventId| self.first_taken.values().all(|&taken| order.before(event, taken));
+        !self.out && self.first_taken.len() > 1 && self.freed_by_others.iter().all(|&event| first(event))
+    }
+}
+
+fn acquires(order: MemoryOrder) -> bool {
+    matches!(order, MemoryOrder::Acquire | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
+}
+
+fn releases(order: MemoryOrder) -> bool {
+    matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst)
+}
