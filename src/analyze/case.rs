@@ -122,7 +122,7 @@ fn in_context<R: Send + Sync>(work: impl FnOnce() -> R + Send + Sync) -> R {
 fn session<'t>(known: &Decider<'t>) -> Session<'t> {
     let options = &known.options;
     let (trace, order, sections) = (known.trace, known.order, known.sections);
-    Session::with_form(trace, order, sections, options.budget, options.form, options.mutation)
+    Session::with_form(trace, order, sections, options.budget, options.form, options.mutation).until(options.until)
 }
 
 impl<'t> Case<'_, 't> {
@@ -138,6 +138,17 @@ impl<'t> Case<'_, 't> {
         let known = self.known;
         if known.options.solver == Solver::Z3Reference {
             return self.by_z3(candidate, sites);
+        }
+        if known.options.out_of_time() {
+            return Ok(Pair {
+                positions: known.positions(candidate.first),
+                example: candidate.first,
+                verdict: Verdict::Unknown(Unknown::Time),
+                instances: Instances {
+                    total: candidate.total,
+                    ..Instances::default()
+                },
+            });
         }
         let mut instances = Instances {
             total: candidate.total,
@@ -159,7 +170,7 @@ impl<'t> Case<'_, 't> {
                 return ControlFlow::Break(());
             }
             undecided.push((a, b));
-            if undecided.len() > limit.max(LOOKED_AT) {
+            if undecided.len() > limit.max(LOOKED_AT) || known.options.out_of_time() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -186,7 +197,7 @@ impl<'t> Case<'_, 't> {
                 Asked::Budget => {
                     open = Some(open.unwrap_or(Unknown::Budget));
                     given_up += 1;
-                    if given_up == MAX_GIVEN_UP {
+                    if given_up == MAX_GIVEN_UP || known.options.out_of_time() {
                         break;
                     }
                 }
@@ -204,6 +215,8 @@ impl<'t> Case<'_, 't> {
             .or(visited.first_ordered)
             .unwrap_or(candidate.first);
         let verdict = match open {
+            // Something may have been left out for want of time.
+            _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
             Some(unknown) => Verdict::Unknown(unknown),
             None => known.refuted(core.is_some(), visited.first_locked.is_some(), example),
         };
@@ -230,7 +243,7 @@ impl<'t> Case<'_, 't> {
             total: candidate.total,
             ..Instances::default()
         };
-        for &(a, b) in open.iter().take(limit) {
+        for &(a, b) in open.iter().take(limit).take_while(|_| !known.options.out_of_time()) {
             instances.tried += 1;
             match self.ask(a, b)? {
                 Asked::Feasible(as_recorded, then) => {
@@ -244,6 +257,7 @@ impl<'t> Case<'_, 't> {
         let example = open.first().copied().unwrap_or(candidate.first);
         let locked = known.order.concurrent(example.0, example.1);
         let verdict = match unknown {
+            _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
             Some(unknown) => Verdict::Unknown(unknown),
             None => known.refuted(!open.is_empty(), locked, example),
         };
@@ -303,7 +317,7 @@ impl<'t> Case<'_, 't> {
             }
         });
         tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
-        for &(a, b) in &instances {
+        for &(a, b) in instances.iter().take_while(|_| !known.options.out_of_time()) {
             if let Some(cut) = known.predictor.perform(a, b) {
                 let prefix = cut.events_from(known.trace, EventId(0));
                 if let Ok(schedule) = self.schedule_of_unordered(&prefix, (a, b)) {
@@ -317,7 +331,8 @@ impl<'t> Case<'_, 't> {
         let mut given_up = 0;
         for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
             let session = self.session()?;
-            if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP_UNORDERED {
+            if session.spent() >= allowance(known) || given_up == MAX_GIVEN_UP_UNORDERED || known.options.out_of_time()
+            {
                 break;
             }
             match session.ask_unordered(a, b) {

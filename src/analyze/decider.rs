@@ -13,7 +13,7 @@ use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
-use crate::verdict::{Instances, Pair, Refutation, Rejected, Verdict};
+use crate::verdict::{Instances, Pair, Refutation, Rejected, Unknown, Verdict};
 use hashbrown::{HashMap, HashSet};
 use std::time::Instant;
 
@@ -83,9 +83,11 @@ impl Decider<'_> {
         let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(|&(a, _), &(b, _)| Shard::together(a, b)).collect();
         let far = |batch: &&[(u32, &Candidate)]| {
             let decided = case::decide(self, batch, &sites, &rejected);
-            decided
-                .iter()
-                .try_for_each(|decided| follow.decided(&decided.decision))?;
+            // What there was no time for is not decided.
+            let final_ones = decided.iter().map(|decided| &decided.decision);
+            final_ones
+                .filter(|decision| !matches!(decision.pair.verdict, Verdict::Unknown(Unknown::Time)))
+                .try_for_each(|decision| follow.decided(decision))?;
             Ok(decided)
         };
         let far = stage("all instances", || in_order::map(work.threads, &batches, far))?;
@@ -114,7 +116,7 @@ impl Decider<'_> {
     /// First of all, the instances in which the two accesses are near each other in π. The schedule is not
     /// checked yet.
     fn by_nearest(&self, number: u32, candidate: &Candidate) -> Option<Decision> {
-        if self.solver_only() {
+        if self.solver_only() || self.options.out_of_time() {
             return None;
         }
         let nearest = &candidate.nearest;
@@ -176,6 +178,9 @@ impl Decider<'_> {
         let unexplained: Vec<usize> = unexplained.map(|(place, _)| place).collect();
         let explain = |&place: &usize| {
             let mut decision = decisions[place].clone();
+            if self.options.out_of_time() {
+                return Ok(decision);
+            }
             let facts = case::explain(self, decision.pair.example);
             decision.pair.verdict = Verdict::Refuted(Refutation::Core(facts));
             follow.decided(&decision).map(|()| decision)

@@ -24,6 +24,7 @@ use crate::trace::{EventId, MemoryOrder, Sections, Trace, Wakes};
 use crate::verdict::{Analysis, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
 use std::num::NonZeroUsize;
+use std::time::Instant;
 use timing::stage;
 
 /// Events of a trace up to which its pairs are put to Z3, to decide or to explain them: it takes the whole of it.
@@ -62,6 +63,16 @@ pub struct Options {
     pub form: Form,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
     pub mutation: Option<Mutation>,
+    /// When to stop: what is not decided then is [unknown](Unknown::Time). `None`, as always unless the user wants it: never, since
+    /// verdicts then depend on the machine.
+    pub until: Option<Instant>,
+}
+
+impl Options {
+    /// Whether it is time to stop.
+    pub(crate) fn out_of_time(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
 }
 
 impl Default for Options {
@@ -73,6 +84,7 @@ impl Default for Options {
             solver: Solver::Both,
             form: Form::Prefix,
             mutation: None,
+            until: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::reports::{ReportArgs, name_unused};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 use witness::analyze::{Options, Shard, Solver, Work, analyze_with};
 use witness::encode::Form;
 use witness::record::ProcessNumber;
@@ -17,7 +18,7 @@ use witness::report::{Filters, Findings, Noise, Words};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::Analysis;
+use witness::verdict::{Analysis, Pair, Unknown, Verdict};
 
 /// Predict the data races of a trace, and prove each with a schedule.
 ///
@@ -29,6 +30,7 @@ use witness::verdict::Analysis;
 #[command(after_long_help = "Examples:
   witness analyze trace.bin
   witness analyze trace.bin --instances all --budget 100000000
+  witness analyze trace.bin --time-limit 60
   witness analyze trace.std --store results
   witness analyze trace.bin --report sarif=races.sarif --report junit=races.xml
   witness analyze trace.bin --suppressions tsan.supp --baseline known.json
@@ -87,6 +89,10 @@ pub struct AnalysisArgs {
     /// Threads that decide pairs [default: as many as there are processors]. The results are the same with any number.
     #[arg(long, env = "WITNESS_THREADS", value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Seconds for deciding the pairs of a trace; what is not decided then is unknown, for want of time. `witness analyze` goes on there when it
+    /// is started again [default: no limit, since verdicts would depend on the machine; --budget bounds each question].
+    #[arg(long, env = "WITNESS_TIME_LIMIT", value_name = "SECONDS")]
+    time_limit: Option<u64>,
 }
 
 /// The two forms of the formula.
@@ -187,7 +193,15 @@ impl AnalysisArgs {
                 Model::WholeTrace => Form::WholeTrace,
             },
             mutation: None,
+            until: self.until(),
         }
+    }
+
+    /// When an analysis that begins now has to end.
+    pub fn until(&self) -> Option<Instant> {
+        let limit = Duration::from_secs(self.time_limit?);
+        // A limit beyond what the clock can say is none.
+        Instant::now().checked_add(limit)
     }
 
     /// Analyses a trace, stores the results, and shows them to `report`. Says on stderr what did
@@ -217,6 +231,14 @@ impl AnalysisArgs {
             folder: &folder,
         };
         let code = show(path, trace, &analysis, reported(&options), &shown, report)?;
+        let late = |pair: &&Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
+        let left = analysis.pairs.iter().filter(late).count();
+        if left > 0 {
+            say!(
+                "witness: out of time: {left} of {} pairs are not decided; `witness analyze` goes on there when it is started again",
+                analysis.pairs.len()
+            );
+        }
         Ok((analysis, code))
     }
 }
@@ -269,6 +291,7 @@ pub fn taken(options: &results::Options) -> Options {
         solver: options.solver,
         form: options.model,
         mutation: None,
+        until: None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::output::{Color, print};
 use super::reports::ReportArgs;
 use std::io::Write;
 use std::path::Path;
-use witness::analyze::{Shard, Work, decide_with, join, with_candidates};
+use witness::analyze::{Options, Shard, Work, decide_with, join, with_candidates};
 use witness::store::{self, Plan};
 use witness::trace::Trace;
 use witness::verdict::Verdict;
@@ -86,7 +86,11 @@ pub fn carry_out(path: &Path, trace: &Trace, analysis: &AnalysisArgs, shard: Sha
         threads: analysis.threads(),
         ..Work::default()
     };
-    let decisions = decide_with(trace, &taken(&plan.options), &work, &following)?;
+    let options = Options {
+        until: analysis.until(),
+        ..taken(&plan.options)
+    };
+    let decisions = decide_with(trace, &options, &work, &following)?;
     following.finished();
     let count = |wanted: fn(&Verdict) -> bool| {
         decisions

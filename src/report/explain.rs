@@ -91,6 +91,7 @@ impl Words<'_> {
                     instances.tried
                 )
             }
+            Unknown::Time => "the time limit was reached before it was decided; --time-limit raises it".to_owned(),
             Unknown::Rejected => "the checker rejected the schedule that was found: a bug of witness".to_owned(),
             Unknown::Cut(how) => {
                 let how = match how {
@@ -383,6 +384,7 @@ mod tests {
     fn unknown_says_what_would_help() {
         let said = |unknown| explained(Verdict::Unknown(unknown)).concat();
         assert!(said(Unknown::Budget).contains("--budget"));
+        assert!(said(Unknown::Time).contains("--time-limit"));
         assert_eq!(
             said(Unknown::Instances),
             "2 instances were tried and 4 were not; --instances raises the limit"

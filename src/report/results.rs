@@ -329,6 +329,7 @@ pub(crate) fn unknown_name(unknown: &Unknown) -> &'static str {
     match unknown {
         Unknown::Budget => "budget",
         Unknown::Instances => "instances",
+        Unknown::Time => "time",
         Unknown::Rejected => "rejected",
         Unknown::Cut(_) => "cut",
     }

@@ -16,6 +16,7 @@ use crate::trace::EventId;
 use crate::verdict::Fact;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
+use std::time::Instant;
 use z3::ast::Bool;
 
 /// Resource units to find out whether one fact can go: few, since what matters is an argument that
@@ -23,8 +24,14 @@ use z3::ast::Bool;
 const SHRINKING_BUDGET: u32 = 2_000_000;
 
 /// The smallest set of facts found that exclude the race of `a` and `b`. `None` if the budget was
-/// spent before the race was excluded at all.
-pub(super) fn minimal_facts(encoder: Encoder<'_>, budget: u32, a: EventId, b: EventId) -> Option<Vec<Fact>> {
+/// spent, or the time came, before the race was excluded at all.
+pub(super) fn minimal_facts(
+    encoder: Encoder<'_>,
+    budget: u32,
+    until: Option<Instant>,
+    a: EventId,
+    b: EventId,
+) -> Option<Vec<Fact>> {
     let mut prover = Prover {
         encoder,
         z3: Z3Session::new(budget),
@@ -32,6 +39,7 @@ pub(super) fn minimal_facts(encoder: Encoder<'_>, budget: u32, a: EventId, b: Ev
         asserted: 0,
         race: (a, b),
         question: Vec::new(),
+        until,
     };
     prover.question = prover.encoder.race(a, b);
     prover.begin();
@@ -57,6 +65,8 @@ struct Prover<'t> {
     asserted: usize,
     race: (EventId, EventId),
     question: Vec<Literal>,
+    /// When to give up.
+    until: Option<Instant>,
 }
 
 impl Prover<'_> {
@@ -75,6 +85,9 @@ impl Prover<'_> {
     /// or the budget does not tell.
     fn refute(&mut self, allowed: Option<&BTreeSet<FactId>>) -> Option<BTreeSet<FactId>> {
         loop {
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                return None;
+            }
             self.assert_new();
             let active: Vec<FactId> = match allowed {
                 Some(allowed) => allowed.iter().copied().collect(),

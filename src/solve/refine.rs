@@ -10,6 +10,7 @@ use crate::prune::MustHappenBefore;
 use crate::trace::{EventId, Sections, Trace};
 use crate::verdict::Fact;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 use z3::ast::Bool;
 
 /// Literals that one query may add to the formula before it is given up: building a formula costs
@@ -52,6 +53,8 @@ pub struct Session<'t> {
     budget: u32,
     /// Resource units that all questions so far have cost.
     spent: u64,
+    /// When every question is given up.
+    until: Option<Instant>,
 }
 
 impl<'t> Session<'t> {
@@ -76,7 +79,14 @@ impl<'t> Session<'t> {
             z3: Z3Session::new(budget),
             budget,
             spent: 0,
+            until: None,
         }
+    }
+
+    /// Gives every question up at a certain time.
+    #[must_use]
+    pub fn until(self, until: Option<Instant>) -> Session<'t> {
+        Session { until, ..self }
     }
 
     /// Resource units that all questions so far have cost.
@@ -116,7 +126,7 @@ impl<'t> Session<'t> {
     /// [`Answer::Infeasible`]. `None` if the budget does not suffice to find them.
     #[must_use]
     pub fn explain(&self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
-        core::minimal_facts(self.empty.afresh(), self.budget, a, b)
+        core::minimal_facts(self.empty.afresh(), self.budget, self.until, a, b)
     }
 
     fn query(&mut self) -> Query<'_, 't> {
@@ -126,6 +136,7 @@ impl<'t> Session<'t> {
             encoder: self.empty.afresh(),
             budget: self.budget,
             spent: 0,
+            until: self.until,
             counted: self.z3.spent(),
             z3: &mut self.z3,
         }
@@ -141,6 +152,7 @@ struct Query<'s, 't> {
     /// Those that it has cost, and what the solver had counted before.
     spent: u32,
     counted: u32,
+    until: Option<Instant>,
 }
 
 impl Query<'_, '_> {
@@ -194,7 +206,7 @@ impl Query<'_, '_> {
                 .iter()
                 .map(|&literal| self.z3.literal(&self.encoder, literal))
                 .collect();
-            let started = std::time::Instant::now();
+            let started = Instant::now();
             let status = self.check(&assumptions);
             tracing::debug!(
                 ?next,
@@ -249,7 +261,7 @@ impl Query<'_, '_> {
 impl Query<'_, '_> {
     /// Asks the solver, within what is left of the question's budget.
     fn check(&mut self, assumptions: &[Bool]) -> Status {
-        if self.spent >= self.budget {
+        if self.spent >= self.budget || self.until.is_some_and(|until| Instant::now() >= until) {
             return Status::Budget;
         }
         // To tell the solver takes longer than most checks, so one may cost a little more.

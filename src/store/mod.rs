@@ -20,7 +20,7 @@ use crate::report::results::{SCHEMA, tool};
 use crate::report::{Exporter, Findings, Json, Results};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
-use crate::verdict::Rejected;
+use crate::verdict::{Pair, Rejected, Unknown, Verdict};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -134,7 +134,8 @@ pub struct Stored {
     pub schedules: Vec<Schedule>,
 }
 
-/// Writes findings and their schedules to a folder, in place of what was there; a journal is not needed any more.
+/// Writes findings and their schedules to a folder, in place of what was there. A journal is not needed any more, unless time
+/// ran out.
 ///
 /// # Errors
 /// [`StoreError::Io`].
@@ -156,6 +157,10 @@ pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
     let path = folder.join(RESULTS);
     at(&path, Json.export(&[findings], &mut json))?;
     write(&path, &json)?;
+    let undecided = |pair: &Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
+    if findings.analysis.pairs.iter().any(undecided) {
+        return Ok(());
+    }
     remove(&journal_path(folder))
 }
 

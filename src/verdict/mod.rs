@@ -164,6 +164,8 @@ pub enum Unknown {
     Budget,
     /// Instances are left that were not tried.
     Instances,
+    /// The time that the user gave ran out before.
+    Time,
     /// The checker rejected the schedule found: a bug of this program.
     Rejected,
     /// Refuted up to the point where the trace was cut.

@@ -161,3 +161,40 @@ fn an_analysis_that_was_killed_goes_on_where_it_stopped() {
     assert_eq!(stored(&folder), stored(&whole));
     assert!(!journal.exists());
 }
+
+#[test]
+fn what_there_was_no_time_for_is_unknown_until_the_analysis_is_started_again() {
+    let whole = with_trace("time_whole");
+    let printed = in_one(&whole, &[]);
+    let folder = with_trace("time");
+    let journal = folder.join("t.bin.witnesses/journal");
+    let arguments = [&["analyze", "t.bin"], &OPTIONS[..]].concat();
+    let without_time = [&arguments[..], &["--time-limit", "0"]].concat();
+    let none = witness(&folder, &without_time).status(3);
+    assert!(
+        none.stdout.contains("the time limit was reached before it was decided"),
+        "{}",
+        none.stdout
+    );
+    assert!(none.stderr.contains("out of time: "), "{}", none.stderr);
+    let results = fs::read_to_string(folder.join("t.bin.witnesses/results.json")).expect("results");
+    assert!(results.contains(r#""reason": "time""#), "{results}");
+
+    let mut child = command(&folder);
+    let child = child.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.spawn().expect("witness starts");
+    while fs::read(&journal).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count()) <= 400 {
+        let ended = child.try_wait().expect("a child");
+        assert!(ended.is_none(), "the analysis ended before it could be killed");
+        sleep(Duration::from_millis(1));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("a child");
+    // What is decided stays, and counts.
+    let some = witness(&folder, &without_time).status(66);
+    assert!(some.stdout.contains("the time limit was reached"), "{}", some.stdout);
+
+    assert_eq!(in_one(&folder, &[]), printed);
+    assert_eq!(stored(&folder), stored(&whole));
+    assert!(!journal.exists());
+}
