@@ -121,13 +121,12 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
         }
         self.state.keep(spot, slots, width, operands);
-        let turns = self.state.turns();
         let seen = Seen {
             stack,
-            stays: turns.is_plain(),
+            stays: !edge.moves,
             by_site: is_by_site(slots, site.value_mode),
         };
-        self.state.confirm(turns);
+        self.state.confirm(self.state.turns());
         self.state.pass(index, slots, seen, operands);
         Ok(self.coded(site.pc, stack, shape, operands))
     }

@@ -4,7 +4,7 @@ use crate::item::{Item, MAX_ITEM_BYTES, MAX_TOLD_BYTES, is_way_predicted, place,
 use crate::memory::{LINE, Memory, Spot, line_value};
 use crate::number::{signed_len, unsigned_len};
 use crate::shape::{Place, Shape, Slots, kind, mask};
-use crate::sites::{Edge, MAX_SITES, NOWHERE, Site, SiteIndex, Sites, Turns, place_mode, value_mode};
+use crate::sites::{Edge, MAX_SITES, NOWHERE, Site, SiteIndex, Sites, place_mode, value_mode};
 use crate::state::{Missed, MissedValue, Operands, Seen, State, Way, is_by_site};
 use core::borrow::BorrowMut;
 
@@ -59,6 +59,16 @@ pub struct Encoder<M = Memory, S = Sites> {
     lookup: [SiteIndex; LOOKUP],
 }
 
+/// How an access may come from the one before, for [`Encoder::access`].
+pub mod way {
+    /// By the first edge, which is expected without doubt, and on which the call stack stays.
+    pub const PLAIN: u8 = 0;
+    /// By any edge on which it stays.
+    pub const TURNING: u8 = 1;
+    /// By an edge on which it changes.
+    pub const MOVING: u8 = 2;
+}
+
 /// What became of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried {
@@ -70,8 +80,10 @@ pub enum Tried {
     ToldPlace(SiteIndex),
     /// All but its value is as predicted, and that is not predicted by memory: for [`Encoder::by_mode`].
     ByMode(SiteIndex),
-    /// It does not come a plain way: for [`Encoder::turning_access`].
+    /// It does not come a [plain](way::PLAIN) way.
     Turning,
+    /// It is one on which the call stack [changes](way::MOVING).
+    Moving,
     /// Something is not as predicted: for [`Encoder::event`].
     Other,
 }
@@ -134,13 +146,13 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
     }
 
-    /// Encodes an access of the running thread if it is as predicted, and comes a plain way, as most do. If not, it is for
-    /// one of the other functions. In pieces, so that this one, inlined into a hook, needs neither a stack nor many
-    /// registers.
+    /// Encodes an access of the running thread if it is as predicted, comes that [`way`], and has the value that memory holds,
+    /// as most do. If not, it is for one of the other functions. In pieces, so that this one, inlined into a hook,
+    /// needs neither a stack nor many registers.
     ///
     /// The run must have room: the caller has seen that its predicted events are fewer than [`MAX_RUN`](crate::MAX_RUN).
     #[inline(always)]
-    pub fn access(
+    pub fn access<const WAY: u8>(
         &mut self,
         pc: u64,
         stack: u32,
@@ -149,73 +161,31 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         value: impl FnOnce() -> u64,
         sink: &mut impl Sink,
     ) -> Tried {
-        let from = self.state.sites().at(self.state.thread.site);
-        let turns = from.turns;
-        if !turns.is_plain() {
-            return Tried::Turning;
-        }
-        let index = from.edges[0].site;
-        let site = self.state.sites().at(index);
-        if site.pc != pc || site.shape != shape.code() || stack != self.state.thread.stack {
-            return Tried::Other;
-        }
-        let seen = Seen {
-            stack,
-            stays: true,
-            by_site: false,
-        };
-        self.on_way::<true>(0, turns, seen, shape, addr, value, sink)
-    }
-
-    /// As [`access`](Self::access), whichever way it comes.
-    #[inline(always)]
-    pub fn turning_access(
-        &mut self,
-        pc: u64,
-        stack: u32,
-        shape: Shape,
-        addr: u64,
-        value: impl FnOnce() -> u64,
-        sink: &mut impl Sink,
-    ) -> Tried {
+        let Given { slots, width, .. } = Given::new(pc, stack, shape, Operands::default());
         let state = &mut self.state;
         let turns = state.turns();
-        let at = turns.foreseen();
+        if WAY == way::PLAIN && !turns.is_plain() {
+            return Tried::Turning;
+        }
+        let at = if WAY == way::PLAIN { 0 } else { turns.foreseen() };
         let edge = &state.edges()[at];
+        if WAY == way::TURNING && edge.moves {
+            return Tried::Moving;
+        }
         let index = edge.site;
         let site = state.sites().at(index);
-        if site.pc != pc || site.shape != shape.code() || stack != state.stacks(edge, site).0 {
+        if site.pc != pc || site.shape != shape.code() {
             return Tried::Other;
         }
-        let seen = Seen {
-            stack,
-            stays: turns.is_plain(),
-            by_site: false,
-        };
-        self.on_way::<false>(at, turns, seen, shape, addr, value, sink)
-    }
-
-    /// An access that comes by the edge number `at` of the thread's site; it is number 0 if the way is `PLAIN`.
-    #[inline(always)]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what an inlined part of two functions has at hand"
-    )]
-    fn on_way<const PLAIN: bool>(
-        &mut self,
-        at: usize,
-        turns: Turns,
-        seen: Seen,
-        shape: Shape,
-        addr: u64,
-        value: impl FnOnce() -> u64,
-        sink: &mut impl Sink,
-    ) -> Tried {
-        let Given { slots, width, .. } = Given::new(0, seen.stack, shape, Operands::default());
-        let state = &mut self.state;
-        let edge = &state.edges()[at];
-        let index = edge.site;
-        let site = state.sites().at(index);
+        if stack
+            != if WAY == way::MOVING {
+                site.stack
+            } else {
+                state.thread.stack
+            }
+        {
+            return Tried::Other;
+        }
         // Branches and no choices: the processor foresees them.
         let mode = site.place_mode;
         let expected = if mode == place_mode::STRIDE {
@@ -228,44 +198,47 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if addr != expected {
             return Tried::Other;
         }
-        // The value only now: until here it would take a register.
-        let spot = Spot::of(addr);
-        let (value, by_site) = match site.value_mode {
-            value_mode::MEMORY => {
-                let value = value();
-                if state.memory.borrow().get(spot, width) != value {
-                    return Tried::Other;
-                }
-                (value, false)
-            }
+        match site.value_mode {
+            value_mode::MEMORY => {}
             value_mode::TOLD => return Tried::ToldValue(index),
-            _ if PLAIN => return Tried::ByMode(index),
-            mode => {
-                let value = value();
-                if value != state.value_by(mode, site, None, width) {
-                    return Tried::Other;
-                }
-                state.memory.borrow_mut().set(spot, width, value);
-                (value, true)
-            }
-        };
+            _ => return Tried::ByMode(index),
+        }
+        let spot = Spot::of(addr);
+        // Only now: until here it would take a register.
+        let value = value();
+        if state.memory.borrow().get(spot, width) != value {
+            return Tried::Other;
+        }
         sink.one_more();
-        if PLAIN {
+        if WAY == way::PLAIN {
             state.confirm_plain(turns);
         } else {
-            state.confirm(turns);
+            state.confirm_edge(turns, at);
         }
-        state.pass(index, slots, Seen { by_site, ..seen }, Operands::access(addr, value));
+        let seen = Seen {
+            stack,
+            stays: WAY != way::MOVING,
+            by_site: false,
+        };
+        state.pass(index, slots, seen, Operands::access(addr, value));
         Tried::Hit
     }
 
-    /// Encodes an access of the site at `index`, which came a plain way, if its value is as predicted, and not by memory. If
-    /// not, it is for [`event`](Self::event). The run must have room.
+    /// Encodes an access of the site at `index`, which is on its way, if its value is as predicted, and not by memory. If not,
+    /// it is for [`event`](Self::event). The run must have room.
     #[inline(always)]
-    pub fn by_mode(&mut self, index: SiteIndex, shape: Shape, addr: u64, value: u64, sink: &mut impl Sink) -> bool {
+    pub fn by_mode(
+        &mut self,
+        index: SiteIndex,
+        stack: u32,
+        shape: Shape,
+        addr: u64,
+        value: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
         let Given {
             slots, width, operands, ..
-        } = Given::new(0, 0, shape, Operands::access(addr, value));
+        } = Given::new(0, stack, shape, Operands::access(addr, value));
         let state = &mut self.state;
         let site = state.sites().at(index);
         if value != state.value_by(site.value_mode, site, None, width) {
@@ -273,12 +246,12 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
         state.memory.borrow_mut().set(Spot::of(addr), width, value);
         sink.one_more();
-        state.confirm_plain(state.turns());
         let seen = Seen {
-            stack: 0,
-            stays: true,
+            stack,
+            stays: state.keeps_stack(),
             by_site: true,
         };
+        state.confirm(state.turns());
         state.pass(index, slots, seen, operands);
         true
     }
@@ -311,7 +284,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let turns = state.turns();
         let seen = Seen {
             stack,
-            stays: turns.is_plain(),
+            stays: state.keeps_stack(),
             by_site: false,
         };
         state.was_told_value(index, Some(held), value);
@@ -367,7 +340,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let turns = state.turns();
         let seen = Seen {
             stack,
-            stays: turns.is_plain(),
+            stays: state.keeps_stack(),
             by_site: is_by_site(slots, mode),
         };
         state.was_told_place(index, distance);
@@ -511,7 +484,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let turns = state.turns();
         let seen = Seen {
             stack,
-            stays: turns.is_plain(),
+            stays: state.keeps_stack(),
             by_site: is_by_site(slots, state.sites().at(index).value_mode),
         };
         if let Some(distance) = told_place {

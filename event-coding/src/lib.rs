@@ -29,7 +29,7 @@ mod sites;
 mod state;
 
 pub use decoder::{Decoder, Extent};
-pub use encoder::{Encoder, Full, Sink, Tried};
+pub use encoder::{Encoder, Full, Sink, Tried, way};
 pub use fault::Fault;
 pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};

@@ -251,9 +251,16 @@ impl Turns {
     #[inline(always)]
     pub(crate) fn confirm(&mut self) -> usize {
         let edge = self.expected();
-        self.0 &= !(1 << (16 + self.history()));
-        self.turn(edge);
+        *self = self.confirmed(edge);
         edge
+    }
+
+    /// The same, where it is known which one that was.
+    #[inline(always)]
+    pub(crate) fn confirmed(self, edge: usize) -> Turns {
+        let mut turns = Turns(self.0 & !(1 << (16 + self.history())));
+        turns.turn(edge);
+        turns
     }
 
     /// It was the other one. Once may be the end of a loop; twice in a row is a habit.

@@ -131,6 +131,12 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         &self.edges()[self.turns().foreseen()]
     }
 
+    /// Whether the call stack stays on the way that is expected.
+    #[inline(always)]
+    pub(crate) fn keeps_stack(&self) -> bool {
+        !self.expected().moves
+    }
+
     /// The ways from the thread's site.
     #[inline(always)]
     pub(crate) fn edges(&self) -> &[Edge; 2] {
@@ -237,8 +243,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// Notes a predicted event at `index`, all but what memory holds. Neither the call stack, if it came by a way on which
-    /// that `stays`, nor a value that is not predicted `by_site`: most events do with less that way.
+    /// The same by any turns, of which it is known that the edge number `at` is expected.
+    #[inline(always)]
+    pub(crate) fn confirm_edge(&mut self, turns: Turns, at: usize) {
+        self.sites.borrow_mut().at_mut(self.thread.site).turns = turns.confirmed(at);
+        self.thread.turn = turns.taken(self.thread.turn, at);
+    }
+
+    /// Notes a predicted event at `index`, all but what memory holds. Neither the call stack, if that
+    /// `stays`, nor a value that is not predicted `by_site`: most events do with less that way.
     #[inline(always)]
     pub(crate) fn pass(&mut self, index: SiteIndex, slots: Slots, seen: Seen, operands: Operands) {
         let site = self.sites.borrow_mut().at_mut(index);
@@ -416,7 +429,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 pub(crate) struct Seen {
     /// The event's call stack.
     pub(crate) stack: u32,
-    /// It is that of the event before, and came by a [plain](Turns::is_plain) way.
+    /// It is that of the event before, as on that way always.
     pub(crate) stays: bool,
     /// The value was predicted from others that the site or the thread saw.
     pub(crate) by_site: bool,

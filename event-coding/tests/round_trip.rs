@@ -3,7 +3,7 @@
 
 use event_coding::{
     Coded, Decoder, Encoder, Fault, Full, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, Memory, OPEN_HEAD,
-    Operands, Shape, Sink, Sites, State, Tried, head, kind, mask,
+    Operands, Shape, Sink, Sites, State, Tried, head, kind, mask, way,
 };
 use std::collections::HashMap;
 
@@ -201,16 +201,19 @@ fn encode(coder: &mut Coder, block: &mut Block, instruction: &Instruction, opera
     let has_room = block.hits() < MAX_RUN.into();
     let done = match instruction.kind {
         kind::READ | kind::WRITE if has_room => {
-            let mut tried = coder.access(pc, stack, shape, place, || value, block);
+            let mut tried = coder.access::<{ way::PLAIN }>(pc, stack, shape, place, || value, block);
             if tried == Tried::Turning {
-                tried = coder.turning_access(pc, stack, shape, place, || value, block);
+                tried = coder.access::<{ way::TURNING }>(pc, stack, shape, place, || value, block);
+            }
+            if tried == Tried::Moving {
+                tried = coder.access::<{ way::MOVING }>(pc, stack, shape, place, || value, block);
             }
             match tried {
                 Tried::Hit => true,
-                Tried::ByMode(site) => coder.by_mode(site, shape, place, value, block),
+                Tried::ByMode(site) => coder.by_mode(site, stack, shape, place, value, block),
                 Tried::ToldValue(site) => coder.told_value(site, stack, shape, place, value, block),
                 Tried::ToldPlace(site) => coder.told_place(site, stack, shape, place, value, block),
-                Tried::Turning | Tried::Other => false,
+                Tried::Turning | Tried::Moving | Tried::Other => false,
             }
         }
         kind::READ | kind::WRITE => false,

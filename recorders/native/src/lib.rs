@@ -11,6 +11,9 @@
 //! *no blocking libc call*. *`busy` first*: a thread inside the runtime marks itself, and hooks that it reaches
 //! through libc or a signal handler do nothing. *A write's value is read late*: hooks run before
 //! the store, so each write waits as *pending* until its thread's next hook.
+//!
+//! Most hooks need none of the scheduler: a thread that is *undisturbed* (`baton::UNDISTURBED`: it has the baton, its turn goes on,
+//! nobody wants anything of it) only records, and is not even busy meanwhile.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 compile_error!("the native recorder is for x86-64 Linux with glibc");

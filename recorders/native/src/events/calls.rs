@@ -1,27 +1,39 @@
 //! Call stacks as numbers: a stack is a call site on top of another stack, and has a number of its
 //! own from its first use on.
 //!
-//! Calls come often, and mostly from where the last one on the same stack came from, so the common
-//! path is one comparison; only new stacks take memory.
+//! Calls come often, and mostly one that came shortly before, so the common path is one comparison; only new stacks take
+//! memory.
 
 use super::send;
 use crate::hash::Table;
 use recorder_ring::Row;
 use std::vec::Vec;
 
-/// A stack. `recent` are the two that were entered from it last, the latest first.
+/// A stack.
 #[derive(Clone, Copy)]
 struct Stack {
     call_site: u64,
     parent: u32,
-    recent: [u32; 2],
 }
+
+/// A stack with a frame more, and the number of what that is.
+#[derive(Clone, Copy)]
+struct Entered {
+    call_site: u64,
+    stack: u32,
+    number: u32,
+}
+
+/// Calls that are remembered; a power of two.
+const RECENT: usize = 256;
 
 /// All stacks so far; number 0 is the empty one.
 pub struct Calls {
     stacks: Vec<Stack>,
     /// Numbers by parent and call site.
     known: Table<(u32, u64), u32>,
+    /// The latest of them, each in a place of its own by parent and call site.
+    recent: [Entered; RECENT],
 }
 
 impl Calls {
@@ -29,23 +41,23 @@ impl Calls {
         Self {
             stacks: Vec::new(),
             known: Table::with_hasher(crate::hash::Build),
+            // No call has site 0.
+            recent: [Entered {
+                call_site: 0,
+                stack: 0,
+                number: 0,
+            }; RECENT],
         }
     }
 
     /// The stack with one more frame.
     #[inline(always)]
     pub fn enter(&mut self, stack: u32, call_site: u64) -> u32 {
-        match self.stacks.get(stack as usize) {
-            Some(&Stack { recent, .. }) if self.is_entered(recent[0], stack, call_site) => recent[0],
-            _ => self.enter_another(stack, call_site),
+        let recent = self.recent[place(stack, call_site)];
+        if recent.call_site == call_site && recent.stack == stack {
+            return recent.number;
         }
-    }
-
-    /// Whether stack `number` is `stack` with this frame more.
-    #[inline(always)]
-    fn is_entered(&self, number: u32, stack: u32, call_site: u64) -> bool {
-        let child = self.stacks.get(number as usize);
-        number != 0 && child.is_some_and(|child| child.call_site == call_site && child.parent == stack)
+        self.enter_another(stack, call_site)
     }
 
     #[cold]
@@ -55,14 +67,7 @@ impl Calls {
             self.stacks.push(Stack {
                 call_site: 0,
                 parent: 0,
-                recent: [0; 2],
             });
-        }
-        let [latest, before] = self.stacks[stack as usize].recent;
-        if self.is_entered(before, stack, call_site) {
-            // Two that take turns, as in most recursions.
-            self.stacks[stack as usize].recent = [before, latest];
-            return before;
         }
         let next = self.stacks.len() as u32;
         let number = *self.known.entry((stack, call_site)).or_insert(next);
@@ -70,14 +75,17 @@ impl Calls {
             self.stacks.push(Stack {
                 call_site,
                 parent: stack,
-                recent: [0; 2],
             });
             send(Row::Stack {
                 parent: stack,
                 call_site,
             });
         }
-        self.stacks[stack as usize].recent = [number, latest];
+        self.recent[place(stack, call_site)] = Entered {
+            call_site,
+            stack,
+            number,
+        };
         number
     }
 
@@ -95,4 +103,10 @@ impl Calls {
     pub fn leave(&self, stack: u32) -> u32 {
         self.stacks.get(stack as usize).map_or(0, |stack| stack.parent)
     }
+}
+
+/// Where a call is remembered.
+#[inline(always)]
+fn place(stack: u32, call_site: u64) -> usize {
+    (stack ^ (call_site as u32 >> 2)) as usize % RECENT
 }

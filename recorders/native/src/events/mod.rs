@@ -22,6 +22,7 @@ use calls::Calls;
 use core::cell::{Cell, UnsafeCell};
 use event_coding::{
     Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_TOLD_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried, kind,
+    way,
 };
 use heap::Heap;
 use objects::Objects;
@@ -83,23 +84,24 @@ impl Tables {
 }
 
 /// Encodes an access of `SIZE` bytes, 1 to 8, of the running thread, while no plan is followed and nothing is
-/// [due](recorder_ring::Producer::is_due). Its value is what memory has there. Every way out of here is the end of a function or a jump, so that a hook needs no
-/// stack of its own.
+/// [due](recorder_ring::Producer::is_due). Its value is what memory has there. Every way out of here is the end of a
+/// function or a jump, so that a hook needs no stack of its own.
 #[inline(always)]
 pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
+    try_access::<KIND, SIZE, { way::PLAIN }>(addr, pc);
+}
+
+/// The same of one that comes this way.
+#[inline(always)]
+fn try_access<const KIND: u8, const SIZE: usize, const WAY: u8>(addr: usize, pc: usize) {
+    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
+    let (stack, value) = (EVENTS.stack.get(), || load(addr, SIZE));
     // SAFETY: the baton is the caller's, and nothing below calls back into this module.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
-    match encoder.access(
-        pc as u64,
-        EVENTS.stack.get(),
-        shape,
-        addr as u64,
-        || load(addr, SIZE),
-        &mut Stream,
-    ) {
+    match encoder.access::<WAY>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
         Tried::Hit => {}
         Tried::Turning => turning::<KIND, SIZE>(addr, pc),
+        Tried::Moving => moving::<KIND, SIZE>(addr, pc),
         Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
         Tried::ToldValue(site) => told::<KIND, SIZE, false>(addr, pc, site),
         Tried::ToldPlace(site) => told::<KIND, SIZE, true>(addr, pc, site),
@@ -107,26 +109,14 @@ pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     }
 }
 
-/// The access does not come a plain way.
 #[inline(never)]
 extern "C" fn turning<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    // SAFETY: as in `access`.
-    let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let shape = const { Shape::access(KIND, SIZE as u8, 0) };
-    match encoder.turning_access(
-        pc as u64,
-        EVENTS.stack.get(),
-        shape,
-        addr as u64,
-        || load(addr, SIZE),
-        &mut Stream,
-    ) {
-        Tried::Hit => {}
-        Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
-        Tried::ToldValue(site) => told::<KIND, SIZE, false>(addr, pc, site),
-        Tried::ToldPlace(site) => told::<KIND, SIZE, true>(addr, pc, site),
-        Tried::Turning | Tried::Other => miss::<KIND, SIZE>(addr, pc),
-    }
+    try_access::<KIND, SIZE, { way::TURNING }>(addr, pc);
+}
+
+#[inline(never)]
+extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
+    try_access::<KIND, SIZE, { way::MOVING }>(addr, pc);
 }
 
 /// The value of the access is predicted by another one.
@@ -135,7 +125,14 @@ extern "C" fn by_mode<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize,
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.by_mode(site, shape, addr as u64, load(addr, SIZE), &mut Stream) {
+    if !encoder.by_mode(
+        site,
+        EVENTS.stack.get(),
+        shape,
+        addr as u64,
+        load(addr, SIZE),
+        &mut Stream,
+    ) {
         miss::<KIND, SIZE>(addr, pc);
     }
 }
