@@ -1,0 +1,292 @@
+//! From events to items.
+
+mod access;
+mod items;
+
+use crate::item::{MAX_ITEM_BYTES, MAX_TOLD_BYTES, value};
+use crate::memory::{LINE, Memory, Spot};
+use crate::shape::{Place, Shape, Slots};
+use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, place_mode, value_mode};
+use crate::state::{Operands, Seen, State, is_by_site};
+pub use access::{Tried, way};
+use core::borrow::BorrowMut;
+
+/// Where runs go: see `item`.
+pub trait Sink {
+    /// Counts one more predicted event, of which the first `told` bytes are told that are in [`telling`](Sink::telling).
+    /// False if the run is full.
+    fn hit(&mut self, told: usize) -> bool;
+    /// The same of an event of which nothing is told, if the run is known to have room.
+    fn one_more(&mut self) {
+        self.hit(0);
+    }
+    /// The predicted events of the run.
+    fn hits(&self) -> u32;
+    /// Where the next told bytes are put together.
+    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES];
+    /// The same if there is room at once.
+    fn telling_now(&mut self) -> Option<&mut [u8; MAX_TOLD_BYTES]> {
+        Some(self.telling())
+    }
+    /// Where the item that ends the run is put together, all but its token.
+    fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES];
+    /// Ends the run with the token and as many bytes as are there now, and starts the next; `events` is 1 if the item is an
+    /// event itself.
+    fn put(&mut self, token: u16, len: usize, events: u32);
+    /// The bytes of the line of memory at this address, if they can be had, as the program finds them.
+    fn line(&self, _addr: u64) -> Option<[u8; LINE]> {
+        None
+    }
+}
+
+/// The block has as many sites as it can have. The event is not encoded: close the block,
+/// [`start_block`](Encoder::start_block), and encode it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Entries of the table that finds sites; a power of two.
+const LOOKUP: usize = 2 * MAX_SITES;
+
+/// Collects the events of one block after another.
+#[derive(Clone, Debug)]
+pub struct Encoder<M = Memory, S = Sites> {
+    state: State<M, S>,
+    /// The thread that runs, whether or not the block says so yet.
+    thread: u32,
+    /// While it does not say so: the site of the thread that the block means. [`NOWHERE`] stands in its place, from where
+    /// nothing is predicted.
+    resting: Option<SiteIndex>,
+    /// The last item said that another thread runs.
+    switched: bool,
+    /// Sites by hash of code position and shape, with linear probing; no site is a free entry.
+    lookup: [SiteIndex; LOOKUP],
+}
+
+/// An event.
+#[derive(Clone, Copy)]
+struct Given {
+    pc: u64,
+    stack: u32,
+    shape: Shape,
+    slots: Slots,
+    width: u8,
+    operands: Operands,
+}
+
+impl Given {
+    #[inline(always)]
+    fn new(pc: u64, stack: u32, shape: Shape, operands: Operands) -> Given {
+        Given {
+            pc,
+            stack,
+            shape,
+            slots: shape.slots().expect("an event has a kind that exists"),
+            width: shape.width(),
+            operands,
+        }
+    }
+}
+
+impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
+    /// An encoder at the beginning of a block, with thread 0 running. Both parts must be new.
+    #[must_use]
+    pub const fn new(memory: M, sites: S) -> Self {
+        Self {
+            state: State::new(memory, sites),
+            thread: 0,
+            resting: None,
+            switched: false,
+            lookup: [SiteIndex::NONE; LOOKUP],
+        }
+    }
+
+    /// Starts the next block.
+    pub fn start_block(&mut self) {
+        self.switched = false;
+        self.resting = None;
+        self.state.forget();
+        self.lookup.fill(SiteIndex::NONE);
+    }
+
+    /// The events that follow are those of another thread.
+    pub fn switch(&mut self, thread: u32, sink: &mut impl Sink) {
+        self.thread = thread;
+        if self.state.thread.tag == 0 || self.switched && sink.hits() == 0 {
+            // The thread's first event says it: threads that do nothing in their turn take no room.
+            let site = core::mem::replace(&mut self.state.thread.site, NOWHERE);
+            self.resting.get_or_insert(site);
+        } else {
+            self.put_thread(sink);
+        }
+    }
+
+    /// Encodes an event of the running thread if it is as predicted or told. False if not: it is for
+    /// [`event`](Self::event) then. In two pieces, so that this one can be inlined where the kind is known.
+    #[inline(always)]
+    pub fn try_event(&mut self, pc: u64, stack: u32, shape: Shape, operands: Operands, sink: &mut impl Sink) -> bool {
+        let given = Given::new(pc, stack, shape, operands);
+        let index = self.lookup[hash(pc)];
+        if !self.is_on_way(index, &given) {
+            return false;
+        }
+        let (spot, _) = self.state.held(given.slots, operands.place, given.width);
+        self.try_operands(index, &given, spot, sink)
+    }
+
+    /// Encodes an event of the running thread. True if it was predicted, so that no item came to be.
+    ///
+    /// # Errors
+    /// [`Full`], before anything is encoded.
+    ///
+    /// # Panics
+    /// If the shape is of no kind that exists.
+    pub fn event(
+        &mut self,
+        pc: u64,
+        stack: u32,
+        shape: Shape,
+        operands: Operands,
+        sink: &mut impl Sink,
+    ) -> Result<bool, Full> {
+        let given = Given::new(pc, stack, shape, operands);
+        let known = self.find(pc, shape);
+        if known.is_none() && self.state.sites().is_full() {
+            return Err(Full);
+        }
+        if let Some(site) = self.resting.take() {
+            self.state.thread.site = site;
+        }
+        if self.state.thread.tag != u64::from(self.thread) + 1 {
+            self.put_thread(sink);
+        }
+        let (spot, held) = self.state.held(given.slots, operands.place, given.width);
+        if let Some(index) = known.filter(|&index| self.is_on_way(index, &given)) {
+            if self.try_operands(index, &given, spot, sink) {
+                return Ok(true);
+            }
+            if sink.hits() == crate::item::MAX_RUN.into() {
+                sink.put(value::FULL << value::SHIFT, 0, 0);
+                self.switched = false;
+                if self.try_operands(index, &given, spot, sink) {
+                    return Ok(true);
+                }
+            }
+        }
+        self.put_event(known, &given, spot, held, sink);
+        Ok(false)
+    }
+
+    /// Whether an event of the site at `index` comes the way that is expected, with the call stack that is.
+    #[inline(always)]
+    fn is_on_way(&self, index: SiteIndex, given: &Given) -> bool {
+        let site = self.state.sites().at(index);
+        let edge = self.state.expected();
+        site.pc == given.pc
+            && site.shape == given.shape.code()
+            && edge.site == index
+            && given.stack == self.state.stacks(edge, site).0
+    }
+
+    /// Encodes an event of the site at `index`, which is on its way, if its operands are as predicted, or told where nothing
+    /// is predicted. Nothing has changed if not.
+    #[inline(always)]
+    fn try_operands(&mut self, index: SiteIndex, given: &Given, spot: Option<Spot>, sink: &mut impl Sink) -> bool {
+        let Given {
+            stack,
+            slots,
+            width,
+            operands,
+            ..
+        } = *given;
+        let state = &mut self.state;
+        let site = state.sites().at(index);
+        let edge = state.expected();
+        let (mut told, mut told_place, mut told_value) = (0, None, None);
+        if !matches!(slots.place, Place::Absent) {
+            let mode = site.place_mode;
+            if mode < place_mode::COUNT {
+                if operands.place != state.place_by(mode, edge, site, slots) {
+                    return false;
+                }
+            } else {
+                let distance = operands.place.wrapping_sub(site.place);
+                told = if mode == place_mode::TOLD_SHORT { 1 } else { 4 };
+                let fits = if mode == place_mode::TOLD_SHORT {
+                    distance as i8 as u64 == distance
+                } else {
+                    distance as i32 as u64 == distance
+                };
+                if !fits {
+                    return false;
+                }
+                sink.telling()[..4].copy_from_slice(&(distance as u32).to_le_bytes());
+                told_place = Some(distance);
+            }
+        }
+        let mut keeps = false;
+        if slots.value {
+            let held = spot.map(|spot| state.memory.borrow().get(spot, width));
+            let site = state.sites().at(index);
+            if site.value_mode == value_mode::TOLD {
+                sink.telling()[told..told + 8].copy_from_slice(&operands.value.to_le_bytes());
+                told += usize::from(width);
+                told_value = Some(held);
+                keeps = true;
+            } else {
+                if operands.value != state.value_by(site.value_mode, site, held, width) {
+                    return false;
+                }
+                keeps = held != Some(operands.value);
+            }
+            if slots.written {
+                if operands.written != State::<M, S>::written_after(site, operands.value, width) {
+                    return false;
+                }
+                keeps = true;
+            }
+        }
+        if !sink.hit(told) {
+            return false;
+        }
+        let turns = state.turns();
+        let seen = Seen {
+            stack,
+            stays: state.keeps_stack(),
+            by_site: is_by_site(slots, state.sites().at(index).value_mode),
+        };
+        if let Some(distance) = told_place {
+            state.was_told_place(index, distance);
+        }
+        if let Some(held) = told_value {
+            state.was_told_value(index, held, operands.value);
+        }
+        if keeps {
+            state.keep(spot, slots, width, operands);
+        }
+        state.confirm(turns);
+        state.pass(index, slots, seen, operands);
+        true
+    }
+
+    /// The site's index, if the block has it.
+    fn find(&self, pc: u64, shape: Shape) -> Option<SiteIndex> {
+        let mut at = hash(pc);
+        loop {
+            let index = self.lookup[at % LOOKUP];
+            if index == SiteIndex::NONE {
+                return None;
+            }
+            let site = self.state.sites().at(index);
+            if site.pc == pc && site.shape == shape.code() {
+                return Some(index);
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Where a site is looked for first.
+#[inline(always)]
+fn hash(pc: u64) -> usize {
+    ((pc as u32).wrapping_mul(0x9e37_79b9) >> (32 - LOOKUP.ilog2())) as usize
+}
