@@ -320,3 +320,60 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, WaitOutcome};
+
+    #[test]
+    fn who_is_woken_is_said_unless_that_part_is_as_recorded() {
+        let (lock, condition) = (ObjectId(0), ObjectId(1));
+        let write = |addr| FileOp::Write {
+            mem: MemRange { addr, size: 4 },
+            value: 1,
+        };
+        let wait_end = FileOp::WaitEnd {
+            condition,
+            lock,
+            outcome: WaitOutcome::Notified,
+        };
+        let events = [
+            (1, FileOp::Acquire { lock }),
+            (1, FileOp::WaitBegin { condition, lock }),
+            (2, write(0x20)),
+            (0, FileOp::Notify { condition }),
+            (1, wait_end),
+            (1, write(0x10)),
+            (0, write(0x10)),
+        ];
+        let object = |kind| ObjectInfo {
+            kind,
+            addr: 0,
+            name: None,
+            initial: 0,
+        };
+        let tables = Tables {
+            objects: vec![object(ObjectKind::Mutex), object(ObjectKind::Condition)],
+            ..Tables::default()
+        };
+        let event = |&(thread, op): &(u32, FileOp)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+        let in_trace = Wakes::of(&trace, trace.events());
+        let race = (EventId(5), EventId(6));
+        let of = |as_recorded, then: &[u32]| {
+            let then: Vec<EventId> = then.iter().copied().map(EventId).collect();
+            let schedule = Schedule::of_order(&trace, as_recorded, &then, &in_trace, race);
+            (schedule.as_recorded, schedule.wakes)
+        };
+        let woken = vec![(EventId(3), ThreadId(1))];
+        assert_eq!(of(2, &[3, 4]), (2, woken), "event 2 is left out");
+        assert_eq!(of(2, &[2, 3, 4]), (5, Vec::new()));
+        assert_eq!(of(5, &[]), (5, Vec::new()));
+    }
+}
