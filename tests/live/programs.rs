@@ -29,6 +29,10 @@ fn all_of_them() {
         ] {
             program.record(policy, &[]);
             let outcome = program.live(&[]);
+            let moved = program.live(&["--aslr"]);
+            if moved.status != outcome.status {
+                failures.push(format!("{} {policy:?}, elsewhere\n{}", expectation.name, moved.stdout));
+            }
             let count = |start| outcome.stdout.lines().filter(|line| line.starts_with(start)).count();
             let confirmed = count("CONFIRMED: ");
             witnesses += confirmed;
