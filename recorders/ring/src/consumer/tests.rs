@@ -104,6 +104,38 @@ fn a_program_whose_records_nobody_takes_goes_on() {
 }
 
 #[test]
+fn a_producer_is_due_after_so_many_events_or_when_its_run_is_full() {
+    let ring = small();
+    ring.abandon();
+    let producer = Producer::detached();
+    // SAFETY: this thread alone has the producer.
+    unsafe {
+        producer.attach(ring.place()).unwrap();
+        for wanted in [0, 1, 2, u64::from(MAX_RUN), 5000, 1 << 40] {
+            for item_every in [1, 7, 1000] {
+                producer.due_after(wanted);
+                let before = producer.events();
+                let passed = || producer.events() - before;
+                while passed() < wanted.min(5000) {
+                    let is_full = producer.hits() == MAX_RUN.into();
+                    assert_eq!(producer.is_due(), is_full, "{wanted} {item_every}: after {}", passed());
+                    if is_full || passed() % item_every == 0 {
+                        producer.room();
+                        producer.put(0, 1, u32::from(!is_full));
+                        if producer.is_block_due() {
+                            producer.close_block();
+                        }
+                    } else {
+                        producer.one_more();
+                    }
+                }
+                assert!(producer.is_due() || wanted > 5000, "{wanted} {item_every}");
+            }
+        }
+    }
+}
+
+#[test]
 fn damaged_rings_are_errors() {
     let mut ring = small();
     ring.header().rows.store(3, Release);
