@@ -31,6 +31,9 @@ const AT_ONCE: usize = 32;
 /// As many of those that compete with an event for what could serve it are made to choose at once.
 const RIVALS: usize = 4;
 
+/// The search for an unordered execution, of a pair that is refuted otherwise, gets this part of a question's budget.
+const UNORDERED_SHARE: u32 = 4;
+
 /// Chains that are broken before the search for an execution without one is given up.
 const MAX_CHAINS: usize = 300;
 
@@ -116,6 +119,8 @@ impl<'t> Session<'t> {
     /// Whether a feasible prefix performs `a` and brings `b` next, and nothing in it orders the two.
     pub fn ask_unordered(&mut self, a: EventId, b: EventId) -> Answer {
         let mut query = self.query();
+        query.budget /= UNORDERED_SHARE;
+        query.z3.set_budget(query.budget);
         let answer = query.without_chains(a, b);
         let spent = query.spent;
         self.spent += u64::from(spent);
