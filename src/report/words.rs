@@ -4,6 +4,10 @@ use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use trace_format::ObjectKind;
 
+/// From here on are addresses of no memory, the kernel's half: what stands for order that the recorder knows of, by a pipe or a
+/// descriptor's number, is a variable there.
+const NOBODYS: u64 = 1 << 63;
+
 /// Says things about one trace.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
@@ -50,6 +54,7 @@ impl Words<'_> {
         match &object.name {
             Some(name) => format!("{kind} {}", printable(name)),
             None if object.addr == 0 => format!("{kind} {}", id.0),
+            None if object.kind == ObjectKind::Source && object.addr >= NOBODYS => "a call of a library".to_owned(),
             None => format!("{kind} {}", self.address(object.addr)),
         }
     }
@@ -59,6 +64,7 @@ impl Words<'_> {
         match self.symbols.variable(addr) {
             Some(variable) if variable.addr == addr => printable(&variable.name).into_owned(),
             Some(variable) => format!("{}+{}", printable(&variable.name), addr - variable.addr),
+            None if addr >= NOBODYS => format!("a variable of the recorder's own, {addr:#x}"),
             None => format!("{addr:#x}"),
         }
     }
@@ -79,6 +85,7 @@ impl Words<'_> {
                 printable(&variable.name).into_owned()
             }
             Some(_) => format!("{} at {}", bytes(access.size), self.address(access.addr)),
+            None if access.addr >= NOBODYS => self.address(access.addr),
             None => format!("{} at {:#x}", bytes(access.size), access.addr),
         }
     }
@@ -264,7 +271,49 @@ pub fn value(value: u64) -> String {
 mod tests {
     use super::*;
     use crate::trace::{StackId, Tables};
-    use trace_format::{Event, Op as FileOp, SourceInfo, StackNode};
+    use trace_format::{Event, MemRange, MemoryOrder, ObjectInfo, Op as FileOp, SourceInfo, StackNode};
+
+    #[test]
+    fn what_the_recorder_adds_is_said_to_be_its_own() {
+        let tables = Tables {
+            objects: vec![ObjectInfo {
+                kind: ObjectKind::Source,
+                addr: NOBODYS | 0x20,
+                name: None,
+                initial: 0,
+            }],
+            ..Tables::default()
+        };
+        let mem = MemRange {
+            addr: NOBODYS | 8,
+            size: 4,
+        };
+        let order = MemoryOrder::SeqCst;
+        let source = ObjectId(0);
+        let ops = [
+            FileOp::Input { source, value: 5 },
+            FileOp::AtomicLoad { mem, order, value: 1 },
+        ];
+        let event = |op| Event {
+            thread: ThreadId(0),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let trace = Trace::from_events(tables, &ops.map(event));
+        let symbols = Symbols::new(trace.tables());
+        let words = Words {
+            trace: &trace,
+            symbols: &symbols,
+        };
+        let said: Vec<String> = trace.events().map(|event| words.deed(event, &[])).collect();
+        assert_eq!(said[0], "gets 5 from a call of a library");
+        assert!(
+            said[1].ends_with("a variable of the recorder's own, 0x8000000000000008"),
+            "{}",
+            said[1]
+        );
+    }
 
     #[test]
     fn an_event_in_a_system_header_is_placed_where_the_program_called_it() {

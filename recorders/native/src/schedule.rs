@@ -24,7 +24,7 @@ use recorder_ring::{Decision, Place, Record, Standing, futex};
 /// What the threads that are parked at the race are blocked on.
 static PARKED_KEY: u8 = 0;
 
-/// For a debugger: `set var witness_first=1` lets the program go on, the first access first, `=2`
+/// For a debugger: `set var *(int*)&witness_first=1` lets the program go on, the first access first, `=2`
 /// the second.
 #[unsafe(no_mangle)]
 pub static witness_first: AtomicU32 = AtomicU32::new(0);
