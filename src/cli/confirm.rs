@@ -152,6 +152,7 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
             program: program.clone(),
             arguments: arguments.to_vec(),
             output: path.clone(),
+            naming: record::Naming::Exact,
             policy,
             seed,
             depth: 3,

@@ -142,6 +142,7 @@ fn record(folder: &Path, program: &Path) -> anyhow::Result<(Trace, String)> {
         program: program.into(),
         arguments: Vec::new(),
         output: output.clone(),
+        naming: record::Naming::Exact,
         policy: Policy::Fifo,
         seed: 0,
         depth: 3,

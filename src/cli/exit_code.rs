@@ -18,11 +18,32 @@ pub enum ExitCode {
     NotReached = 5,
     /// At least one race is witnessed (as ThreadSanitizer ends).
     Witnessed = 66,
+    /// `run`: no race, but threads of the program waited for one another for ever. `record`: so the run ended.
+    Deadlock = 67,
+    /// `run`: no race, but the program failed: it died, or ended with another status than 0.
+    Failed = 68,
     /// A bug in `witness` itself, such as a schedule that its own checker rejects.
     Internal = 70,
+    /// `record`, `run`: the program was ended by `--timeout` (as `timeout` ends).
+    TimedOut = 124,
 }
 
 impl ExitCode {
+    /// All of them, from the best to the worst.
+    const ALL: [ExitCode; 11] = [
+        ExitCode::Nothing,
+        ExitCode::NotAccepted,
+        ExitCode::BadInput,
+        ExitCode::OnlyUnknowns,
+        ExitCode::Diverged,
+        ExitCode::NotReached,
+        ExitCode::TimedOut,
+        ExitCode::Failed,
+        ExitCode::Deadlock,
+        ExitCode::Witnessed,
+        ExitCode::Internal,
+    ];
+
     /// The table for `--help`.
     pub const HELP: &str = "Exit status:
   0   nothing witnessed, nothing left open; for other commands: done
@@ -32,15 +53,19 @@ impl ExitCode {
   4   replay --live: a live run did something else than its schedule says
   5   replay --live: a live run did not come to the race, though it did nothing else
   66  at least one race is witnessed; replay --live: every race shown is confirmed
+  67  run: no race, but threads waited for one another for ever; record: that ended the run
+  68  run: no race, but the program died, or ended with a status other than 0
   70  a bug in witness itself
-`witness record` ends with the exit status of the recorded program.";
+  124 record, run: --timeout ended the program
+`witness record` otherwise ends with the exit status of the recorded program.";
 }
 
 impl ExitCode {
-    /// Of the verdicts on two traces, what they say together.
+    /// What two traces, or a trace and the run that it is of, say together: a bug before a race, a race before how the
+    /// program ended, that before what is not known.
     pub fn or_worse(self, other: ExitCode) -> ExitCode {
-        // A bug before a race, a race before what is not known.
-        if self as u8 >= other as u8 { self } else { other }
+        let rank = |code: ExitCode| ExitCode::ALL.iter().position(|&one| one == code);
+        if rank(self) >= rank(other) { self } else { other }
     }
 }
 
@@ -56,16 +81,7 @@ mod tests {
 
     #[test]
     fn the_help_lists_every_status() {
-        for code in [
-            ExitCode::Nothing,
-            ExitCode::NotAccepted,
-            ExitCode::BadInput,
-            ExitCode::OnlyUnknowns,
-            ExitCode::Diverged,
-            ExitCode::NotReached,
-            ExitCode::Witnessed,
-            ExitCode::Internal,
-        ] {
+        for code in ExitCode::ALL {
             let line = format!("\n  {:<3} ", code as u8);
             assert!(ExitCode::HELP.contains(&line), "{code:?}");
         }

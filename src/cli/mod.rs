@@ -22,6 +22,7 @@ mod input;
 mod live;
 mod output;
 mod plan;
+mod program_end;
 mod record;
 mod replay;
 mod reports;

@@ -1,14 +1,16 @@
 //! `witness record`: runs a program and records what its threads do.
 
+use super::ExitCode;
 use super::output::say;
-use anyhow::Context;
+use super::program_end;
+use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 use trace_format::Summary;
-use witness::record::{self, Options, Origin, Policy, Process, Recorded};
+use witness::record::{self, Naming, Options, Origin, Policy, Process, Recorded};
 
 /// Record one run of a program.
 ///
@@ -20,15 +22,10 @@ use witness::record::{self, Options, Origin, Policy, Process, Recorded};
   witness record --policy random --seed 7 -o run7.bin -- ./app
   witness record --max-events 1000000 -- ./server")]
 pub struct RecordArgs {
-    /// The trace file, or a folder: then PROGRAM.bin in it.
-    #[arg(
-        short,
-        long,
-        env = "WITNESS_OUTPUT",
-        value_name = "PATH",
-        default_value = "trace.bin"
-    )]
-    output: PathBuf,
+    /// The trace file, or a folder: then PROGRAM.bin in it [default: trace.bin]. While another recording writes a file that
+    /// was not named, the next free one is taken: trace-2.bin.
+    #[arg(short, long, env = "WITNESS_OUTPUT", value_name = "PATH")]
+    output: Option<PathBuf>,
     /// How the thread that runs next is chosen.
     #[arg(long, env = "WITNESS_POLICY", value_enum, default_value = "fifo")]
     policy: PolicyName,
@@ -44,7 +41,7 @@ pub struct RecordArgs {
     /// End the program once the trace has N events; the trace is whole, the exit status 0.
     #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
     max_events: Option<u64>,
-    /// End the program after S seconds; the trace is whole, the exit status 0.
+    /// End the program after S seconds; the trace is whole, the exit status 124.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Why the trace lacks something, if who built the program knows.
@@ -72,36 +69,44 @@ enum PolicyName {
 }
 
 impl RecordArgs {
-    /// Where the trace goes.
-    pub fn output(&self) -> PathBuf {
+    /// Where the trace goes, and whether that is only a proposal.
+    fn output(&self) -> (PathBuf, Naming) {
         let program = self.command.first().and_then(|program| Path::new(program).file_name());
-        match program {
-            Some(program) if self.output.is_dir() => {
+        match (&self.output, program) {
+            (None, _) => (PathBuf::from("trace.bin"), Naming::NextFree),
+            (Some(folder), Some(program)) if folder.is_dir() => {
                 let mut name = program.to_owned();
                 name.push(".bin");
-                self.output.join(name)
+                (folder.join(name), Naming::NextFree)
             }
-            _ => self.output.clone(),
+            (Some(file), _) => (file.clone(), Naming::Exact),
         }
     }
 }
 
-/// Records; ends with the program's exit status, 128 + n if signal n killed it, 0 if a limit ended it.
-pub fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+/// Records; ends with the program's exit status, 128 + n if signal n killed it, or with how the recording ended it.
+pub fn run(args: &RecordArgs) -> anyhow::Result<std::process::ExitCode> {
     let recorded = record(args)?;
-    if recorded.stopped.is_some() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    Ok(ExitCode::from(status_code(recorded.status)))
+    Ok(if recorded.deadlock {
+        ExitCode::Deadlock.into()
+    } else if recorded.timed_out {
+        ExitCode::TimedOut.into()
+    } else if recorded.stopped.is_some() {
+        ExitCode::Nothing.into()
+    } else {
+        std::process::ExitCode::from(status_code(recorded.status))
+    })
 }
 
 /// Records, and says what was written.
 pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
-    let (program, arguments) = args.command.split_first().context("no program given")?;
+    let (program, arguments) = split(&args.command)?;
+    let (output, naming) = args.output();
     let options = Options {
         program: program.clone(),
         arguments: arguments.to_vec(),
-        output: args.output(),
+        output,
+        naming,
         policy: match args.policy {
             PolicyName::Fifo => Policy::Fifo,
             PolicyName::Random => Policy::Random,
@@ -125,6 +130,22 @@ pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
     Ok(recorded)
 }
 
+/// The program, and its arguments. What looks like a flag is the program only behind `--`.
+pub fn split(command: &[OsString]) -> anyhow::Result<(&OsString, &[OsString])> {
+    let (program, arguments) = command.split_first().context("no program given")?;
+    if program.as_encoded_bytes().starts_with(b"-") {
+        // The program and its arguments are the last words of the command line.
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let before = words.len().checked_sub(command.len() + 1).and_then(|at| words.get(at));
+        ensure!(
+            before.is_some_and(|word| word == "--"),
+            "there is no flag {} here: `--help` lists the flags; the program stands behind `--`",
+            program.display()
+        );
+    }
+    Ok((program, arguments))
+}
+
 /// A time in seconds.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
@@ -135,8 +156,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn summary(recorded: &Recorded) -> String {
     let time = format!(", {:.2} s", recorded.elapsed.as_secs_f64());
     let mut line = written(&recorded.summary, &time);
-    if let Some(why) = &recorded.stopped {
-        line += &format!(" ({why})");
+    match (&recorded.stopped, program_end::failure(recorded)) {
+        (Some(why), _) => line += &format!(" ({why})"),
+        (None, Some(how)) if !recorded.deadlock => line += &format!(" (the program {how})"),
+        _ => {}
     }
     line + &remarks(recorded.deadlock, &recorded.degraded)
 }

@@ -4,6 +4,7 @@ use super::ExitCode;
 use super::analyze::{AnalysisArgs, report};
 use super::live::scratch;
 use super::output::{Color, print, say};
+use super::program_end;
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
 use std::io::Write;
@@ -20,7 +21,8 @@ use witness::trace::Trace;
 ///
 /// As `witness record`, then `witness analyze` of its trace, then `witness replay --live` of each
 /// witness, without what the program prints then. Other processes of the program, which have traces of their own, are
-/// analyzed one after another. The program's own exit status does not count; the verdicts do. A witness is a proof also if its live run does not come to the race.
+/// analyzed one after another. A witness is a proof also if its live run does not come to the race. Without one, the run must have
+/// ended well: the status is another than 0 if the program died, failed, deadlocked or was ended by --timeout.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness run -- ./app --threads 4
@@ -28,8 +30,9 @@ use witness::trace::Trace;
   witness run --no-live -- ./server --once
   witness run --report sarif=races.sarif --baseline known.json -- ./app
 
-Exit status: 66 a race witnessed, confirmed live or not; 3 only unknowns, 0 neither, 2 a program
-that cannot be recorded.")]
+Exit status: 66 a race witnessed, confirmed live or not; without a race 67 if threads waited for one
+another for ever, 68 if the program died or ended with a status other than 0, 124 if --timeout ended
+it; 3 only unknowns, 0 nothing, 2 a program that cannot be recorded.")]
 pub struct RunArgs {
     /// Do not run the program along its witnesses.
     #[arg(long, env = "WITNESS_NO_LIVE")]
@@ -48,14 +51,18 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     let input = StandardInput::here();
     let recorded = record::record(&args.record)?;
-    let mut code = show(args, &args.record.output(), &args.analysis, &args.reports, input, color)?;
+    let first = &recorded.summary.path;
+    let mut code = show(args, first, &args.analysis, &args.reports, input, color)?;
     for process in &recorded.processes {
         let (number, path) = (&process.number, &process.summary.path);
         say!("witness: process {number}: {}", path.display());
         let (analysis, reports) = (args.analysis.of_process(number), args.reports.of_process(number));
         code = code.or_worse(show(args, path, &analysis, &reports, input, color)?);
     }
-    Ok(code)
+    if let Some(how) = program_end::failure(&recorded).filter(|_| recorded.stopped.is_none() && !recorded.deadlock) {
+        say!("witness: the program {how}: what is said of its races is of the run up to there");
+    }
+    Ok(code.or_worse(program_end::code(&recorded)))
 }
 
 /// Analyses a trace, reports, and drives the program along each witness.

@@ -18,6 +18,7 @@ mod runtime;
 mod salvage;
 mod settings;
 mod signals;
+mod trace_name;
 mod translate;
 
 pub use along::{Launch, Parked, Stopped, run_along};
@@ -29,6 +30,7 @@ pub use number::{Origin, ProcessNumber, traces_beside};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
 pub use settings::settings_of;
+pub use trace_name::{Naming, TraceName};
 
 use family::Family;
 use limits::Limits;
@@ -50,6 +52,9 @@ const EVENT_BYTES: u64 = 2 << 20;
 /// How long to sleep at most while the program has nothing to say.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The status with which the dynamic linker ends a program that lacks a library or a symbol.
+pub(crate) const LINKER_FAILED: i32 = 127;
+
 /// Blocks come as the program closes them. The encoder has left little that repeats; what higher levels
 /// find costs more time than the whole of the encoding.
 const WRITER: WriterOptions = WriterOptions {
@@ -66,6 +71,8 @@ pub struct Options {
     pub arguments: Vec<OsString>,
     /// The trace file.
     pub output: PathBuf,
+    /// Whether it may be another one beside it, if another recording writes that.
+    pub naming: Naming,
     /// How the thread that runs next is chosen.
     pub policy: Policy,
     /// Seed of the policy.
@@ -91,8 +98,12 @@ pub struct Recorded {
     pub summary: Summary,
     /// How long the run took.
     pub elapsed: Duration,
+    /// The name of the trace, which no other recording takes before this is dropped.
+    pub name: TraceName,
     /// A limit was reached and the program ended: which one, in words.
     pub stopped: Option<String>,
+    /// It was the limit in time.
+    pub timed_out: bool,
     /// The runtime ended the program because each of its threads waited for another.
     pub deadlock: bool,
     /// Why the trace may lack something; empty if it lacks nothing that is known.
@@ -121,6 +132,14 @@ pub enum RecordError {
     /// This build of `witness` holds no runtime.
     #[error("this build of witness cannot record: the recorder is for x86-64 Linux with glibc")]
     NoRuntime,
+    /// Another recording has the trace's name.
+    #[error("{}: another recording is writing it{holder}; name another file with -o", path.display())]
+    NameTaken {
+        /// The trace.
+        path: PathBuf,
+        /// Which process, in words, or nothing.
+        holder: String,
+    },
     /// No shared memory.
     #[error("cannot make the memory that is shared with the program")]
     Ring(#[source] io::Error),
@@ -147,6 +166,11 @@ pub enum RecordError {
     /// The trace file cannot be written.
     #[error("cannot write the trace")]
     Write(#[from] WriteError),
+    /// It never began to run.
+    #[error(
+        "the program did not start: the dynamic linker ended it with status {LINKER_FAILED}, and says above what it lacks"
+    )]
+    NotLinked,
     /// The program ran without the runtime.
     #[error(
         "the program ran, but did not load the recorder's runtime (a set-user-id program? a library path built into it?)"
@@ -170,6 +194,11 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let program = inspect::find(&options.program)?;
     inspect::check(&program)?;
     let folder = runtime::unpack()?;
+    let name = TraceName::claim(&options.output, options.naming)?;
+    let options = &Options {
+        output: name.path().to_owned(),
+        ..options.clone()
+    };
     let settings = settings::of_options(options);
     let ring_file = salvage::ring_path(&options.output);
     let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
@@ -200,15 +229,20 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let (status, ring, translator) = run?;
 
     if !ring.has(Flag::Attached) {
-        return Err(RecordError::NotAttached);
+        return Err(match status.code() {
+            Some(LINKER_FAILED) => RecordError::NotLinked,
+            _ => RecordError::NotAttached,
+        });
     }
     let (summary, degraded) = translator.finish(ended(status), ring.dropped())?;
     family.remove_others();
     let full = ring.has(Flag::Full);
     let done = family.into_done();
     Ok(Recorded {
+        name,
         status,
         elapsed,
+        timed_out: limits.reached.is_some(),
         stopped: limits
             .reached
             .or_else(|| full.then(|| format!("stopped after {} events", summary.events))),

@@ -67,6 +67,7 @@ mod tests {
                 program: "x".into(),
                 arguments: Vec::new(),
                 output: "x.bin".into(),
+                naming: crate::record::Naming::Exact,
                 policy,
                 seed: 9,
                 depth,

@@ -1,6 +1,6 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
-use super::{Parked, RecordError};
+use super::{LINKER_FAILED, Parked, RecordError};
 use recorder_ring::{Flag, Note, ObjectClass, Ring, Row};
 use std::fs::File;
 use std::io::{self, Sink, Write};
@@ -48,7 +48,12 @@ impl Translator {
         }
         let replaced = self.meta.degraded.iter().any(|why| why == REPLACED);
         if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
-            self.degrade("the end was not seen: the process left past the C library");
+            self.degrade(match end {
+                ProgramEnd::Exited(LINKER_FAILED) => {
+                    "the end was not seen: the dynamic linker ended the process with status 127, for want of a symbol"
+                }
+                _ => "the end was not seen: the process left past the C library",
+            });
         }
         let degraded = self.meta.degraded.clone();
         self.writer.set_meta(self.meta);

@@ -258,7 +258,8 @@ fn a_child_that_outlives_its_parent_is_recorded_to_its_end() {
 #[test]
 fn limits_and_signals_end_what_goes_on_for_ever() {
     let program = Program::instrumented("family", "fork-daemon");
-    let (_, _, others) = record_well(&program, "timeout", &["--timeout=1"], &["daemon"]);
+    let (output, _, others) = record(&program, "timeout", &["--timeout=1"], &["daemon"]);
+    assert_eq!(output.status.code(), Some(124), "{output:?}");
     let (file, _) = open(&others[0].1);
     assert!(matches!(end_of(&file), ProgramEnd::Signaled(9) | ProgramEnd::Unknown));
 

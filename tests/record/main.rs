@@ -3,6 +3,7 @@
 //! The programs check themselves and end with status 0 if they saw what they should have seen;
 //! [`replay`] checks that the trace explains every value and every lock.
 
+mod endings;
 mod family;
 mod interruptions;
 mod program;
@@ -299,6 +300,7 @@ fn a_deadlock_ends() {
         String::from_utf8_lossy(&output.stderr).contains("deadlock"),
         "{output:?}"
     );
+    assert_eq!(output.status.code(), Some(67), "{output:?}");
     assert_eq!(count(&recorded, |op| matches!(op, Op::Acquire { .. })), 2);
 }
 
@@ -367,9 +369,9 @@ fn a_full_disk_leaves_what_fits() {
 #[test]
 fn a_limit_ends_the_program_and_the_trace_is_whole() {
     let program = Program::instrumented("ends", "limits");
-    for limit in ["--max-events=20000", "--timeout=0.2"] {
+    for (limit, status) in [("--max-events=20000", 0), ("--timeout=0.2", 124)] {
         let (output, recorded) = program.record("limit", &[limit], &["forever"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
         assert!(
             String::from_utf8_lossy(&output.stderr).contains("stopped after"),
             "{output:?}"

@@ -1,0 +1,182 @@
+//! The name of a trace, which one recording at a time has.
+//!
+//! Two recordings into one folder, started at once by a build or a test suite, must not write one file. A recording
+//! holds a lock on `NAME.lock` from its start until whoever asked for it is done with the trace; the kernel gives the
+//! lock back however the process ends. The lock file is removed by its holder, so a claim counts only if the file that
+//! was locked is still the one that has the name.
+
+use super::RecordError;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use trace_format::WriteError;
+
+/// Which names a recording may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// The one that was asked for: if another recording has it, that is an error.
+    Exact,
+    /// If another recording has it, the next free one beside it: `trace-2.bin`, `trace-3.bin`, …
+    NextFree,
+}
+
+/// Recordings that may run at once with names beside one another.
+const MOST: u32 = 10_000;
+
+/// A trace's name, claimed until this is dropped.
+#[derive(Debug)]
+pub struct TraceName {
+    path: PathBuf,
+    lock_path: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+/// What came of trying to claim a name.
+enum Claim {
+    Ours(TraceName),
+    /// Another process has it: its number, if it can be read.
+    Taken(Option<u32>),
+}
+
+impl TraceName {
+    /// Claims `wanted`, or a name beside it.
+    ///
+    /// # Errors
+    /// If another recording has the name and no other one may be taken, or no file can be made there.
+    pub fn claim(wanted: &Path, naming: Naming) -> Result<TraceName, RecordError> {
+        let last = match naming {
+            Naming::Exact => 1,
+            Naming::NextFree => MOST,
+        };
+        let mut holder = None;
+        for number in 1..=last {
+            let path = beside(wanted, number);
+            match claim(&path) {
+                Ok(Claim::Ours(name)) => return Ok(name),
+                Ok(Claim::Taken(process)) => holder = holder.or(process),
+                Err(source) => return Err(RecordError::Write(WriteError::Io { path, source })),
+            }
+        }
+        Err(RecordError::NameTaken {
+            path: wanted.to_owned(),
+            holder: holder.map_or_else(String::new, |process| format!(" (process {process})")),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TraceName {
+    fn drop(&mut self) {
+        // Still locked: nobody else can have claimed the file that is removed. If it cannot be removed, it is only litter.
+        let _ = fs::remove_file(&self.lock_path);
+    }
+}
+
+fn claim(path: &Path) -> io::Result<Claim> {
+    let mut lock_path = OsString::from(path);
+    lock_path.push(".lock");
+    let lock_path = PathBuf::from(lock_path);
+    loop {
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(Claim::Taken(holder(&mut lock))),
+            Err(error) => return Err(error.into()),
+        }
+        // Its last holder may have removed it meanwhile.
+        let (ours, there) = (lock.metadata()?, fs::metadata(&lock_path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            // Only words for others.
+            let _ = lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id()));
+            return Ok(Claim::Ours(TraceName {
+                path: path.to_owned(),
+                lock_path,
+                _lock: lock,
+            }));
+        }
+    }
+}
+
+fn holder(lock: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text).ok()?;
+    text.parse().ok()
+}
+
+/// The name itself, or with a number: `trace-2.bin`. (`trace.2.bin` is that of another process of one recording.)
+fn beside(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+    use std::thread;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("witness-trace-name-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn many_at_once_have_names_of_their_own() {
+        let folder = folder("many");
+        let (wanted, all_have_one) = (folder.join("trace.bin"), Barrier::new(16));
+        let names: BTreeSet<PathBuf> = thread::scope(|scope| {
+            let claims: Vec<_> = (0..16)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let name = TraceName::claim(&wanted, Naming::NextFree).unwrap();
+                        all_have_one.wait();
+                        name.path().to_owned()
+                    })
+                })
+                .collect();
+            claims.into_iter().map(|claim| claim.join().unwrap()).collect()
+        });
+        assert_eq!(names.len(), 16, "{names:?}");
+        assert!(names.contains(&wanted) && names.contains(&folder.join("trace-16.bin")));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "no lock is left");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_is_asked_for_is_refused_while_another_recording_has_it() {
+        let folder = folder("exact");
+        let wanted = folder.join("a.bin");
+        let first = TraceName::claim(&wanted, Naming::Exact).unwrap();
+        let error = TraceName::claim(&wanted, Naming::Exact).unwrap_err().to_string();
+        assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
+        drop(first);
+        assert_eq!(TraceName::claim(&wanted, Naming::Exact).unwrap().path(), wanted);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,144 @@
+//! What becomes of a run, and what `witness` says of it: exit statuses and words.
+
+use crate::program::Program;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn witness(folder: &Path, arguments: &[&str]) -> Command {
+    let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
+    witness.args(arguments).current_dir(folder);
+    witness
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// An empty folder for what is recorded.
+fn folder_of(program: &Program) -> std::path::PathBuf {
+    let folder = program.path.with_file_name("traces");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder for traces");
+    folder
+}
+
+#[test]
+fn recordings_that_run_at_once_have_traces_of_their_own() {
+    let program = Program::instrumented("ends", "at_once");
+    let folder = folder_of(&program);
+    let path = program.path.to_str().expect("a path in UTF-8");
+    let run = |_| witness(&folder, &["run", "--no-live", "--", path, "return"]).spawn();
+    let runs: Vec<_> = (0..8).map(run).collect();
+    for running in runs {
+        assert_eq!(running.expect("witness runs").wait().expect("it ends").code(), Some(0));
+    }
+    let names: BTreeSet<String> = fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(names.contains("trace.bin"), "{names:?}");
+    // One that ends early gives its name back; nothing but traces and results is left.
+    assert!(
+        names
+            .iter()
+            .all(|name| name.ends_with(".bin") || name.ends_with(".witnesses")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_trace_that_is_being_written_is_refused_to_others() {
+    let program = Program::instrumented("ends", "refused");
+    let (mut first, trace) = program.recorder("one", &[], &["slowly"]);
+    let mut first = first
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("witness runs");
+    crate::wait_until_ready(&mut first);
+    let (path, trace) = (program.path.to_str().unwrap(), trace.to_str().unwrap());
+    let second = witness(Path::new("."), &["record", "-o", trace, "--", path, "return"])
+        .output()
+        .unwrap();
+    crate::kill("-TERM", &first.id().to_string());
+    first.wait().expect("it ends");
+    assert_eq!(second.status.code(), Some(2), "{second:?}");
+    assert!(
+        said(&second).contains("another recording is writing it (process "),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn what_is_no_flag_is_not_the_program() {
+    let program = Program::instrumented("ends", "mistyped");
+    let path = program.path.to_str().unwrap();
+    for command in ["record", "run"] {
+        let output = witness(&folder_of(&program), &[command, "--polciy", "random", path])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(said(&output).contains("there is no flag --polciy"), "{output:?}");
+    }
+    // Behind `--` stands the program, whatever it is called.
+    let output = witness(&folder_of(&program), &["record", "--", "--polciy"])
+        .output()
+        .unwrap();
+    assert!(said(&output).contains("--polciy: not found"), "{output:?}");
+}
+
+#[test]
+fn a_run_that_failed_is_no_success() {
+    let program = Program::instrumented("ends", "failed");
+    let (folder, path) = (folder_of(&program), program.path.to_str().unwrap());
+    let run = |how: &str| {
+        witness(&folder, &["run", "--no-live", "--", path, how])
+            .output()
+            .unwrap()
+    };
+    for (how, words) in [
+        ("status", "the program exited with status 3"),
+        ("abort", "the program was killed by SIGABRT"),
+        ("crash", "the program was killed by SIGSEGV"),
+    ] {
+        let output = run(how);
+        assert_eq!(output.status.code(), Some(68), "{how}: {output:?}");
+        assert!(said(&output).contains(words), "{how}: {output:?}");
+    }
+    assert_eq!(run("return").status.code(), Some(0));
+    let limited = ["run", "--no-live", "--timeout=0.2", "--", path, "slowly"];
+    assert_eq!(witness(&folder, &limited).output().unwrap().status.code(), Some(124));
+}
+
+#[test]
+fn a_program_that_cannot_be_linked_is_no_success() {
+    let part = Program::compile("missing_part", "missing", &["-fsanitize=thread", "-shared", "-fPIC"]);
+    for (binding, status, words) in [
+        (
+            "-Wl,-z,lazy",
+            68,
+            "the dynamic linker ended the process with status 127",
+        ),
+        (
+            "-Wl,-z,now",
+            2,
+            "the program did not start: the dynamic linker ended it",
+        ),
+    ] {
+        let part = part.path.to_str().unwrap();
+        let compile = |flags: &[&str]| Program::compile("missing", "missing", flags);
+        let program = compile(&["-fsanitize=thread", binding, part]);
+        // A build of the part that lacks what the program wants.
+        Program::compile(
+            "missing_part",
+            "missing",
+            &["-fsanitize=thread", "-shared", "-fPIC", "-DWITHOUT"],
+        );
+        let path = program.path.to_str().unwrap();
+        let output = witness(&folder_of(&program), &["run", "--", path]).output().unwrap();
+        Program::compile("missing_part", "missing", &["-fsanitize=thread", "-shared", "-fPIC"]);
+        assert_eq!(output.status.code(), Some(status), "{binding}: {output:?}");
+        assert!(said(&output).contains(words), "{binding}: {output:?}");
+    }
+}
