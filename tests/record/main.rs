@@ -9,6 +9,7 @@ mod interruptions;
 mod program;
 mod replay;
 mod salvage;
+mod scheduling;
 mod surroundings;
 
 use program::Program;

@@ -57,7 +57,13 @@ impl Inside {
     pub fn stay_undisturbed() -> Option<Inside> {
         let thread = undisturbed()?.thread();
         // SAFETY: the thread has the baton.
-        if unsafe { RING.is_due() } {
+        let is_due = unsafe {
+            match thread.pending.size.get() {
+                0 => RING.is_due(),
+                _ => RING.is_due_after_one(),
+            }
+        };
+        if is_due {
             return None;
         }
         thread.busy.store(1, Relaxed);

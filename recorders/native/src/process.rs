@@ -2,10 +2,12 @@
 
 use crate::inside::Inside;
 use crate::start::{self, Phase, RING};
-use crate::{modules, pending, pthread, real, sys};
+use crate::{baton, modules, pending, pthread, real, sys};
 use core::ffi::c_void;
 use core::ptr;
-use libc::c_int;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{c_char, c_int};
 use recorder_ring::{Note, Record};
 
 unsafe extern "C" {
@@ -46,7 +48,77 @@ pub fn finish() {
     }
 }
 
+/// The program's `main`.
+static MAIN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+type Main = unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+type Function = *mut c_void;
+
+/// Stands in for `main`, which returns to here before it ends the process.
+unsafe extern "C-unwind" fn run_main(
+    count: c_int,
+    arguments: *mut *mut c_char,
+    environment: *mut *mut c_char,
+) -> c_int {
+    // SAFETY: what the program gave to `start_program`.
+    let status = unsafe { core::mem::transmute::<Function, Main>(MAIN.load(Relaxed))(count, arguments, environment) };
+    let_others_finish();
+    status
+}
+
+/// The calling thread is about to end the process: the others run before.
+fn let_others_finish() {
+    // A child of `vfork` runs in its parent's memory: its end is none of ours.
+    if sys::process_id() == start::process()
+        && let Some(inside) = Inside::enter()
+    {
+        baton::let_others_finish(inside.thread());
+    }
+}
+
+#[unsafe(export_name = "__libc_start_main")]
+pub unsafe extern "C-unwind" fn start_program(
+    main: Function,
+    count: c_int,
+    arguments: *mut *mut c_char,
+    init: Function,
+    fini: Function,
+    loader_fini: Function,
+    stack_end: *mut c_void,
+) -> c_int {
+    MAIN.store(main, Relaxed);
+    // SAFETY: the arguments of the program's start code, but for `main`, in whose place is a function of its type.
+    unsafe {
+        __libc_start_main(
+            run_main as Function,
+            count,
+            arguments,
+            init,
+            fini,
+            loader_fini,
+            stack_end,
+        )
+    }
+}
+
+#[unsafe(export_name = "exit")]
+pub unsafe extern "C-unwind" fn exit_with_handlers(status: c_int) -> ! {
+    let_others_finish();
+    // SAFETY: ends the process.
+    unsafe { exit(status) }
+}
+
+#[unsafe(export_name = "quick_exit")]
+pub unsafe extern "C-unwind" fn exit_quickly(status: c_int) -> ! {
+    let_others_finish();
+    // SAFETY: ends the process.
+    unsafe { quick_exit(status) }
+}
+
 crate::real::real! {
+    fn __libc_start_main(main: Function, count: c_int, arguments: *mut *mut c_char, init: Function, fini: Function, loader_fini: Function, stack_end: *mut c_void) -> c_int;
+    fn exit(status: c_int) -> !;
+    fn quick_exit(status: c_int) -> !;
     fn dlclose(library: *mut c_void) -> c_int;
 }
 
@@ -63,6 +135,7 @@ pub unsafe extern "C-unwind" fn close_library(library: *mut c_void) -> c_int {
 }
 
 unsafe fn leave(status: c_int) -> ! {
+    let_others_finish();
     tell_status(status);
     finish();
     // SAFETY: ends the process.

@@ -31,6 +31,8 @@ const LONGEST_NANOS: u64 = 16_000_000;
 pub struct Watch {
     holder: *const Thread,
     far: (u64, u64),
+    /// When.
+    at: i64,
     pause: u64,
 }
 
@@ -39,6 +41,7 @@ impl Watch {
         Self {
             holder: ptr::null(),
             far: (0, 0),
+            at: NEVER,
             pause: SHORTEST_NANOS,
         }
     }
@@ -46,11 +49,16 @@ impl Watch {
     /// Looks; how long to sleep until the next look, or `None` to see whether the baton came.
     pub fn look(&mut self, scheduler: &Scheduler, me: &'static Thread) -> Option<u64> {
         let now = sys::now(libc::CLOCK_MONOTONIC);
+        let since = now.saturating_sub(core::mem::replace(&mut self.at, now)).max(0);
         let holder = HOLDER.load(SeqCst).cast_const();
         if holder.is_null() {
             let next = scheduler.expire(now);
             scheduler.dispatch();
             if !HOLDER.load(Relaxed).is_null() {
+                return None;
+            }
+            scheduler.exiting.lose_patience(since);
+            if scheduler.exit_if_alone(now) {
                 return None;
             }
             if next == NEVER && scheduler.outside.get() == 0 {
@@ -71,6 +79,7 @@ impl Watch {
             self.pause = SHORTEST_NANOS;
             return Some(SHORTEST_NANOS);
         }
+        scheduler.exiting.lose_patience(since);
         let idle = holder.busy.load(SeqCst) == 0 && !scheduler.ready.as_slice().is_empty();
         if idle && sleeps(holder) && scheduler.steal(holder, far, me) {
             self.holder = ptr::null();

@@ -261,6 +261,17 @@ impl Producer {
         self.published().load(Relaxed) as u8 >= self.due_hits.get()
     }
 
+    /// The same once one more event is published.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn is_due_after_one(&self) -> bool {
+        // A run that is full has 255 here, and is due whatever comes.
+        u32::from(self.published().load(Relaxed) as u8) + 1 >= u32::from(self.due_hits.get())
+    }
+
     /// Says how many more events may be published until [`is_due`](Self::is_due).
     ///
     /// # Safety

@@ -8,11 +8,13 @@
 //! that passed, for a holder that sleeps in a call the runtime does not know, and for deadlock
 //! (see [`watch`]). The role passes on whenever the watcher gets the baton.
 
+mod exiting;
 mod queue;
 mod scheduler;
 mod turns;
 mod waits;
 
+pub use exiting::let_others_finish;
 pub use scheduler::{Locked, Scheduler, lock};
 pub use turns::{give_way, turn_over, turn_over_before};
 pub use waits::{block, block_cancellably, cancel, count_blocked, wake, wake_each};
@@ -25,6 +27,7 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use exiting::Exiting;
 use queue::Queue;
 use recorder_ring::{Settings, futex};
 use turns::begin_turn;
@@ -54,6 +57,7 @@ static SCHEDULER: Scheduler = Scheduler {
     leaving: Cell::new(0),
     most: AtomicU64::new(u64::MAX),
     last_recorded: Cell::new(ptr::null()),
+    exiting: Exiting::new(),
     choices: Choices::new(),
 };
 
@@ -98,6 +102,7 @@ pub fn start_over(settings: Settings, me: &'static Thread) {
     SCHEDULER.watcher.set(ptr::null());
     SCHEDULER.leaving.set(0);
     SCHEDULER.last_recorded.set(ptr::null());
+    SCHEDULER.exiting.start_over();
     thaw();
     start(settings, me);
 }

@@ -1,5 +1,6 @@
 //! Who waits for what, and who gets the baton next. All of it is used with the scheduler locked.
 
+use super::exiting::Exiting;
 use super::queue::Queue;
 use super::{HOLDER, SCHEDULER, UNDISTURBED, disturb, set_holder};
 use crate::policy::Choices;
@@ -34,6 +35,8 @@ pub struct Scheduler {
     pub(super) most: AtomicU64,
     /// The thread that the ring's last `Switch` names.
     pub(super) last_recorded: Cell<*const Thread>,
+    /// Who is about to end the process.
+    pub exiting: Exiting,
     pub(super) choices: Choices,
 }
 
@@ -100,6 +103,9 @@ impl Scheduler {
         if schedule::is_followed() {
             return schedule::next(self);
         }
+        if let Some(exiting) = self.exits_now() {
+            return Some(exiting);
+        }
         let ready = self.ready.as_slice();
         if let Some(first) = schedule::next_after_race()
             && let Some(at) = ready.iter().position(|thread| ptr::eq(*thread, first))
@@ -122,7 +128,7 @@ impl Scheduler {
     }
 
     /// Gives the baton to `next`, which is in no queue.
-    fn hand(&self, next: &'static Thread, from: Option<&'static Thread>) {
+    pub(super) fn hand(&self, next: &'static Thread, from: Option<&'static Thread>) {
         next.state.store(state::RUNNING, Relaxed);
         set_holder(next);
         if ptr::eq(self.watcher.get(), next) {
@@ -149,6 +155,14 @@ impl Scheduler {
 
     /// Makes a waiting thread the watcher if there is none: the caller if it will wait.
     pub(super) fn keep_a_watcher(&self, caller: Option<&'static Thread>) {
+        if let Some(exiting) = self.exiting.thread() {
+            // It sees how long nothing happens.
+            if !ptr::eq(self.watcher.replace(exiting), exiting) && caller.is_none_or(|caller| !ptr::eq(caller, exiting))
+            {
+                self.rouse(exiting);
+            }
+            return;
+        }
         if !self.watcher.get().is_null() {
             return;
         }

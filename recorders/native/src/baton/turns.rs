@@ -15,6 +15,7 @@ pub(super) fn begin_turn(scheduler: &Scheduler, me: &'static Thread) {
     // SAFETY: null or a thread, which lives for ever.
     let before = unsafe { scheduler.last_recorded.get().as_ref() };
     let hooks = scheduler.choices.begin_turn(before, me);
+    let hooks = hooks.min(scheduler.exiting.events_left().unwrap_or(u64::MAX).max(1));
     me.turn_ends.store(me.ticks.load(Relaxed) + hooks, Relaxed);
     look_up_in_time(me);
 }
@@ -86,7 +87,7 @@ pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
 fn let_others(me: &'static Thread, yields: bool) {
     let scheduler = lock();
     scheduler.choices.end_turn(me, yields);
-    if scheduler.ready.as_slice().is_empty() {
+    if scheduler.ready.as_slice().is_empty() && scheduler.exiting.events_left() != Some(0) {
         begin_turn(&scheduler, me);
         return;
     }

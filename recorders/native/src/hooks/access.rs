@@ -33,6 +33,13 @@ fn is_due() -> bool {
     unsafe { RING.is_due() }
 }
 
+/// The same once the pending write is recorded: the turn may be over before the next access, whatever it is.
+#[inline(always)]
+fn is_due_after_one() -> bool {
+    // SAFETY: as in `is_due`.
+    unsafe { RING.is_due_after_one() }
+}
+
 /// The same of an undisturbed thread that has a pending write.
 #[inline(never)]
 extern "C" fn read_after_write<const N: usize>(addr: usize, pc: usize, thread: Undisturbed) {
@@ -117,9 +124,9 @@ unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
     };
     let pending = &thread.thread().pending;
     match pending.size.get() {
-        0 => pending::announce(thread.thread(), addr, N, pc),
+        0 if !is_due() => pending::announce(thread.thread(), addr, N, pc),
         // Mostly of the same size. Announced first, so that what is left is a jump.
-        before if before == N && N <= 8 && !is_due() => {
+        before if before == N && N <= 8 && !is_due_after_one() => {
             let (settled, settled_pc) = (pending.addr.get(), pending.pc.get());
             pending::announce(thread.thread(), addr, N, pc);
             events::access::<{ kind::WRITE }, N>(settled, settled_pc);
@@ -131,7 +138,7 @@ unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
 /// The same of an undisturbed thread that has a pending write.
 #[inline(never)]
 extern "C" fn write_after_write(addr: usize, size: usize, pc: usize, thread: Undisturbed) {
-    if is_due() {
+    if is_due_after_one() {
         return write(addr, size, pc);
     }
     pending::settle_undisturbed(thread.thread());
