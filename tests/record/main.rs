@@ -5,6 +5,7 @@
 
 mod endings;
 mod family;
+mod faults;
 mod interruptions;
 mod program;
 mod replay;

@@ -38,6 +38,22 @@ pub fn only_moves_registers(from: usize, to: usize) -> bool {
     look(from, to)
 }
 
+/// The same up to the instruction at `to`, which did not come to its end.
+pub fn only_moves_registers_before(from: usize, to: usize) -> bool {
+    if to < from || to - from > LONGEST {
+        return false;
+    }
+    // SAFETY: `from` is a return address, and `to` the program's position, so near that both are in the same code.
+    let mut code = unsafe { core::slice::from_raw_parts(from as *const u8, to - from) };
+    while !code.is_empty() {
+        match register_move(code) {
+            Some(length) if length <= code.len() => code = &code[length..],
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// Looks at the code, and remembers what it is.
 #[cold]
 fn look(from: usize, to: usize) -> bool {

@@ -26,6 +26,7 @@ mod clone;
 mod events;
 mod exec;
 mod export;
+mod faults;
 mod fork;
 mod forward;
 mod futex;

@@ -41,9 +41,10 @@ unsafe extern "C" {
 /// The runtime's own code.
 static OWN: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
-fn is_own(pc: usize) -> bool {
+/// Whether the position is in the runtime itself.
+pub fn is_own(pc: usize) -> bool {
     if OWN.1.load(Relaxed) == 0 {
-        let (start, end) = modules::code_around(is_own as *const () as usize);
+        let (start, end) = modules::code_around(is_own as fn(usize) -> bool as usize);
         OWN.0.store(start, Relaxed);
         OWN.1.store(end, Relaxed);
     }

@@ -11,7 +11,7 @@ use crate::place::{self, Place};
 use crate::real::real;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
-use crate::{baton, modules, pending, sys};
+use crate::{baton, faults, modules, pending, sys};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
@@ -82,11 +82,14 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
     let here = start::phase() == Phase::On && sys::process_id() == start::process();
     // SAFETY: a slot holds a thread, which lives for ever; the kernel's arguments.
     unsafe {
-        if !here || thread.is_null() || ptr::eq(thread, &raw const UNRECORDED) || is_own_fault(signal, &*info) {
+        if !here || thread.is_null() || ptr::eq(thread, &raw const UNRECORDED) {
             run(signal, info, context);
         } else {
             let thread: &'static Thread = &*thread;
-            if thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE {
+            if is_own_fault(signal, &*info) {
+                let registers = &raw const (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
+                faults::handle(thread, &*info, registers, || run(signal, info, context));
+            } else if thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE {
                 run(signal, info, context);
                 baton::leave_again(thread);
             } else {
@@ -263,6 +266,8 @@ pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, ol
             return sigaction(signal, new, old);
         }
         let handler = &HANDLERS[signal as usize];
+        // Found out once, here and not in a handler.
+        place::is_own(0);
         if !new.is_null() && (*new).sa_flags & libc::SA_SIGINFO != 0 {
             place::prepare();
         }

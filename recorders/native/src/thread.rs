@@ -114,6 +114,20 @@ pub struct PendingWrite {
     pub size: Cell<usize>,
 }
 
+impl PendingWrite {
+    /// Takes it away; its place, code position and size.
+    pub fn take(&self) -> (usize, usize, usize) {
+        (self.addr.get(), self.pc.get(), self.size.replace(0))
+    }
+
+    /// Puts back what was taken.
+    pub fn put_back(&self, (addr, pc, size): (usize, usize, usize)) {
+        self.addr.set(addr);
+        self.pc.set(pc);
+        self.size.set(size);
+    }
+}
+
 /// No number of events.
 const DISTURBED: u64 = u64::MAX;
 

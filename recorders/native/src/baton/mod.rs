@@ -16,7 +16,7 @@ mod waits;
 
 pub use exiting::let_others_finish;
 pub use scheduler::{Locked, Scheduler, lock};
-pub use turns::{give_way, turn_over, turn_over_before};
+pub use turns::{give_way, lengthen_turn, turn_over, turn_over_before};
 pub use waits::{block, block_cancellably, cancel, count_blocked, wake, wake_each};
 
 use crate::inside::Inside;

@@ -84,6 +84,14 @@ pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
     }
 }
 
+/// Lets the thread go on for a while, in the middle of an operation. If it does not come back from there, its turn is
+/// longer, and no more.
+pub fn lengthen_turn(me: &'static Thread) {
+    const HOOKS: u64 = 10_000;
+    me.turn_ends.fetch_max(me.ticks.load(Relaxed) + HOOKS, Relaxed);
+    look_up_in_time(me);
+}
+
 fn let_others(me: &'static Thread, yields: bool) {
     let scheduler = lock();
     scheduler.choices.end_turn(me, yields);

@@ -4,6 +4,7 @@
 //! pending write of before, give way if it is time, and only then look at the memory.
 
 use crate::export::export;
+use crate::faults::{touch, touch_range};
 use crate::inside::{Inside, Undisturbed, undisturbed};
 use crate::intent::{Access, Intent};
 use crate::start::RING;
@@ -14,6 +15,7 @@ use recorder_ring::plan::kind;
 
 /// A read that the caller is about to do.
 unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
+    touch::<N>(addr, pc);
     if N > 8 {
         return read(addr, N, pc);
     }
@@ -119,6 +121,7 @@ fn is_of_copy(thread: &Thread, size: usize, pc: usize) -> bool {
 
 /// A write that the caller is about to do.
 unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
+    touch::<N>(addr, pc);
     let Some(thread) = undisturbed() else {
         return write(addr, N, pc);
     };
@@ -157,6 +160,7 @@ extern "C" fn write(addr: usize, size: usize, pc: usize) {
 /// A read and a write of the same bytes, as one call.
 #[inline(always)]
 fn read_write(addr: usize, size: usize, pc: usize) {
+    touch_range(addr, size, pc);
     let intent = || {
         let (read, write) = (
             Access::cut(pc, kind::READ, addr, size),
@@ -188,18 +192,21 @@ unsafe extern "C" fn read_write_sized<const N: usize>(addr: usize, pc: usize) {
 
 unsafe extern "C" fn read_range(addr: usize, size: usize, pc: usize) {
     if size > 0 {
+        touch_range(addr, size, pc);
         read(addr, size, pc);
     }
 }
 
 unsafe extern "C" fn write_range(addr: usize, size: usize, pc: usize) {
     if size > 0 {
+        touch_range(addr, size, pc);
         write(addr, size, pc);
     }
 }
 
 /// The C++ table pointer of an object under construction.
 unsafe extern "C" fn table_update(addr: usize, _value: usize, pc: usize) {
+    touch::<8>(addr, pc);
     write(addr, 8, pc);
 }
 

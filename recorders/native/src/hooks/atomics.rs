@@ -4,6 +4,7 @@
 //! one sequentially consistent run; the order that was asked for is recorded.
 
 use crate::export::export;
+use crate::faults::touch;
 use crate::hooks::access::not_recorded;
 use crate::inside::Inside;
 use crate::intent::{self, Access, Intent};
@@ -52,6 +53,7 @@ macro_rules! width {
             }
 
             pub unsafe extern "C" fn load(addr: usize, order: i32, pc: usize) -> $int {
+                touch::<{ $size }>(addr, pc);
                 let inside = Inside::enter_to_record(|| atomic(kind::ATOMIC_LOAD, addr, pc));
                 let value = at(addr).load(SeqCst);
                 match &inside {
@@ -74,6 +76,7 @@ macro_rules! width {
             }
 
             pub unsafe extern "C" fn store(addr: usize, value: $int, order: i32, pc: usize) {
+                touch::<{ $size }>(addr, pc);
                 let inside = Inside::enter_to_record(|| atomic(kind::ATOMIC_STORE, addr, pc));
                 at(addr).store(value, SeqCst);
                 if inside.is_none() {
@@ -91,6 +94,7 @@ macro_rules! width {
 
             #[inline(always)]
             fn modify(addr: usize, order: i32, pc: usize, operate: impl Fn(&$atomic) -> ($int, $int)) -> $int {
+                touch::<{ $size }>(addr, pc);
                 let inside = Inside::enter_to_record(|| atomic(kind::ATOMIC_RMW, addr, pc));
                 let (old, new) = operate(at(addr));
                 match &inside {
@@ -213,6 +217,7 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> $int {
+                touch::<{ $size }>(addr, pc);
                 let inside = Inside::enter_to_record(|| atomic(intent::COMPARISON, addr, pc));
                 let result = compare(&inside, addr, expected, new, (success, failure), pc);
                 if let (Err(old), Some(inside)) = (result, &inside) {
@@ -231,6 +236,8 @@ macro_rules! width {
                 pc: usize,
             ) -> bool {
                 // Along a plan, each of the three accesses waits for its turn: a schedule may go on elsewhere between them.
+                touch::<{ $size }>(expected as usize, pc);
+                touch::<{ $size }>(addr, pc);
                 let plain = |kind| Intent::of(Access::one(pc, kind, expected as usize, $size));
                 let inside = Inside::enter_for(|| plain(kind::READ));
                 // SAFETY: the caller's own variable.

@@ -6,6 +6,7 @@
 //! either.
 
 use crate::export::export;
+use crate::faults::touch_range;
 use crate::inside::Inside;
 use crate::intent::{Access, Intent};
 use crate::{instruction, modules, pending, real};
@@ -28,6 +29,8 @@ fn enter(to: usize, len: usize, pc: usize, intent: impl FnOnce() -> Intent) -> O
 
 /// memcpy is memmove: reads of all of the source, then writes of all of the destination.
 pub unsafe extern "C-unwind" fn copy(to: *mut u8, from: *const u8, len: usize, pc: usize) -> *mut u8 {
+    touch_range(from as usize, len, pc);
+    touch_range(to as usize, len, pc);
     let inside = enter(to as usize, len, pc, || {
         let (read, write) = (
             Access::cut(pc, kind::READ, from as usize, len),
@@ -47,6 +50,7 @@ pub unsafe extern "C-unwind" fn copy(to: *mut u8, from: *const u8, len: usize, p
 }
 
 pub unsafe extern "C-unwind" fn fill(to: *mut u8, byte: i32, len: usize, pc: usize) -> *mut u8 {
+    touch_range(to as usize, len, pc);
     let inside = enter(to as usize, len, pc, || {
         Intent::of(Access::cut(pc, kind::WRITE, to as usize, len))
     });

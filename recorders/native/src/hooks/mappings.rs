@@ -2,9 +2,10 @@
 
 use super::heap::begins;
 use crate::inside::Inside;
-use crate::{pending, real};
+use crate::pending;
+use crate::real::{self, real};
 use core::ffi::c_void;
-use libc::{c_int, off_t};
+use libc::{c_int, c_uint, off_t};
 use recorder_ring::Record;
 
 /// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the stack.
@@ -35,6 +36,10 @@ unsafe extern "C" fn map(
     offset: off_t,
     pc: usize,
 ) -> *mut c_void {
+    if flags & libc::MAP_FIXED != 0 {
+        // What is there goes away.
+        drop(Inside::enter_and_stay());
+    }
     // SAFETY: the caller's own arguments.
     let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
     if mapping == libc::MAP_FAILED {
@@ -42,6 +47,33 @@ unsafe extern "C" fn map(
     } else {
         begins(mapping, len, pc)
     }
+}
+
+/// Exports functions after which memory may be out of reach, or other memory there: what was written before is settled.
+macro_rules! settle_before {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        mod libc_own {
+            use super::*;
+            real! { $(fn $name($($argument: $type),*) -> $result;)* }
+        }
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                let _inside = Inside::enter_and_stay();
+                // SAFETY: the caller's own arguments.
+                unsafe { libc_own::$name($($argument),*) }
+            }
+        )*
+    };
+}
+
+settle_before! {
+    mprotect(addr: *mut c_void, len: usize, protection: c_int) -> c_int;
+    pkey_mprotect(addr: *mut c_void, len: usize, protection: c_int, key: c_int) -> c_int;
+    pkey_set(key: c_int, rights: c_uint) -> c_int;
+    madvise(addr: *mut c_void, len: usize, advice: c_int) -> c_int;
+    mremap(addr: *mut c_void, len: usize, new_len: usize, flags: c_int, new_addr: *mut c_void) -> *mut c_void;
+    shmdt(addr: *const c_void) -> c_int;
 }
 
 #[unsafe(no_mangle)]

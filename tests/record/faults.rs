@@ -1,0 +1,99 @@
+//! Programs that handle their own faults, and write down what they access: the trace has the same.
+
+use crate::program::Program;
+use std::fs;
+use std::ops::Range;
+use std::process::{Command, Output};
+use trace_format::{MemRange, Op, ThreadId, TraceFile};
+
+/// One byte of an access: `r` or `w`, its address and its value.
+type Byte = (char, u64, u8);
+
+/// What the program wrote down, and the memory that it did so for.
+fn written_down(log: &str) -> (Vec<Byte>, Vec<Range<u64>>) {
+    let (mut bytes, mut areas) = (Vec::new(), Vec::new());
+    for line in log.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| u64::from_str_radix(words[at], 16).expect("a hexadecimal number");
+        match words[0] {
+            "area" => areas.push(number(1)..number(2)),
+            kind => bytes.push((kind.chars().next().expect("a letter"), number(1), number(2) as u8)),
+        }
+    }
+    (bytes, areas)
+}
+
+/// What the trace has of the first thread's accesses to these areas.
+fn recorded(trace: &TraceFile, areas: &[Range<u64>]) -> Vec<Byte> {
+    let mut bytes = Vec::new();
+    let mut add = |kind: char, mem: MemRange, value: u64| {
+        let each = (mem.addr..).zip(value.to_le_bytes()).take(mem.size.into());
+        let wanted = each.filter(|(at, _)| areas.iter().any(|area| area.contains(at)));
+        bytes.extend(wanted.map(|(at, value)| (kind, at, value)));
+    };
+    for event in trace.events().map(|event| event.expect("the trace is whole")) {
+        if event.thread != ThreadId(0) {
+            continue;
+        }
+        match event.op {
+            Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => add('r', mem, value),
+            Op::Write { mem, value } | Op::AtomicStore { mem, value, .. } => add('w', mem, value),
+            Op::AtomicRmw { mem, read, written, .. } => {
+                add('r', mem, read);
+                add('w', mem, written);
+            }
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// Records the program and compares.
+fn compare(program: &Program, name: &str, flags: &[&str]) {
+    let log = program.path.with_file_name(format!("{name}.log"));
+    let (mut witness, trace): (Command, _) = program.recorder(name, flags, &[log.to_str().expect("plain letters")]);
+    let output: Output = witness.output().expect("witness runs");
+    assert_eq!(output.status.code(), Some(0), "{flags:?}: {output:?}");
+    let (expected, areas) = written_down(&fs::read_to_string(&log).expect("the program wrote its log"));
+    let trace = TraceFile::open(&trace).expect("a trace");
+    assert!(
+        trace.tables().meta.degraded.is_empty(),
+        "{:?}",
+        trace.tables().meta.degraded
+    );
+    let recorded = recorded(&trace, &areas);
+    let difference = expected.iter().zip(&recorded).position(|(a, b)| a != b);
+    if let Some(at) = difference {
+        let around = at.saturating_sub(4)..at + 12;
+        panic!(
+            "{flags:?}: byte {at} of {}: {:x?} was recorded as {:x?}",
+            expected.len(),
+            &expected[around.start..around.end.min(expected.len())],
+            &recorded[around.start..around.end.min(recorded.len())]
+        );
+    }
+    assert_eq!(expected.len(), recorded.len(), "{flags:?}");
+    assert!(expected.len() > 100_000);
+}
+
+fn compare_often(test: &str, flags: &[&str]) {
+    let program = Program::compile("faults", test, flags);
+    compare(&program, "fifo", &["--policy=fifo"]);
+    for seed in 1..=3 {
+        let seed = format!("--seed={seed}");
+        for policy in ["random", "pct"] {
+            compare(&program, policy, &[&format!("--policy={policy}"), &seed]);
+        }
+    }
+}
+
+#[test]
+fn accesses_are_exact_where_the_program_handles_its_own_faults() {
+    compare_often("faults", &["-fsanitize=thread"]);
+}
+
+#[test]
+fn accesses_are_exact_under_faults_without_and_with_optimization() {
+    compare_often("faults-O0", &["-fsanitize=thread", "-O0"]);
+    compare_often("faults-O3", &["-fsanitize=thread", "-O3"]);
+}
