@@ -170,6 +170,22 @@ fn threads_and_their_names() {
 }
 
 #[test]
+fn four_thousand_threads_cost_four_times_what_a_thousand_cost() {
+    let program = Program::instrumented("crowd", "crowd");
+    let milliseconds = |threads: &str| -> u64 {
+        let (output, recorded) = program.record(threads, &["--policy=random"], &[threads]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(Ok(recorded.tables.threads.len() - 1), threads.parse());
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .expect("a number")
+    };
+    let (few, many) = (milliseconds("1000"), milliseconds("4000"));
+    assert!(many < 6 * few + 1_500, "{few} ms, then {many} ms");
+}
+
+#[test]
 fn blocks_of_memory() {
     for recorded in Program::instrumented("heap", "heap").record_often() {
         assert!(count(&recorded, |op| matches!(op, Op::Free { .. })) >= 2 * 40 * 3);

@@ -31,12 +31,13 @@ struct Taken(Cell<bool>);
 // SAFETY: only the thread with the baton looks or stores.
 unsafe impl Sync for Taken {}
 
-/// Takes them, the first time. The caller has the baton and is the only thread so far; `stack` is
-/// its own.
-pub fn take_once(stack: Option<(usize, usize)>) {
+/// Takes them, the first time. The caller has the baton and is the only thread so far; `stack` finds
+/// its own. (That reads all mappings of the process, a few for each thread: only when they are taken.)
+pub fn take_once(stack: impl FnOnce() -> Option<(usize, usize)>) {
     if TAKEN.0.replace(true) {
         return;
     }
+    let stack = stack();
     // SAFETY: `take_one` ignores its data.
     unsafe { libc::dl_iterate_phdr(Some(take_one), core::ptr::null_mut()) };
     // The runtime's own variables start as zero.

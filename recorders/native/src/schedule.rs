@@ -322,7 +322,7 @@ pub fn may_be_woken(thread: &Thread) -> bool {
 }
 
 /// Of the threads that wait, the one that the last notify wakes.
-pub fn pick_waiter<'a>(mut waiting: impl Iterator<Item = &'a &'static Thread>) -> Option<usize> {
+pub fn pick_waiter(mut waiting: impl Iterator<Item = &'static Thread>) -> Option<usize> {
     let woken = PLAN.woken.get().filter(|_| is_followed())?;
     waiting.position(|thread| thread.index.get() == woken)
 }

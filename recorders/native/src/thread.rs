@@ -11,6 +11,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
+use core::slice;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, compiler_fence};
 
@@ -208,13 +209,13 @@ impl Thread {
         }
     }
 
-    /// A place for a thread, in memory of its own that is never given back.
-    pub fn allocate() -> &'static Thread {
-        let place = sys::pages(size_of::<Thread>().next_multiple_of(4096)).cast::<Thread>();
+    /// Places for so many threads, in memory of their own that is never given back.
+    pub fn allocate(count: usize) -> &'static [Thread] {
+        let first = sys::pages((count * size_of::<Thread>()).next_multiple_of(4096)).cast::<Thread>();
         // SAFETY: fresh, page aligned and large enough.
         unsafe {
-            place.write(Thread::new(0));
-            &*place
+            (0..count).for_each(|at| first.add(at).write(Thread::new(0)));
+            slice::from_raw_parts(first, count)
         }
     }
 

@@ -96,7 +96,7 @@ pub fn thaw() {
 /// In a forked child, frozen: the calling thread is the only one there is.
 pub fn start_over(settings: Settings, me: &'static Thread) {
     for queue in [&SCHEDULER.ready, &SCHEDULER.blocked] {
-        queue.len.set(0);
+        queue.clear();
     }
     SCHEDULER.outside.set(0);
     SCHEDULER.watcher.set(ptr::null());

@@ -3,46 +3,97 @@
 use super::MAX_THREADS;
 use crate::thread::Thread;
 use core::cell::{Cell, UnsafeCell};
-use core::ptr;
+use core::{ptr, slice};
+
+/// Room for twice as many threads as there are, so that those that leave at the front cost nothing: they are a gap, which is closed
+/// when the end is reached.
+const ROOM: usize = 2 * MAX_THREADS;
 
 /// Threads in order of arrival.
 #[derive(Debug)]
 pub struct Queue {
+    /// Where the first one is.
+    first: Cell<usize>,
     pub(super) len: Cell<usize>,
-    threads: UnsafeCell<[*const Thread; MAX_THREADS]>,
+    threads: UnsafeCell<[*const Thread; ROOM]>,
+    /// What each waited for when it arrived: thousands are looked through for one key, and each thread lies elsewhere in memory.
+    keys: UnsafeCell<[usize; ROOM]>,
 }
 
 impl Queue {
     pub(super) const fn new() -> Self {
         Self {
+            first: Cell::new(0),
             len: Cell::new(0),
-            threads: UnsafeCell::new([ptr::null(); MAX_THREADS]),
+            threads: UnsafeCell::new([ptr::null(); ROOM]),
+            keys: UnsafeCell::new([0; ROOM]),
         }
     }
 
     pub fn as_slice(&self) -> &[&'static Thread] {
-        // SAFETY: the first `len` are threads, which live for ever; a reference has the layout of
+        // SAFETY: the `len` from `first` on are threads, which live for ever; a reference has the layout of
         // a pointer; nobody pushes or removes while the slice is in use (all under the lock).
-        unsafe { core::slice::from_raw_parts(self.threads.get().cast(), self.len.get()) }
+        unsafe {
+            let first: *const &Thread = self.threads.get().cast();
+            slice::from_raw_parts(first.add(self.first.get()), self.len.get())
+        }
+    }
+
+    /// What each thread of the slice waits for.
+    fn keys(&self) -> &[usize] {
+        // SAFETY: in bounds, and unchanged while the slice is in use, as in `as_slice`.
+        unsafe {
+            let first: *const usize = self.keys.get().cast();
+            slice::from_raw_parts(first.add(self.first.get()), self.len.get())
+        }
+    }
+
+    /// The threads that wait for `key`, each with its place.
+    pub(super) fn waiting(&self, key: usize) -> impl Iterator<Item = (usize, &'static Thread)> + Clone {
+        let places = (0..).zip(self.keys()).filter(move |&(_, &other)| other == key);
+        places.map(|(at, _)| (at, self.as_slice()[at]))
     }
 
     pub(super) fn push(&self, thread: &'static Thread) {
-        let len = self.len.get();
+        let (mut first, len) = (self.first.get(), self.len.get());
         assert!(len < MAX_THREADS, "pthread_create refuses more threads than fit");
-        // SAFETY: in bounds; under the lock.
-        unsafe { (*self.threads.get())[len] = thread };
+        // SAFETY: the end is below `ROOM` once the gap is closed; under the lock.
+        unsafe {
+            let (threads, keys) = (&mut *self.threads.get(), &mut *self.keys.get());
+            if first + len == ROOM {
+                threads.copy_within(first.., 0);
+                keys.copy_within(first.., 0);
+                first = 0;
+            }
+            threads[first + len] = thread;
+            keys[first + len] = thread.key.get();
+        }
+        self.first.set(first);
         self.len.set(len + 1);
     }
 
     pub fn remove(&self, at: usize) -> &'static Thread {
-        let len = self.len.get();
-        // SAFETY: in bounds by indexing; under the lock; the entries are threads.
+        let (first, len) = (self.first.get(), self.len.get());
+        assert!(at < len, "no thread at {at} of {len}");
+        let (at, end) = (first + at, first + len);
+        // SAFETY: in bounds by the assertion; under the lock; the entries are threads.
         unsafe {
-            let threads = &mut *self.threads.get();
+            let (threads, keys) = (&mut *self.threads.get(), &mut *self.keys.get());
             let thread = threads[at];
-            threads.copy_within(at + 1..len, at);
+            if at == first {
+                self.first.set(first + 1);
+            } else {
+                threads.copy_within(at + 1..end, at);
+                keys.copy_within(at + 1..end, at);
+            }
             self.len.set(len - 1);
             &*thread
         }
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        self.first.set(0);
+        self.len.set(0);
     }
 }

@@ -88,11 +88,10 @@ pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)
     let scheduler = lock();
     for _ in 0..count {
         let waiting = || {
-            (0..)
-                .zip(scheduler.blocked.as_slice())
-                .filter(|(_, thread)| thread.key.get() == key && schedule::may_be_woken(thread))
+            let blocked = scheduler.blocked.waiting(key);
+            blocked.filter(|(_, thread)| schedule::may_be_woken(thread))
         };
-        let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| *thread)) else {
+        let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| thread)) else {
             break;
         };
         let chosen = schedule::pick_waiter(waiting().map(|(_, thread)| thread)).unwrap_or(chosen);
@@ -106,10 +105,5 @@ pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)
 
 /// How many threads are blocked on `key`. The caller has the baton.
 pub fn count_blocked(key: usize) -> usize {
-    lock()
-        .blocked
-        .as_slice()
-        .iter()
-        .filter(|thread| thread.key.get() == key)
-        .count()
+    lock().blocked.waiting(key).count()
 }

@@ -19,17 +19,23 @@ use recorder_ring::{Note, Record};
 const DESTRUCTOR_ROUNDS: u32 = 4;
 
 pub(super) static REGISTER: Register = Register {
-    known: Cell::new(ptr::null()),
+    known: [const { Cell::new(ptr::null()) }; BUCKETS],
     unused: Cell::new(ptr::null()),
     alive: Cell::new(0),
     key: Cell::new(0),
 };
 
+/// Lists that the threads are divided into by their handles. As many as threads may be alive, nearly: a join looks at one or two.
+const BUCKETS: usize = baton::MAX_THREADS / 4;
+
+/// Records that are allocated at once.
+const RECORDS: usize = 32;
+
 static NEXT_INDEX: AtomicU32 = AtomicU32::new(0);
 
 /// The threads that somebody may still join, and records to use again. Used with the baton.
 pub(super) struct Register {
-    known: Cell<*const Thread>,
+    known: [Cell<*const Thread>; BUCKETS],
     unused: Cell<*const Thread>,
     alive: Cell<usize>,
     key: Cell<libc::pthread_key_t>,
@@ -39,43 +45,54 @@ pub(super) struct Register {
 unsafe impl Sync for Register {}
 
 impl Register {
-    fn iter(&self) -> impl Iterator<Item = &'static Thread> {
+    /// The list that a thread of this handle is in.
+    fn bucket(&self, handle: pthread_t) -> &Cell<*const Thread> {
+        let hash = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BUCKETS.ilog2());
+        &self.known[hash as usize]
+    }
+
+    fn with_handle(&self, handle: pthread_t) -> impl Iterator<Item = &'static Thread> {
         // SAFETY: the list holds threads, which live for ever.
-        core::iter::successors(unsafe { self.known.get().as_ref() }, |thread| unsafe {
+        let list = core::iter::successors(unsafe { self.bucket(handle).get().as_ref() }, |thread| unsafe {
             thread.next.get().as_ref()
-        })
+        });
+        list.filter(move |thread| thread.handle.get() == handle)
     }
 
     pub(super) fn find(&self, handle: pthread_t) -> Option<&'static Thread> {
-        self.iter()
-            .find(|thread| thread.handle.get() == handle && !thread.detached.get())
+        self.with_handle(handle).find(|thread| !thread.detached.get())
     }
 
     fn new_thread(&self) -> &'static Thread {
-        // SAFETY: as in `iter`.
-        match unsafe { self.unused.get().as_ref() } {
-            Some(thread) => {
-                self.unused.set(thread.next.get());
-                thread.reset();
-                thread
-            }
-            None => Thread::allocate(),
+        if self.unused.get().is_null() {
+            Thread::allocate(RECORDS).iter().for_each(|thread| self.recycle(thread));
         }
+        // SAFETY: the list holds threads, which live for ever, and one at least.
+        let thread = unsafe { &*self.unused.get() };
+        self.unused.set(thread.next.get());
+        thread.reset();
+        thread
     }
 
+    /// Adds a thread, which has its handle.
     fn add(&self, thread: &'static Thread) {
-        thread.next.set(self.known.get());
-        self.known.set(thread);
+        let first = self.bucket(thread.handle.get());
+        thread.next.set(first.get());
+        first.set(thread);
     }
 
     /// Forgets a thread that is over and joined or detached.
     pub(super) fn forget(&self, thread: &'static Thread) {
-        match self.iter().find(|before| ptr::eq(before.next.get(), thread)) {
-            Some(before) => before.next.set(thread.next.get()),
-            None if ptr::eq(self.known.get(), thread) => self.known.set(thread.next.get()),
-            None => return,
+        let mut place = self.bucket(thread.handle.get());
+        // SAFETY: as in `with_handle`.
+        while let Some(at) = unsafe { place.get().as_ref() } {
+            if ptr::eq(at, thread) {
+                place.set(thread.next.get());
+                self.recycle(thread);
+                return;
+            }
+            place = &at.next;
         }
-        self.recycle(thread);
     }
 
     fn recycle(&self, thread: &'static Thread) {
@@ -86,7 +103,7 @@ impl Register {
 
 /// A thread that is not joined yet.
 pub fn by_handle(handle: pthread_t) -> Option<&'static Thread> {
-    REGISTER.iter().find(|thread| thread.handle.get() == handle)
+    REGISTER.with_handle(handle).next()
 }
 
 /// The first thread; called once, before there is a baton.
@@ -95,7 +112,7 @@ pub fn first() -> &'static Thread {
     // SAFETY: `finish` is a destructor for threads' records, which are what the key's values are.
     unsafe { libc::pthread_key_create(&mut key, Some(finish)) };
     REGISTER.key.set(key);
-    let thread = Thread::allocate();
+    let thread = &Thread::allocate(1)[0];
     take_identity(thread, NEXT_INDEX.fetch_add(1, Relaxed));
     // SAFETY: no arguments.
     thread.handle.set(unsafe { libc::pthread_self() });
@@ -107,7 +124,7 @@ pub fn first() -> &'static Thread {
 /// In a forked child: the calling thread is the only one, and the first of its trace.
 pub fn start_over(thread: &'static Thread) {
     NEXT_INDEX.store(1, Relaxed);
-    REGISTER.known.set(ptr::null());
+    REGISTER.known.iter().for_each(|list| list.set(ptr::null()));
     REGISTER.add(thread);
     REGISTER.alive.set(1);
     thread.index.set(0);
@@ -129,12 +146,12 @@ fn take_identity(thread: &'static Thread, index: u32) {
 
 /// A thread appeared that `pthread_create` did not make. It is inside the runtime afterwards.
 pub fn adopt() -> &'static Thread {
-    let thread = Thread::allocate();
+    let thread = &Thread::allocate(1)[0];
     take_identity(thread, NEXT_INDEX.fetch_add(1, Relaxed));
     thread.detached.set(true);
     baton::regain(thread);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
-    images::take_once(None);
+    images::take_once(|| None);
     pending::push(Record::Note {
         note: Note::ForeignThread,
     });
@@ -161,7 +178,7 @@ pub unsafe extern "C-unwind" fn create(
         });
         return libc::EAGAIN;
     }
-    images::take_once(own_stack());
+    images::take_once(own_stack);
     let child = REGISTER.new_thread();
     let index = match schedule::next_child(inside.thread()) {
         Some(index) => {
@@ -316,8 +333,8 @@ pub fn retire(inside: Inside, last: impl FnOnce()) {
         pending::push(Record::Note { note: Note::Finished });
     }
     if thread.detached.get() {
-        thread.handle.set(0);
         REGISTER.forget(thread);
+        thread.handle.set(0);
     }
     baton::retire(thread);
 }
