@@ -44,7 +44,7 @@ impl Decider<'_> {
                 .find(|&&(other, ..)| other == lock)
                 .map(|&(.., event)| event)
         };
-        if let Some(lock) = context(a).common_lock(context(b)) {
+        if let Some(lock) = context(a).common_lock(&context(b)) {
             let [taken_a, taken_b] = [a, b].map(|event| self.contexts.atomic_taken(self.trace, event, lock));
             if let (Some(taken_a), Some(taken_b)) = (taken_a, taken_b) {
                 return Refutation::AtomicLock {

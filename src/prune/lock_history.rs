@@ -9,6 +9,7 @@
 //! With readers, each of the two clashes must be between holds that exclude each other. Two
 //! threads can only clash through such a pair of locks: longer cycles contain one.
 
+use super::histories::HistoryId;
 use super::lockset::{Hold, LockContext};
 use crate::trace::ObjectId;
 
@@ -23,13 +24,14 @@ pub struct HistoryClash {
 
 /// The first clash of the acquisition histories of two contexts, if there is one.
 #[must_use]
-pub fn history_clash(a: &LockContext, b: &LockContext) -> Option<HistoryClash> {
-    for (&held_a, since_a) in &a.held {
-        for (&held_b, since_b) in &b.held {
-            let clashes = |hold: Hold, history: &std::collections::BTreeSet<Hold>| {
-                history.contains(&(hold.0, false)) || (!hold.1 && history.contains(&(hold.0, true)))
-            };
-            if held_a.0 != held_b.0 && clashes(held_b, since_a) && clashes(held_a, since_b) {
+pub fn history_clash(a: LockContext<'_>, b: LockContext<'_>) -> Option<HistoryClash> {
+    let clashes = |(lock, shared): Hold, context: LockContext<'_>, since: HistoryId| {
+        let has = |hold| context.histories.contains(since, hold);
+        has((lock, false)) || (!shared && has((lock, true)))
+    };
+    for &(held_a, since_a) in a.held {
+        for &(held_b, since_b) in b.held {
+            if held_a.0 != held_b.0 && clashes(held_b, a, since_a) && clashes(held_a, b, since_b) {
                 return Some(HistoryClash {
                     first: held_a.0,
                     second: held_b.0,
@@ -42,21 +44,27 @@ pub fn history_clash(a: &LockContext, b: &LockContext) -> Option<HistoryClash> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::histories::Histories;
     use super::*;
-    use std::collections::{BTreeMap, BTreeSet};
 
     const EXCLUSIVE: bool = false;
     const SHARED: bool = true;
 
-    /// A context: each lock held, with what was acquired since.
-    fn context(held: &[(Hold, &[Hold])]) -> LockContext {
-        let history = |since: &[Hold]| since.iter().copied().collect::<BTreeSet<Hold>>();
-        LockContext {
-            held: held
-                .iter()
-                .map(|&(hold, since)| (hold, history(since)))
-                .collect::<BTreeMap<_, _>>(),
-        }
+    /// The clash of two threads that each hold one lock, and have acquired others since.
+    fn clash(a: (Hold, &[Hold]), b: (Hold, &[Hold])) -> Option<HistoryClash> {
+        let mut histories = Histories::default();
+        let [held_a, held_b] = [a, b].map(|(held, since)| {
+            let since = since.iter();
+            [(
+                held,
+                since.fold(HistoryId::EMPTY, |set, &hold| histories.with(set, hold, 0)),
+            )]
+        });
+        let [a, b] = [&held_a, &held_b].map(|held| LockContext {
+            held,
+            histories: &histories,
+        });
+        history_clash(a, b)
     }
 
     fn hold(lock: u32, shared: bool) -> Hold {
@@ -65,11 +73,9 @@ mod tests {
 
     #[test]
     fn each_thread_took_the_others_lock_after_its_own() {
-        let first = context(&[(hold(1, EXCLUSIVE), &[hold(2, EXCLUSIVE)])]);
-        let second = context(&[(hold(2, EXCLUSIVE), &[hold(1, EXCLUSIVE)])]);
-        let clash = history_clash(&first, &second);
+        let (one, two) = (hold(1, EXCLUSIVE), hold(2, EXCLUSIVE));
         assert_eq!(
-            clash,
+            clash((one, &[two]), (two, &[one])),
             Some(HistoryClash {
                 first: ObjectId(1),
                 second: ObjectId(2)
@@ -79,17 +85,14 @@ mod tests {
 
     #[test]
     fn one_history_alone_excludes_nothing() {
-        let first = context(&[(hold(1, EXCLUSIVE), &[hold(2, EXCLUSIVE)])]);
-        let second = context(&[(hold(2, EXCLUSIVE), &[])]);
-        assert_eq!(history_clash(&first, &second), None);
+        let (one, two) = (hold(1, EXCLUSIVE), hold(2, EXCLUSIVE));
+        assert_eq!(clash((one, &[two]), (two, &[])), None);
     }
 
     #[test]
     fn readers_do_not_clash_with_readers() {
-        let first = context(&[(hold(1, SHARED), &[hold(2, SHARED)])]);
-        let reads_both = context(&[(hold(2, SHARED), &[hold(1, SHARED)])]);
-        let writes_both = context(&[(hold(2, EXCLUSIVE), &[hold(1, EXCLUSIVE)])]);
-        assert_eq!(history_clash(&first, &reads_both), None);
-        assert!(history_clash(&first, &writes_both).is_some());
+        let first = (hold(1, SHARED), &[hold(2, SHARED)][..]);
+        assert_eq!(clash(first, (hold(2, SHARED), &[hold(1, SHARED)])), None);
+        assert!(clash(first, (hold(2, EXCLUSIVE), &[hold(1, EXCLUSIVE)])).is_some());
     }
 }

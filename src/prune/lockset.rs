@@ -11,10 +11,11 @@
 
 use super::AtomicLocks;
 use super::atomic_locks::Change;
+use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
 use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
 use hashbrown::HashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The number of an interned lock context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,22 +25,28 @@ pub struct LockContextId(pub u32);
 pub type Hold = (ObjectId, bool);
 
 /// Locks held at an access, each with its acquisition history.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LockContext {
-    /// For each lock held: the holds acquired after it, whether given back since or not.
-    pub held: BTreeMap<Hold, BTreeSet<Hold>>,
+#[derive(Clone, Copy, Debug)]
+pub struct LockContext<'c> {
+    /// For each lock held, in the order of their numbers: the holds acquired after it, whether given back since or not.
+    pub held: &'c [(Hold, HistoryId)],
+    /// What these histories hold.
+    pub histories: &'c Histories,
 }
 
-impl LockContext {
+impl LockContext<'_> {
     /// A lock that both hold, not both as readers.
     #[must_use]
-    pub fn common_lock(&self, other: &LockContext) -> Option<ObjectId> {
-        self.held.keys().find_map(|&(lock, shared)| {
-            let exclusive = other.held.contains_key(&(lock, false));
-            let clash = exclusive || (!shared && other.held.contains_key(&(lock, true)));
+    pub fn common_lock(&self, other: &LockContext<'_>) -> Option<ObjectId> {
+        self.held.iter().find_map(|&((lock, shared), _)| {
+            let exclusive = is_held(other.held, (lock, false));
+            let clash = exclusive || (!shared && is_held(other.held, (lock, true)));
             clash.then_some(lock)
         })
     }
+}
+
+fn is_held(held: &[(Hold, HistoryId)], hold: Hold) -> bool {
+    held.binary_search_by_key(&hold, |&(hold, _)| hold).is_ok()
 }
 
 /// Locks as bits: exact for the first 64 locks that occur, and in doubt shared beyond.
@@ -51,10 +58,14 @@ struct Masks {
     since: u64,
 }
 
+/// The number of each context so far.
+type Numbers = HashMap<Arc<[(Hold, HistoryId)]>, LockContextId>;
+
 /// The lock contexts of all accesses of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LockContexts {
-    contexts: Vec<LockContext>,
+    contexts: Vec<Arc<[(Hold, HistoryId)]>>,
+    histories: Histories,
     masks: Vec<Masks>,
     /// Locks that occur, by bit; a bit stands for several if there are more than 64.
     bits: HashMap<ObjectId, u32>,
@@ -81,10 +92,10 @@ impl LockContexts {
             ..LockContexts::default()
         };
         let mut by_atomics = atomics.changes().iter().peekable();
-        let mut numbers: HashMap<LockContext, LockContextId> = HashMap::new();
+        let mut numbers = Numbers::new();
         // Contexts repeat, and so do the steps between them.
         let mut steps: HashMap<(LockContextId, LockChange), LockContextId> = HashMap::new();
-        let empty = found.intern(&mut numbers, LockContext::default());
+        let empty = found.intern(&mut numbers, Vec::new());
         let mut current: Vec<LockContextId> = vec![empty; trace.threads()];
         for event in trace.events() {
             let now = &mut current[trace.thread(event).index()];
@@ -114,16 +125,42 @@ impl LockContexts {
 
     fn after(
         &mut self,
-        numbers: &mut HashMap<LockContext, LockContextId>,
+        numbers: &mut Numbers,
         steps: &mut HashMap<(LockContextId, LockChange), LockContextId>,
         now: LockContextId,
         change: LockChange,
     ) -> LockContextId {
-        *steps.entry((now, change)).or_insert_with(|| {
-            let mut context = self.get(now).clone();
-            change.apply(&mut context);
-            self.intern(numbers, context)
-        })
+        if let Some(&known) = steps.get(&(now, change)) {
+            return known;
+        }
+        let held = self.applied(change, now);
+        let then = self.intern(numbers, held);
+        steps.insert((now, change), then);
+        then
+    }
+
+    /// What is held after a change, in the order of the locks' numbers.
+    fn applied(&mut self, change: LockChange, now: LockContextId) -> Vec<(Hold, HistoryId)> {
+        let mut held = self.contexts[now.0 as usize].to_vec();
+        let taken = match change {
+            LockChange::Take(hold) => {
+                let bit = self.bit(hold.0);
+                for (_, history) in &mut held {
+                    *history = self.histories.with(*history, hold, bit);
+                }
+                hold
+            }
+            LockChange::TakeAtomic(lock) => (lock, false),
+            LockChange::GiveBack(lock) => {
+                held.retain(|&((held, _), _)| held != lock);
+                return held;
+            }
+        };
+        match held.binary_search_by_key(&taken, |&(hold, _)| hold) {
+            Ok(at) => held[at].1 = HistoryId::EMPTY,
+            Err(at) => held.insert(at, (taken, HistoryId::EMPTY)),
+        }
+        held
     }
 
     /// If a lock is an atomic variable, the event by which the thread of `event` took it last before that.
@@ -132,23 +169,22 @@ impl LockContexts {
         self.atomics.taken(trace, event, lock.0.checked_sub(self.objects)?)
     }
 
-    fn intern(&mut self, numbers: &mut HashMap<LockContext, LockContextId>, context: LockContext) -> LockContextId {
-        if let Some(&known) = numbers.get(&context) {
+    fn intern(&mut self, numbers: &mut Numbers, held: Vec<(Hold, HistoryId)>) -> LockContextId {
+        if let Some(&known) = numbers.get(held.as_slice()) {
             return known;
         }
         let mut masks = Masks::default();
-        for (&(lock, shared), since) in &context.held {
+        for &((lock, shared), since) in &held {
             let bit = self.bit(lock);
             masks.held |= bit;
             masks.exclusive |= if shared { 0 } else { bit };
-            for &(later, _) in since {
-                masks.since |= self.bit(later);
-            }
+            masks.since |= self.histories.mask(since);
         }
         let id = LockContextId(self.contexts.len() as u32);
+        let held: Arc<[(Hold, HistoryId)]> = held.into();
         self.masks.push(masks);
-        self.contexts.push(context.clone());
-        numbers.insert(context, id);
+        self.contexts.push(Arc::clone(&held));
+        numbers.insert(held, id);
         id
     }
 
@@ -165,8 +201,11 @@ impl LockContexts {
 
     /// A context.
     #[must_use]
-    pub fn get(&self, id: LockContextId) -> &LockContext {
-        &self.contexts[id.0 as usize]
+    pub fn get(&self, id: LockContextId) -> LockContext<'_> {
+        LockContext {
+            held: &self.contexts[id.0 as usize],
+            histories: &self.histories,
+        }
     }
 
     /// Whether two accesses in these contexts cannot be next at once: a lock that both hold, or the
@@ -176,7 +215,7 @@ impl LockContexts {
         let (x, y) = (self.masks[a.0 as usize], self.masks[b.0 as usize]);
         let common = (x.exclusive & y.held) | (x.held & y.exclusive) != 0;
         let histories = x.held & y.since != 0 && x.since & y.held != 0;
-        (common && (self.is_exact() || self.get(a).common_lock(self.get(b)).is_some()))
+        (common && (self.is_exact() || self.get(a).common_lock(&self.get(b)).is_some()))
             || (histories && history_clash(self.get(a), self.get(b)).is_some())
     }
 
@@ -227,13 +266,13 @@ impl LockContexts {
     /// Whether a lock is held in a context.
     #[must_use]
     pub fn holds(&self, id: LockContextId, lock: ObjectId) -> bool {
-        self.holds_exclusively(id, lock) || self.get(id).held.contains_key(&(lock, true))
+        self.holds_exclusively(id, lock) || is_held(self.get(id).held, (lock, true))
     }
 
     /// Whether a lock is held exclusively in a context.
     #[must_use]
     pub fn holds_exclusively(&self, id: LockContextId, lock: ObjectId) -> bool {
-        self.get(id).held.contains_key(&(lock, false))
+        is_held(self.get(id).held, (lock, false))
     }
 }
 
@@ -258,19 +297,6 @@ impl LockChange {
         };
         // Only the release that ends an outermost section matters.
         sections.closed_by(event).map(|_| LockChange::GiveBack(lock))
-    }
-
-    fn apply(self, context: &mut LockContext) {
-        match self {
-            LockChange::Take(hold) => {
-                for history in context.held.values_mut() {
-                    history.insert(hold);
-                }
-                context.held.insert(hold, BTreeSet::new());
-            }
-            LockChange::TakeAtomic(lock) => drop(context.held.insert((lock, false), BTreeSet::new())),
-            LockChange::GiveBack(lock) => context.held.retain(|&(held, _), _| held != lock),
-        }
     }
 }
 
