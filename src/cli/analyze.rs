@@ -1,6 +1,7 @@
 //! `witness analyze`: predicts the races of a trace and proves each of them.
 
 use super::ExitCode;
+use super::execution::must_be_execution;
 use super::follow::Following;
 use super::input::InputArgs;
 use super::output::{Color, say};
@@ -215,6 +216,7 @@ impl AnalysisArgs {
         report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<(Analysis, ExitCode)> {
         warn_if_cut(path, trace);
+        must_be_execution(path, trace)?;
         let options = self.options();
         let folder = self.folder(path);
         let journal = store::journal_path(&folder);

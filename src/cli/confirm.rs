@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
+use super::execution::must_be_execution;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
 use anyhow::{Context, bail};
@@ -102,7 +103,7 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
     let asked = match trace {
         Some(path) => {
             let opened = import::open(path, None, false)?;
-            vec![ask(path, Trace::from_file(&opened.file)?, &questions, &options)]
+            vec![ask(path, Trace::from_file(&opened.file)?, &questions, &options)?]
         }
         None => record_until_matched(args, &questions, &options)?,
     };
@@ -128,14 +129,15 @@ fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
     Ok(warnings::read(&name, &bytes, format)?)
 }
 
-fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> Asked {
+fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> anyhow::Result<Asked> {
     warn_if_cut(path, &trace);
+    must_be_execution(path, &trace)?;
     let confirmation = confirm_all(&trace, &Symbols::new(trace.tables()), questions, options);
-    Asked {
+    Ok(Asked {
         path: path.to_owned(),
         trace,
         confirmation,
-    }
+    })
 }
 
 /// The runs, one after the other, until the two places of each question have met in one of them.
@@ -161,7 +163,7 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
             timeout: args.timeout.map(Duration::from_secs),
             degraded: None,
         })?;
-        let run = ask(&path, Trace::open(&path)?, questions, options);
+        let run = ask(&path, Trace::open(&path)?, questions, options)?;
         open.retain(|&question| {
             let finding = &run.confirmation.answers[question].finding;
             !matches!(finding, Finding::Decided(_) | Finding::BothAtomic(..))

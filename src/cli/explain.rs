@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
+use super::execution::must_be_execution;
 use super::input::InputArgs;
 use super::output::{Color, print};
 use anyhow::bail;
@@ -45,6 +46,7 @@ pub struct ExplainArgs {
 pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
     warn_if_cut(&args.input.trace, &trace);
+    must_be_execution(&args.input.trace, &trace)?;
     let symbols = Symbols::new(trace.tables());
     let texts = [&args.a, &args.b];
     let sides = texts.map(|text| side(text));

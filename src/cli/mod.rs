@@ -13,6 +13,7 @@ mod convert;
 mod doctor;
 mod dump;
 mod event;
+mod execution;
 mod exit_code;
 mod explain;
 mod follow;

@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, Shown, reported, show, taken, warn_if_cut};
+use super::execution::must_be_execution;
 use super::follow::Following;
 use super::input::InputArgs;
 use super::output::{Color, print};
@@ -59,6 +60,7 @@ pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let path = &args.input.trace;
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
+    must_be_execution(path, &trace)?;
     let options = reported(&args.analysis.options());
     let plan = with_candidates(&trace, |candidates| Plan::new(trace.id(), options, candidates));
     let file = plan.save(&args.analysis.folder(path))?;

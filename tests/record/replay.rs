@@ -20,6 +20,8 @@ struct State {
     /// Exclusive holder and depth.
     held: HashMap<ObjectId, (ThreadId, u32)>,
     readers: HashMap<ObjectId, Vec<ThreadId>>,
+    /// Locks that somebody took in the trace.
+    taken: HashSet<ObjectId>,
     /// Waiting threads that nothing woke yet, and those that something woke.
     waiting: HashMap<ObjectId, HashSet<ThreadId>>,
     woken: HashMap<ObjectId, usize>,
@@ -92,6 +94,7 @@ impl State {
         let me = event.thread;
         match event.op {
             Op::Acquire { lock } => {
+                self.taken.insert(lock);
                 let recursive = tables.objects[lock.index()].kind == ObjectKind::RecursiveMutex;
                 let (owner, depth) = *self.held.get(&lock).unwrap_or(&(me, 0));
                 require(owner == me && (depth == 0 || recursive), "the lock is held")?;
@@ -102,6 +105,7 @@ impl State {
                 self.held.insert(lock, (me, depth + 1));
             }
             Op::AcquireShared { lock } => {
+                self.taken.insert(lock);
                 require(!self.held.contains_key(&lock), "the lock has a writer")?;
                 self.readers.entry(lock).or_default().push(me);
             }
@@ -109,6 +113,10 @@ impl State {
                 let readers = self.readers.entry(lock).or_default();
                 if let Some(at) = readers.iter().position(|reader| *reader == me) {
                     readers.remove(at);
+                    return Ok(());
+                }
+                if !self.held.contains_key(&lock) && !self.taken.contains(&lock) {
+                    // It was held before recording began.
                     return Ok(());
                 }
                 let (owner, depth) = *self.held.get(&lock).ok_or("the lock is free")?;

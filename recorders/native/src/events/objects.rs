@@ -34,8 +34,10 @@ pub struct Object {
     owner: Option<u32>,
     depth: u32,
     readers: Vec<u32>,
-    /// Rounds that a barrier has completed.
+    /// Rounds that a barrier has completed; 1 once an initialization is over.
     pub rounds: u32,
+    /// Somebody took it while it was recorded.
+    taken: bool,
 }
 
 impl Objects {
@@ -61,6 +63,7 @@ impl Objects {
             depth: 0,
             readers: Vec::new(),
             rounds: 0,
+            taken: false,
         };
         self.count += 1;
         let at = match self.free.pop() {
@@ -142,16 +145,22 @@ fn recent(addr: u64) -> usize {
 
 impl Object {
     pub fn acquire(&mut self, thread: u32) {
+        self.taken = true;
         self.depth = if self.owner == Some(thread) { self.depth + 1 } else { 1 };
         self.owner = Some(thread);
     }
 
     pub fn acquire_shared(&mut self, thread: u32) {
+        self.taken = true;
         self.readers.push(thread);
     }
 
-    /// Whether the thread held it: if not, it gave back what another one had taken.
+    /// Whether the thread held it: if not, it gave back what another one had taken. What was never taken while it was
+    /// recorded, a library's constructor took before.
     pub fn release(&mut self, thread: u32) -> bool {
+        if !self.taken {
+            return true;
+        }
         if let Some(at) = self.readers.iter().position(|reader| *reader == thread) {
             self.readers.swap_remove(at);
             return true;
@@ -178,6 +187,7 @@ impl Object {
 
     /// A thread that has waited holds it again.
     pub fn take_again(&mut self, thread: u32, depth: u32) {
+        self.taken = true;
         self.owner = Some(thread);
         self.depth = depth;
     }

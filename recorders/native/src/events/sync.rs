@@ -101,12 +101,18 @@ pub fn record(record: Record, tables: &mut Tables) {
             at(pc, kind::SEM_WAIT, semaphore.number.into());
         }
         Record::Once { pc, once, step } => {
+            let once = objects.at(ObjectClass::Once, once, 0);
             let kind = match step {
                 OnceStep::Begin => kind::ONCE_BEGIN,
-                OnceStep::End => kind::ONCE_END,
+                OnceStep::End => {
+                    once.rounds = 1;
+                    kind::ONCE_END
+                }
+                // Initialized before recording began, which is before everything: there is nothing to wait for.
+                OnceStep::Wait if once.rounds == 0 => return,
                 OnceStep::Wait => kind::ONCE_WAIT,
             };
-            at(pc, kind, objects.at(ObjectClass::Once, once, 0).number.into());
+            at(pc, kind, once.number.into());
         }
         Record::Input { pc, source, value } => {
             let source = objects.at(ObjectClass::Source, source, 0).number;
