@@ -8,6 +8,7 @@ mod endings;
 mod family;
 mod faults;
 mod interruptions;
+mod openmp;
 mod program;
 mod replay;
 mod salvage;

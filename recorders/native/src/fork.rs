@@ -9,7 +9,7 @@ use crate::inside::Inside;
 use crate::schedule::Whose;
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
-use crate::{baton, channels, events, images, modules, pending, pthread, schedule, signals, sys};
+use crate::{baton, channels, events, images, libraries, modules, pending, pthread, schedule, signals, sys};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -133,6 +133,7 @@ fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
     sys::prepare_barrier();
     signals::start_over();
     channels::start_over();
+    libraries::start_over();
     images::start_over();
     modules::start_over();
     pthread::thread::start_over(thread);

@@ -37,6 +37,7 @@ mod images;
 mod inside;
 mod instruction;
 mod intent;
+mod libraries;
 mod modules;
 mod pending;
 mod place;

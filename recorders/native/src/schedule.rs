@@ -368,6 +368,15 @@ pub fn before_read(addr: usize, len: usize, pc: usize) {
     }
 }
 
+/// Whether there is a plan in which the thread's next event is of that kind.
+pub fn is_next(me: &Thread, kind: u8) -> bool {
+    is_followed()
+        && PLAN
+            .steps_of(me.index.get())
+            .next()
+            .is_some_and(|(_, step)| step.kind == kind)
+}
+
 /// The number of the thread that the caller is about to create.
 pub fn next_child(me: &Thread) -> Option<u32> {
     if !is_followed() {

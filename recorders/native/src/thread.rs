@@ -99,6 +99,9 @@ pub struct Thread {
     pub stack: Cell<usize>,
     /// How often the destructor that ends it was put off.
     pub destructor_rounds: Cell<u32>,
+    /// What OpenMP knows of it, and how many tasks it created that others could execute.
+    pub openmp: Cell<*const c_void>,
+    pub tasks: Cell<u64>,
     /// The next one in the list of threads that are not joined yet, or of unused records.
     pub next: Cell<*const Thread>,
 }
@@ -205,6 +208,8 @@ impl Thread {
             brings_stack: Cell::new(false),
             stack: Cell::new(0),
             destructor_rounds: Cell::new(0),
+            openmp: Cell::new(ptr::null()),
+            tasks: Cell::new(0),
             next: Cell::new(ptr::null()),
         }
     }

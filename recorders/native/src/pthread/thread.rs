@@ -4,7 +4,7 @@ use super::mutex;
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{Routine, Thread, UNRECORDED, set_slot};
-use crate::{baton, images, pending, real, schedule, signals, sys};
+use crate::{baton, images, libraries, pending, real, schedule, signals, sys};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -323,6 +323,7 @@ unsafe extern "C" fn finish(value: *mut c_void) {
 /// The calling thread ends, the process with it if it is the last one.
 pub fn retire(inside: Inside, last: impl FnOnce()) {
     let thread = inside.thread();
+    libraries::thread_ends(&inside);
     inside.forget();
     mutex::leave_robust_ones();
     signals::forget(thread);

@@ -1,0 +1,20 @@
+//! Libraries that synchronize by atomic instructions and futex calls of their own, which leave no events: what they
+//! promise their callers is modelled at their public functions instead.
+//!
+//! `src/trace/libraries.rs` of the tool lists the libraries that are modelled, here and otherwise.
+
+pub mod entry;
+pub mod gomp;
+mod order;
+
+use crate::inside::Inside;
+
+/// A thread is about to end.
+pub fn thread_ends(inside: &Inside) {
+    gomp::team::dismiss_workers(inside);
+}
+
+/// In a forked child, where the calling thread is the only one.
+pub fn start_over() {
+    gomp::start_over();
+}

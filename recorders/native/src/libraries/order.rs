@@ -1,0 +1,63 @@
+//! Order that a library makes, as atomics on variables of the runtime's own: what comes later finds set what came before it
+//! has set.
+
+use crate::futex::NOBODYS;
+use crate::pending;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+use recorder_ring::Record;
+
+const RELAXED: u8 = 0;
+const SEQUENTIALLY_CONSISTENT: u8 = 5;
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// A variable that was never used, in addresses that no program has.
+pub fn variable() -> u64 {
+    NOBODYS | 1 << 60 | COUNT.fetch_add(1, Relaxed) << 3
+}
+
+/// What the calling thread did happens before whatever finds the variable set.
+pub fn set(addr: u64, pc: usize) {
+    pending::push(Record::AtomicStore {
+        pc: pc as u64,
+        addr,
+        size: 1,
+        order: SEQUENTIALLY_CONSISTENT,
+        value: 1,
+    });
+}
+
+/// What the calling thread does from here on comes after the variable was set.
+pub fn find_set(addr: u64, pc: usize) {
+    pending::push(Record::AtomicLoad {
+        pc: pc as u64,
+        addr,
+        size: 1,
+        order: SEQUENTIALLY_CONSISTENT,
+        value: 1,
+    });
+}
+
+/// The calling thread gets a number, as from an atomic counter: that orders nothing else.
+pub fn count(addr: u64, read: u64, written: u64, pc: usize) {
+    pending::push(Record::AtomicRmw {
+        pc: pc as u64,
+        addr,
+        size: 8,
+        order: RELAXED,
+        read,
+        written,
+    });
+}
+
+/// It sees how far the counter is.
+pub fn look(addr: u64, value: u64, pc: usize) {
+    pending::push(Record::AtomicLoad {
+        pc: pc as u64,
+        addr,
+        size: 8,
+        order: RELAXED,
+        value,
+    });
+}
