@@ -15,10 +15,9 @@ fn synchronization_of_constructors_is_known_afterwards() {
         assert_eq!(count(&recorded, |op| matches!(op, Op::OnceWait { .. })), 0);
         assert_eq!(count(&recorded, |op| matches!(op, Op::SemWait { .. })), 2);
         // The main thread gives back what the constructor took.
-        let taken = count(
-            &recorded,
-            |op| matches!(op, Op::Acquire { .. } | Op::AcquireShared { .. }),
-        );
+        let taken = count(&recorded, |op| {
+            matches!(op, Op::Acquire { .. } | Op::AcquireShared { .. })
+        });
         assert_eq!(taken, 4);
         assert_eq!(count(&recorded, |op| matches!(op, Op::Release { .. })), 6);
         assert!(!recorded.tables.meta.foreign_unlock);

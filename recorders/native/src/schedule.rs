@@ -377,6 +377,17 @@ pub fn is_next(me: &Thread, kind: u8) -> bool {
             .is_some_and(|(_, step)| step.kind == kind)
 }
 
+/// The value that the calling thread gets from a source right after an atomic load, if the plan says that both come next.
+pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
+    if !is_followed() {
+        return None;
+    }
+    let mut steps = PLAN.steps_of(me.index.get()).map(|(_, step)| step);
+    steps.next().filter(|step| step.matches(kind::ATOMIC_LOAD, pc as u64))?;
+    let input = steps.next().filter(|step| step.matches(kind::INPUT, pc as u64))?;
+    Some(input.value)
+}
+
 /// The number of the thread that the caller is about to create.
 pub fn next_child(me: &Thread) -> Option<u32> {
     if !is_followed() {

@@ -25,7 +25,7 @@ static void loops(void)
 {
     enum { N = 37 };
     int seen[8][N] = { { 0 } }, order[N], next = 0, last = -1;
-    double sum = 0;
+    long sum = 0;
     unsigned long long product = 0;
 #pragma omp parallel num_threads(3)
     {

@@ -2,7 +2,9 @@
 //! has set.
 
 use crate::futex::NOBODYS;
+use crate::inside::Inside;
 use crate::pending;
+use crate::thread::slot;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 use recorder_ring::Record;
@@ -17,8 +19,16 @@ pub fn variable() -> u64 {
     NOBODYS | 1 << 60 | COUNT.fetch_add(1, Relaxed) << 3
 }
 
+/// Along a plan, the next event of an operation may come much later than the one before. The caller, which is inside the
+/// runtime, looks at what others change only after this.
+pub fn await_turn() {
+    // SAFETY: who is inside has a record, which lives for ever.
+    Inside::of(unsafe { &*slot() }).await_turn();
+}
+
 /// What the calling thread did happens before whatever finds the variable set.
 pub fn set(addr: u64, pc: usize) {
+    await_turn();
     pending::push(Record::AtomicStore {
         pc: pc as u64,
         addr,
@@ -30,6 +40,7 @@ pub fn set(addr: u64, pc: usize) {
 
 /// What the calling thread does from here on comes after the variable was set.
 pub fn find_set(addr: u64, pc: usize) {
+    await_turn();
     pending::push(Record::AtomicLoad {
         pc: pc as u64,
         addr,
@@ -41,6 +52,7 @@ pub fn find_set(addr: u64, pc: usize) {
 
 /// The calling thread gets a number, as from an atomic counter: that orders nothing else.
 pub fn count(addr: u64, read: u64, written: u64, pc: usize) {
+    await_turn();
     pending::push(Record::AtomicRmw {
         pc: pc as u64,
         addr,
@@ -53,6 +65,7 @@ pub fn count(addr: u64, read: u64, written: u64, pc: usize) {
 
 /// It sees how far the counter is.
 pub fn look(addr: u64, value: u64, pc: usize) {
+    await_turn();
     pending::push(Record::AtomicLoad {
         pc: pc as u64,
         addr,

@@ -3,8 +3,8 @@
 //! While it waits, a thread executes tasks. Its arrival is an event only when the barrier is over for it: the tasks that it
 //! executed come before that, and nothing keeps them from having been executed before the others came.
 
-use super::team::Member;
 use super::tasks;
+use super::team::Member;
 use crate::inside::Inside;
 use crate::libraries::entry::entries;
 use crate::thread::NEVER;

@@ -54,7 +54,10 @@ pub unsafe fn enter(parent: &Task, task: &Rc<Task>, list: *mut *mut c_void, stay
     for (addr, reads) in unsafe { addresses(list) } {
         let mut table = parent.table.borrow_mut();
         let users = table.entry(addr).or_default();
-        let before = users.writer.iter().chain(if reads { [].iter() } else { users.readers.iter() });
+        let before = users
+            .writer
+            .iter()
+            .chain(if reads { [].iter() } else { users.readers.iter() });
         for other in before.filter(|other| !Rc::ptr_eq(other, task)) {
             if other.done != 0 {
                 task.before.borrow_mut().push(other.done);

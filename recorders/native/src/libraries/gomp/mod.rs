@@ -77,7 +77,11 @@ pub fn quick_member() -> Option<Rc<Member>> {
 /// In a forked child: the other threads are not there.
 pub fn start_over() {
     // SAFETY: as in `quick_member`.
-    if let Some(of) = unsafe { slot().as_ref().and_then(|thread| thread.openmp.get().cast::<OfThread>().as_ref()) } {
+    if let Some(of) = unsafe {
+        slot()
+            .as_ref()
+            .and_then(|thread| thread.openmp.get().cast::<OfThread>().as_ref())
+    } {
         of.pool.borrow_mut().clear();
         of.busy.set(0);
         *of.member.borrow_mut() = Member::alone();

@@ -1,7 +1,7 @@
 //! What a program asks OpenMP about its threads, and what it sets. At first, all is as libgomp has it from the environment.
 
-use super::share::Kind;
 use super::quick_member;
+use super::share::Kind;
 use super::team::Member;
 use crate::real;
 use core::ffi::{CStr, c_void};
@@ -63,7 +63,10 @@ fn ask_schedule() {
     if !function.is_null() {
         // SAFETY: libgomp's function of that name.
         unsafe {
-            transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int, *mut c_int)>(function)(&raw mut kind, &raw mut piece);
+            transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int, *mut c_int)>(function)(
+                &raw mut kind,
+                &raw mut piece,
+            );
         }
     }
     PIECE.store(piece, Relaxed);

@@ -58,9 +58,17 @@ pub struct Bounds {
 
 impl Bounds {
     fn count(self) -> u64 {
-        let length = if self.step > 0 { self.end - self.start } else { self.start - self.end };
+        let length = if self.step > 0 {
+            self.end - self.start
+        } else {
+            self.start - self.end
+        };
         let step = self.step.abs().max(1);
-        if length <= 0 { 0 } else { ((length + step - 1) / step) as u64 }
+        if length <= 0 {
+            0
+        } else {
+            ((length + step - 1) / step) as u64
+        }
     }
 }
 
@@ -107,7 +115,11 @@ impl Share {
             let (first, count, piece) = if self.piece == 0 {
                 let (each, more) = (self.total / threads, self.total % threads);
                 let first = each * number + more.min(number);
-                (first, if trip > 0 { 0 } else { each + u64::from(number < more) }, number)
+                (
+                    first,
+                    if trip > 0 { 0 } else { each + u64::from(number < more) },
+                    number,
+                )
             } else {
                 let piece = trip * threads + number;
                 let first = piece.saturating_mul(self.piece);
@@ -115,6 +127,7 @@ impl Share {
             };
             return (count > 0).then_some((first, count, piece));
         }
+        order::await_turn();
         let first = self.next.get();
         let left = self.total - first;
         if left == 0 {
@@ -188,7 +201,11 @@ pub fn next(inside: &Inside, member: &Member, pc: usize) -> Option<(u64, u64)> {
     let (first, count, piece) = share.take(member, pc)?;
     member.piece.set(Some(piece));
     let value = |at: u64| share.start.wrapping_add(share.step.wrapping_mul(at));
-    let end = if first + count == share.total { share.end } else { value(first + count) };
+    let end = if first + count == share.total {
+        share.end
+    } else {
+        value(first + count)
+    };
     Some((value(first), end))
 }
 
@@ -214,7 +231,11 @@ pub fn end(inside: &Inside, member: &Member, pc: usize) {
     share.pass_on(inside, member, pc);
     share.left.set(share.left.get() + 1);
     if share.left.get() == member.team.size {
-        member.team.shares.borrow_mut().retain(|_, other| !Rc::ptr_eq(other, &share));
+        member
+            .team
+            .shares
+            .borrow_mut()
+            .retain(|_, other| !Rc::ptr_eq(other, &share));
     }
 }
 

@@ -43,12 +43,20 @@ unsafe fn create(inside: &Inside, body: &Body, wanted: u64, start: i128, end: i1
         tasks::begin_group(&member);
     }
     let length = if step > 0 { end - start } else { start - end };
-    let count = if length <= 0 { 0 } else { ((length + step.abs() - 1) / step.abs()) as u64 };
+    let count = if length <= 0 {
+        0
+    } else {
+        ((length + step.abs() - 1) / step.abs()) as u64
+    };
     let mut at = start;
     let mut first = 0;
     for share in shares(count, wanted, flags, member.team.size as u64) {
         first += share;
-        let next = if first == count { end } else { at + step * i128::from(share) };
+        let next = if first == count {
+            end
+        } else {
+            at + step * i128::from(share)
+        };
         // A task begins with its bounds.
         let fill = |argument: *mut c_void| {
             // SAFETY: the compiler puts both first.

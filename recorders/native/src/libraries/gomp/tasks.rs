@@ -122,7 +122,7 @@ unsafe fn give_variables(inside: &Inside, task: &Task, body: &Body, fill: impl F
         // SAFETY: the compiler made it for these two.
         Some(copy) => inside.in_program(|| unsafe { copy(argument, body.data) }),
         None => {
-            pending::read_range_now(body.data as usize, body.size, pc);
+            // They lie on the creator's own stack, with gaps between them that nobody wrote: to read them is no event.
             // SAFETY: the program's variables, and room for them.
             unsafe { ptr::copy_nonoverlapping(body.data.cast::<u8>(), argument.cast(), body.size) };
             pending::write_range_now(argument as usize, body.size, pc);
@@ -218,7 +218,7 @@ fn make_ready(team: &Team, task: &Rc<Task>) {
 
 /// A task that is ready, for the calling thread to execute.
 pub fn pick(inside: &Inside, team: &Team, wanted: impl Fn(&Task) -> bool, pc: usize) -> Option<Rc<Task>> {
-    let recorded = schedule::returned(pc);
+    let recorded = schedule::input_after_load(inside.thread(), pc);
     if recorded.is_none() && schedule::is_followed() {
         return None;
     }
@@ -229,12 +229,12 @@ pub fn pick(inside: &Inside, team: &Team, wanted: impl Fn(&Task) -> bool, pc: us
     }?;
     let task = ready.remove(at)?;
     drop(ready);
+    order::find_set(task.created, pc);
     pending::push(Record::Input {
         pc: pc as u64,
         source: futex::NOBODYS | 1 << 62 | 1 << 61 | u64::from(inside.index.get()) << 3,
         value: task.id,
     });
-    order::find_set(task.created, pc);
     Some(task)
 }
 
@@ -307,7 +307,8 @@ fn help(
 ) {
     while !is_over() {
         inside.await_turn();
-        if schedule::is_next(inside.thread(), kind::ATOMIC_LOAD) {
+        let me = inside.thread();
+        if schedule::is_next(me, kind::ATOMIC_LOAD) && schedule::input_after_load(me, pc).is_none() {
             return;
         }
         match pick(inside, &member.team, &wanted, pc) {
@@ -324,7 +325,14 @@ fn help(
 fn await_before(inside: &Inside, member: &Member, task: &Task, pc: usize) {
     let parent = member.task.borrow().clone();
     let is_child = |other: &Task| other.parent.as_ref().is_some_and(|of| Rc::ptr_eq(of, &parent));
-    help(inside, member, key_of(&*parent), || task.blockers.get() == 0, is_child, pc);
+    help(
+        inside,
+        member,
+        key_of(&*parent),
+        || task.blockers.get() == 0,
+        is_child,
+        pc,
+    );
     for done in task.before.take() {
         order::find_set(done, pc);
     }
@@ -333,7 +341,14 @@ fn await_before(inside: &Inside, member: &Member, task: &Task, pc: usize) {
 fn await_children(inside: &Inside, member: &Member, pc: usize) {
     let parent = member.task.borrow().clone();
     let is_child = |other: &Task| other.parent.as_ref().is_some_and(|of| Rc::ptr_eq(of, &parent));
-    help(inside, member, key_of(&*parent), || parent.unfinished.get() == 0, is_child, pc);
+    help(
+        inside,
+        member,
+        key_of(&*parent),
+        || parent.unfinished.get() == 0,
+        is_child,
+        pc,
+    );
     for done in parent.children.take() {
         order::find_set(done, pc);
     }
@@ -354,7 +369,14 @@ pub fn end_group(inside: &Inside, member: &Member, pc: usize) {
     let task = member.task.borrow().clone();
     let Some(group) = task.group.take() else { return };
     let is_in = |other: &Task| other.group.borrow().as_ref().is_some_and(|of| Rc::ptr_eq(of, &group));
-    help(inside, member, key_of(&*group), || group.unfinished.get() == 0, is_in, pc);
+    help(
+        inside,
+        member,
+        key_of(&*group),
+        || group.unfinished.get() == 0,
+        is_in,
+        pc,
+    );
     for done in group.done.take() {
         order::find_set(done, pc);
     }
