@@ -18,7 +18,7 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
-use recorder_ring::plan::{Step, WORDS, done, is_done, kind};
+use recorder_ring::plan::{PC_MASK, Step, WORDS, done, is_done, kind};
 use recorder_ring::{Decision, Place, Record, Standing, futex};
 
 /// What the threads that are parked at the race are blocked on.
@@ -152,6 +152,15 @@ impl Plan {
         self.waits_in_vain(thread) && after.is_some_and(|(_, step)| step.matches(kind::ATOMIC_LOAD, GIVES_IN))
     }
 
+    /// The racing access of one of these kinds that is part of the call that the thread is about to make: of all that comes
+    /// from this code position without anything in between.
+    fn race_in_call(&self, thread: u32, pc: usize, kinds: &[u8]) -> Option<usize> {
+        let pc = pc as u64 & PC_MASK;
+        let mut call = self.steps_of(thread).take_while(|(_, step)| u64::from(step.pc) == pc);
+        let race = call.find(|(_, step)| step.race);
+        race.filter(|(_, step)| kinds.contains(&step.kind)).map(|(at, _)| at)
+    }
+
     fn mark_done(&self, at: usize) {
         self.word(at).set(done(self.word(at).get()));
         while self.cursor.get() < self.len.get() && is_done(self.word(self.cursor.get()).get()) {
@@ -210,7 +219,9 @@ pub fn gate(me: &'static Thread, intent: &Intent) -> bool {
         }
         let index = me.index.get();
         if let Some(race) = PLAN.race_within(index, intent) {
-            park(me, intent, race);
+            let step = PLAN.step(race);
+            let accesses = intent.accesses.iter().copied();
+            park(me, accesses.filter(|access| access.size > 0 && access.may_be(step)), race);
             return false;
         }
         if PLAN.turn() == Some(index) {
@@ -221,17 +232,12 @@ pub fn gate(me: &'static Thread, intent: &Intent) -> bool {
 }
 
 /// Stops a thread before a racing access, until the program may go on.
-fn park(me: &'static Thread, intent: &Intent, race: usize) {
+fn park(me: &'static Thread, accesses: impl Iterator<Item = Access>, race: usize) {
     let earlier = PLAN.steps_of(me.index.get()).take_while(|(at, _)| *at < race);
     // Earlier parts of the same operation.
     earlier.for_each(|(at, _)| PLAN.word(at).set(done(PLAN.word(at).get())));
     PLAN.mark_done_up_to_here();
-    let step = PLAN.step(race);
-    for access in intent
-        .accesses
-        .iter()
-        .filter(|access| access.size > 0 && access.may_be(step))
-    {
+    for access in accesses {
         let (pc, addr, size) = (access.pc as u64, access.addr as u64, access.size as u64);
         crate::pending::push(Record::Parked { pc, addr, size });
     }
@@ -386,6 +392,22 @@ pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
     steps.next().filter(|step| step.matches(kind::ATOMIC_LOAD, pc as u64))?;
     let input = steps.next().filter(|step| step.matches(kind::INPUT, pc as u64))?;
     Some(input.value)
+}
+
+/// The calling thread is about to make a call that accesses memory on its way, somewhere within these ranges: if that is the
+/// race, the thread is parked before the call. Later, the memory would be changed already.
+pub fn before_call(pc: usize, kinds: &[u8], ranges: &[(usize, usize)]) {
+    let thread = slot();
+    if !is_followed() || thread.is_null() {
+        return;
+    }
+    // SAFETY: as in `feed`.
+    let thread: &'static Thread = unsafe { &*thread };
+    if let Some(race) = PLAN.race_in_call(thread.index.get(), pc, kinds) {
+        let kind = PLAN.step(race).kind;
+        let accesses = ranges.iter().filter(|(addr, size)| *addr != 0 && *size != 0);
+        park(thread, accesses.map(|&(addr, size)| Access::cut(pc, kind, addr, size)), race);
+    }
 }
 
 /// The number of the thread that the caller is about to create.

@@ -1,6 +1,6 @@
 //! `printf` and `scanf` formats: which of the arguments point to memory that the call reads or writes.
 
-use super::library::{length, reads, writes};
+use super::library::{before_writes, length, reads, writes};
 use crate::real;
 use core::ffi::c_void;
 use libc::c_char;
@@ -208,6 +208,23 @@ pub unsafe fn printed(format: *const c_char, arguments: *const Arguments, pc: us
             }
         }
     }
+}
+
+/// Along a plan, parks the thread if a function of the scanf family is about to make a racing write.
+///
+/// # Safety
+/// The arguments are those that the format asks for.
+pub unsafe fn before_scan(format: *const c_char, arguments: *const Arguments, pc: usize) {
+    let mut targets = [None; 16];
+    // SAFETY: promised by the caller.
+    unsafe {
+        let mut arguments = *arguments;
+        let stored = Conversions(bytes(format), Family::Scan).filter(|conversion| !conversion.suppressed);
+        for (target, _) in targets.iter_mut().zip(stored) {
+            *target = Some(arguments.word() as usize);
+        }
+    }
+    before_writes(pc, targets);
 }
 
 /// Records what a function of the scanf family has written, if it made `done` conversions.

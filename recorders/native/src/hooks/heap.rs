@@ -9,18 +9,86 @@
 use crate::export::export;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::intent::Intent;
-use crate::{modules, pending, real};
+use crate::{modules, pending, real, schedule};
 use core::ffi::c_void;
 use core::ptr;
 use libc::c_int;
 use recorder_ring::Record;
+use recorder_ring::plan::kind;
 
 unsafe extern "C" {
     fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
     fn __libc_memalign(alignment: usize, size: usize) -> *mut c_void;
     fn __libc_free(block: *mut c_void);
     fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
-    fn malloc_usable_size(block: *mut c_void) -> usize;
+}
+
+/// Bytes behind each block that say how many were asked for. glibc knows only how many there are, and what lies between the two
+/// belongs to nobody: to read it along, as `realloc` would, makes the trace speak of memory that no event explains.
+const SIZE_BEHIND: usize = size_of::<usize>();
+
+/// What makes a size behind a block one that was put there.
+fn sealed(block: usize, size: usize) -> usize {
+    size ^ block.rotate_left(17) ^ 0x9e37_79b9_7f4a_7c15
+}
+
+/// How many bytes of a block of glibc's there are: its header says so, which `malloc_usable_size` only reads.
+///
+/// # Safety
+/// The block is glibc's, and not freed.
+unsafe fn room(block: usize) -> usize {
+    const IS_MAPPED: usize = 2;
+    // SAFETY: the header lies before the block.
+    let header = unsafe { (block as *const usize).sub(1).read() };
+    let overhead = if header & IS_MAPPED == 0 { 1 } else { 2 };
+    (header & !7) - overhead * size_of::<usize>()
+}
+
+/// Notes behind a new block how many bytes were asked for.
+///
+/// # Safety
+/// The block is null, or has room for [`SIZE_BEHIND`] bytes more.
+unsafe fn seal(block: *mut c_void, size: usize) -> *mut c_void {
+    if !block.is_null() {
+        // SAFETY: promised by the caller.
+        unsafe { note_behind(block as usize).write(sealed(block as usize, size)) };
+    }
+    block
+}
+
+/// Where the note lies.
+///
+/// # Safety
+/// As for [`room`].
+unsafe fn note_behind(block: usize) -> *mut usize {
+    // SAFETY: promised by the caller.
+    ((block + unsafe { room(block) } - SIZE_BEHIND) & !(SIZE_BEHIND - 1)) as *mut usize
+}
+
+/// How many bytes of a block the program asked for; all there are, if nothing says so.
+///
+/// # Safety
+/// As for [`room`].
+unsafe fn asked_for(block: usize) -> usize {
+    // SAFETY: promised by the caller.
+    let (room, note) = unsafe { (room(block), note_behind(block).read()) };
+    let size = note ^ sealed(block, 0);
+    if size <= room.saturating_sub(SIZE_BEHIND) { size } else { room }
+}
+
+unsafe extern "C" fn usable_size(block: *mut c_void, _pc: usize) -> usize {
+    // SAFETY: the caller's own block.
+    if block.is_null() { 0 } else { unsafe { asked_for(block as usize) } }
+}
+
+/// Memory of glibc's for a block, zero at first, with the note behind it.
+fn obtain(size: usize) -> *mut c_void {
+    let Some(whole) = size.checked_add(SIZE_BEHIND) else {
+        restore_errno(libc::ENOMEM);
+        return ptr::null_mut();
+    };
+    // SAFETY: calloc has no preconditions, and knows which memory is zero already; the room is there.
+    unsafe { seal(__libc_calloc(1, whole), size) }
 }
 
 /// Calls from libraries never give way: libc calls malloc with its own locks held.
@@ -52,23 +120,29 @@ pub(super) fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void 
 }
 
 pub unsafe extern "C" fn allocate(size: usize, pc: usize) -> *mut c_void {
-    // SAFETY: calloc has no preconditions. It knows which memory is zero already.
-    begins(unsafe { __libc_calloc(1, size) }, size, pc)
+    begins(obtain(size), size, pc)
 }
 
 unsafe extern "C" fn allocate_zeroed(count: usize, size: usize, pc: usize) -> *mut c_void {
-    // SAFETY: calloc has no preconditions; if the product overflows, it fails.
-    begins(unsafe { __libc_calloc(count, size) }, count.wrapping_mul(size), pc)
+    let Some(size) = count.checked_mul(size) else {
+        restore_errno(libc::ENOMEM);
+        return ptr::null_mut();
+    };
+    begins(obtain(size), size, pc)
 }
 
 unsafe extern "C" fn allocate_aligned(alignment: usize, size: usize, pc: usize) -> *mut c_void {
     // SAFETY: memalign takes any alignment; a block that it gives has `size` bytes.
     unsafe {
-        let block = __libc_memalign(alignment, size);
+        let Some(whole) = size.checked_add(SIZE_BEHIND) else {
+            restore_errno(libc::ENOMEM);
+            return ptr::null_mut();
+        };
+        let block = __libc_memalign(alignment, whole);
         if !block.is_null() {
             real::memset(block.cast(), 0, size);
         }
-        begins(block, size, pc)
+        begins(seal(block, size), size, pc)
     }
 }
 
@@ -115,8 +189,13 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
     }
     let Some(inside) = enter(pc) else {
         // SAFETY: the caller's own arguments.
-        return unsafe { __libc_realloc(block, size) };
+        return unsafe { resize(block, size) };
     };
+    if modules::is_instrumented(pc) {
+        // SAFETY: the caller's own block.
+        let len = unsafe { asked_for(block as usize) };
+        schedule::before_call(pc, &[kind::READ, kind::FREE], &[(block as usize, len)]);
+    }
     if size == 0 {
         pending::push(Record::Free {
             pc: pc as u64,
@@ -127,11 +206,11 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
     }
     // SAFETY: the block is the caller's; the new one is not shorter than what is copied into it.
     unsafe {
-        let new = __libc_calloc(1, size);
+        let new = obtain(size);
         if new.is_null() {
             return new;
         }
-        let kept = malloc_usable_size(block).min(size);
+        let kept = asked_for(block as usize).min(size);
         if modules::is_instrumented(pc) {
             // What a library keeps in a block of its own is mostly written by itself, unseen, and may be another thing in
             // every run: libc reads the list of mappings so, before Rust's `main`.
@@ -154,6 +233,18 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
     }
 }
 
+/// As the program would have it without being recorded.
+///
+/// # Safety
+/// The block is the caller's.
+unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: promised by the caller; the room is there.
+    match size.checked_add(SIZE_BEHIND) {
+        Some(whole) if size != 0 => unsafe { seal(__libc_realloc(block, whole), size) },
+        _ => unsafe { __libc_realloc(block, size) },
+    }
+}
+
 unsafe extern "C" fn reallocate_array(block: *mut c_void, count: usize, size: usize, pc: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         restore_errno(libc::ENOMEM);
@@ -171,6 +262,7 @@ export! {
     memalign = allocate_aligned, "rdx";
     aligned_alloc = allocate_aligned, "rdx";
     posix_memalign = allocate_aligned_into, "rcx";
+    malloc_usable_size = usable_size, "rsi";
     free = release, "rsi";
     cfree = release, "rsi";
 }

@@ -9,6 +9,7 @@ use crate::thread::slot;
 use crate::{modules, pending, real, schedule};
 use libc::c_char;
 use recorder_ring::Record;
+use recorder_ring::plan::kind;
 
 /// Enters for a call from instrumented code.
 pub fn enter(pc: usize) -> Option<Inside> {
@@ -83,6 +84,44 @@ pub fn returns(value: i64, pc: usize) -> i64 {
     value as i64
 }
 
+/// Where the memory may begin that a call gets to write to.
+pub trait Reach {
+    /// Its address, if the argument is one.
+    fn reach(self) -> Option<usize>;
+}
+
+impl<T> Reach for *mut T {
+    fn reach(self) -> Option<usize> {
+        Some(self as usize)
+    }
+}
+
+macro_rules! writes_nothing {
+    ($($argument:ty),*) => { $(impl Reach for $argument {
+        fn reach(self) -> Option<usize> {
+            None
+        }
+    })* };
+}
+writes_nothing!(i32, u32, i64, u64, isize, usize);
+
+impl<T> Reach for *const T {
+    fn reach(self) -> Option<usize> {
+        None
+    }
+}
+
+/// Along a plan, parks the thread if it is about to make a racing write in this call: into what an argument points to, however
+/// much that will be.
+pub fn before_writes<const N: usize>(pc: usize, arguments: [Option<usize>; N]) {
+    /// More than any call writes that races in practice.
+    const MOST: usize = 1 << 30;
+    if schedule::is_followed() {
+        let ranges = arguments.map(|addr| addr.map_or((0, 0), |addr| (addr, MOST)));
+        schedule::before_call(pc, &[kind::WRITE], &ranges);
+    }
+}
+
 /// Records a read of a string with its end.
 ///
 /// # Safety
@@ -141,8 +180,8 @@ macro_rules! library {
                         let Some(inside) = inside else {
                             return $name($($argument),*);
                         };
-                        let _ = $pc;
                         $($before)*
+                        $crate::hooks::library::before_writes($pc, [$($crate::hooks::library::Reach::reach($argument)),*]);
                         #[allow(unused_mut, reason = "few functions return something else than libc did")]
                         let mut $out = library!(@$how inside, $name($($argument),*));
                         let errno = $crate::inside::save_errno();

@@ -2,7 +2,7 @@
 //!
 //! The streams' own buffers and locks are libc's business: no access of the program touches them.
 
-use super::format::{Arguments, printed, scanned};
+use super::format::{Arguments, before_scan, printed, scanned};
 use super::library::{enter, reads, reads_text, writes, writes_text};
 use crate::inside::{restore_errno, save_errno};
 use core::ffi::c_void;
@@ -47,22 +47,28 @@ library! {
     vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         reads_text(from, pc);
         let given = *list;
+        before_scan(format, list, pc);
     } (done, pc) { scanned(format, &given, done, pc); }
     vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         let given = *list;
+        before_scan(format, list, pc);
     } (done, pc) { scanned(format, &given, done, pc); }
     vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         let given = *list;
+        before_scan(format, list, pc);
     } (done, pc) { scanned(format, &given, done, pc); }
     __isoc99_vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         reads_text(from, pc);
         let given = *list;
+        before_scan(format, list, pc);
     } (done, pc) { scanned(format, &given, done, pc); }
     __isoc99_vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         let given = *list;
+        before_scan(format, list, pc);
     } (done, pc) { scanned(format, &given, done, pc); }
     __isoc99_vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         let given = *list;
+        before_scan(format, list, pc);
     } (done, pc) { scanned(format, &given, done, pc); }
 
     puts(text: *const c_char) -> c_int, "rsi": slow { reads_text(text, pc); } (result, pc) {}

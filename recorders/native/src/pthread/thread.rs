@@ -12,6 +12,7 @@ use core::ptr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_attr_t, pthread_t};
+use recorder_ring::plan::kind;
 use recorder_ring::{Note, Record};
 
 /// Rounds of destructors that glibc runs at a thread's end; ours ends the thread in the last, so
@@ -178,6 +179,7 @@ pub unsafe extern "C-unwind" fn create(
         });
         return libc::EAGAIN;
     }
+    schedule::before_call(pc, &[kind::WRITE], &[(handle as usize, size_of::<pthread_t>())]);
     images::take_once(own_stack);
     let child = REGISTER.new_thread();
     let index = match schedule::next_child(inside.thread()) {
