@@ -10,7 +10,7 @@ use std::process::{self, Command};
 use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
-use witness::record::{Decision, Launch};
+use witness::record::{Companions, Decision, Launch};
 use witness::replay::live::{self, Outcome, Run, Shown};
 use witness::report::{Live, Paint, Words};
 use witness::schedule::Schedule;
@@ -40,9 +40,33 @@ pub struct LiveArgs {
     /// Seconds in which nothing happens after which a run is given up.
     #[arg(long, env = "WITNESS_PATIENCE", value_name = "SECONDS", default_value_t = live::PATIENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
+    #[command(flatten)]
+    companions: CompanionArgs,
     /// The program and its arguments, in place of the recorded ones.
     #[arg(last = true, value_name = "PROGRAM", requires = "live")]
     command: Vec<OsString>,
+}
+
+/// Commands around each live run.
+#[derive(Debug, clap::Args)]
+pub struct CompanionArgs {
+    /// Run this before each live run, by `sh -c` in the program's directory: to put back the files that the program changes.
+    #[arg(long, env = "WITNESS_SETUP", value_name = "COMMAND", help_heading = "Live replay")]
+    setup: Option<OsString>,
+    /// Run this beside each live run, by `sh -c` in the program's directory, with the number of the program's process in
+    /// `WITNESS_PROCESS`: the client of a server. It is ended with the run.
+    #[arg(long, env = "WITNESS_WITH", value_name = "COMMAND", help_heading = "Live replay")]
+    with: Option<OsString>,
+}
+
+impl CompanionArgs {
+    /// For a program that is to run again.
+    pub fn to_companions(&self) -> Companions {
+        Companions {
+            setup: self.setup.clone(),
+            with: self.with.clone(),
+        }
+    }
 }
 
 /// One of the two accesses.
@@ -58,6 +82,7 @@ impl LiveArgs {
             output: self.first.is_some() || self.gdb,
             same_addresses: !self.aslr,
             patience: Duration::from_secs(self.patience),
+            companions: self.companions.to_companions(),
             ..live::launch(trace, &self.command)?
         })
     }

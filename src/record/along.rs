@@ -5,6 +5,7 @@
 //! more; what it did is in that trace, to be compared with what it was to do.
 
 use super::ancestors::{Ancestors, Descent};
+use super::companions::{Beside, Companions};
 use super::input::StandardInput;
 use super::translate::Translator;
 use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect, runtime};
@@ -41,6 +42,8 @@ pub struct Launch {
     pub input: StandardInput,
     /// Which process of the program follows the plan, if it is one that was forked.
     pub descent: Option<Descent>,
+    /// What the user wants to run before and beside it.
+    pub companions: Companions,
 }
 
 /// An access that a thread is stopped before.
@@ -61,6 +64,8 @@ pub struct Parked {
 pub struct Stopped {
     /// The first process of the program.
     process: Child,
+    /// What runs beside it, if anything does.
+    beside: Option<Beside>,
     /// That of the process that follows the plan.
     ring: Ring,
     /// If it is not the first one.
@@ -119,10 +124,12 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
         addresses::keep_in_place();
     }
     launch.input.rewind();
+    launch.companions.prepare(directory)?;
     let process = command
         .spawn()
         .map_err(|source| RecordError::Start { program, source })?;
     let mut stopped = Stopped {
+        beside: None,
         process,
         ring,
         ancestors,
@@ -131,6 +138,7 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
         parked: Vec::new(),
         ended: None,
     };
+    stopped.beside = launch.companions.accompany(directory, stopped.process.id())?;
     stopped.follow(&mut translator, launch.patience)?;
     let first = stopped.ancestors.as_ref().map_or(&stopped.ring, Ancestors::first);
     if !first.has(Flag::Attached) {

@@ -8,6 +8,7 @@
 
 mod along;
 mod ancestors;
+mod companions;
 mod family;
 mod input;
 mod inspect;
@@ -23,6 +24,7 @@ mod translate;
 
 pub use along::{Launch, Parked, Stopped, run_along};
 pub use ancestors::Descent;
+pub use companions::Companions;
 pub use family::Process;
 pub use input::StandardInput;
 pub use inspect::{NotRecordable, build_id};
@@ -139,6 +141,14 @@ pub enum RecordError {
         path: PathBuf,
         /// Which process, in words, or nothing.
         holder: String,
+    },
+    /// A command of the user's that belongs to a run failed.
+    #[error("cannot run {:?} for the program: {why}", command.display())]
+    Setup {
+        /// The command.
+        command: OsString,
+        /// Why.
+        why: String,
     },
     /// No shared memory.
     #[error("cannot make the memory that is shared with the program")]

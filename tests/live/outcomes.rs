@@ -15,6 +15,32 @@ fn variants(name: &str) -> Program {
     program
 }
 
+/// What a run uses up is put back before each live run, and what a server waits for comes from beside it.
+#[test]
+fn commands_run_before_and_beside_a_live_run() {
+    let server = Program::of("companions", "server.c");
+    fs::write(server.folder.join("todo"), "").unwrap();
+    let client = Command::new(server.folder.join("program"))
+        .arg("client")
+        .current_dir(&server.folder)
+        .env("LD_LIBRARY_PATH", "")
+        .spawn();
+    server.record(&[], &[]);
+    client.unwrap().wait().unwrap();
+    let analysis = run(&server.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    analysis.expect(&[66]).unwrap();
+
+    let alone = server.live(&["--patience", "2"]);
+    assert!(alone.status != 66, "the file is gone: {}", alone.stdout);
+    let with = ["--with", "./program client"];
+    let lacks_file = server.live(&[&["--patience", "2"][..], &with].concat());
+    assert!(lacks_file.status != 66, "{}", lacks_file.stdout);
+    let both = server.live(&[&["--setup", "touch todo"][..], &with].concat());
+    both.expect(&[66]).unwrap();
+    let failing = server.live(&["--setup", "exit 9"]).expect(&[2]).unwrap();
+    assert!(failing.stderr.contains("exit 9"), "{}", failing.stderr);
+}
+
 #[test]
 fn a_race_is_confirmed_every_time() {
     let program = variants("confirmed");

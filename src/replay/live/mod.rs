@@ -175,6 +175,7 @@ pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> 
         build_id: build_id_of(trace),
         input: record::StandardInput::here(),
         descent,
+        companions: record::Companions::default(),
     })
 }
 
