@@ -221,7 +221,11 @@ pub fn gate(me: &'static Thread, intent: &Intent) -> bool {
         if let Some(race) = PLAN.race_within(index, intent) {
             let step = PLAN.step(race);
             let accesses = intent.accesses.iter().copied();
-            park(me, accesses.filter(|access| access.size > 0 && access.may_be(step)), race);
+            park(
+                me,
+                accesses.filter(|access| access.size > 0 && access.may_be(step)),
+                race,
+            );
             return false;
         }
         if PLAN.turn() == Some(index) {
@@ -406,7 +410,11 @@ pub fn before_call(pc: usize, kinds: &[u8], ranges: &[(usize, usize)]) {
     if let Some(race) = PLAN.race_in_call(thread.index.get(), pc, kinds) {
         let kind = PLAN.step(race).kind;
         let accesses = ranges.iter().filter(|(addr, size)| *addr != 0 && *size != 0);
-        park(thread, accesses.map(|&(addr, size)| Access::cut(pc, kind, addr, size)), race);
+        park(
+            thread,
+            accesses.map(|&(addr, size)| Access::cut(pc, kind, addr, size)),
+            race,
+        );
     }
 }
 

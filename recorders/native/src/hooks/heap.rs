@@ -73,12 +73,20 @@ unsafe fn asked_for(block: usize) -> usize {
     // SAFETY: promised by the caller.
     let (room, note) = unsafe { (room(block), note_behind(block).read()) };
     let size = note ^ sealed(block, 0);
-    if size <= room.saturating_sub(SIZE_BEHIND) { size } else { room }
+    if size <= room.saturating_sub(SIZE_BEHIND) {
+        size
+    } else {
+        room
+    }
 }
 
 unsafe extern "C" fn usable_size(block: *mut c_void, _pc: usize) -> usize {
     // SAFETY: the caller's own block.
-    if block.is_null() { 0 } else { unsafe { asked_for(block as usize) } }
+    if block.is_null() {
+        0
+    } else {
+        unsafe { asked_for(block as usize) }
+    }
 }
 
 /// Memory of glibc's for a block, zero at first, with the note behind it.
