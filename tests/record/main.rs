@@ -7,6 +7,7 @@ mod early;
 mod endings;
 mod family;
 mod faults;
+mod interface;
 mod interruptions;
 mod openmp;
 mod program;

@@ -9,7 +9,10 @@ use crate::inside::Inside;
 use crate::schedule::Whose;
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
-use crate::{baton, channels, events, images, libraries, modules, pending, pthread, schedule, signals, sys};
+use crate::{
+    baton, channels, events, images, interface, libraries, loader, modules, moment, pending, pthread, schedule,
+    signals, sys,
+};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -134,6 +137,9 @@ fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
     signals::start_over();
     channels::start_over();
     libraries::start_over();
+    interface::start_over();
+    loader::start_over();
+    moment::start_over();
     images::start_over();
     modules::start_over();
     pthread::thread::start_over(thread);

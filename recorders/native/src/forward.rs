@@ -5,62 +5,107 @@
 //! from the one that the program was written for. Each of these jumps to the default version with
 //! all argument registers as they were.
 
-use crate::{real, sys};
+use crate::{loader, real, sys};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-macro_rules! forward {
-    ($($name:ident $slot:ident;)*) => {
-        $(
-            static $slot: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name() {
-                naked_asm!(
-                    "cmp qword ptr [rip + {slot}], 0",
-                    "jne 2f",
-                    "call {resolve}",
-                    "2: jmp qword ptr [rip + {slot}]",
-                    slot = sym $slot,
-                    resolve = sym resolve_keeping_arguments,
-                )
-            }
-        )*
-
-        extern "C" fn resolve_all() {
-            $(
-                let name = CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes());
-                let found = name.map_or(ptr::null_mut(), real::find);
-                $slot.store(if found.is_null() { missing as *mut c_void } else { found }, Relaxed);
-            )*
-        }
-    };
+/// A function that is passed on.
+#[repr(C)]
+pub struct Forwarded {
+    /// Null until it was looked for.
+    function: AtomicPtr<c_void>,
+    name: &'static str,
+    /// Whether this runtime's own comes first.
+    to_own: bool,
 }
 
+impl Forwarded {
+    const fn new(name: &'static str) -> Self {
+        let function = AtomicPtr::new(ptr::null_mut());
+        let to_own = false;
+        Self { function, name, to_own }
+    }
+
+    /// To the function of that name that a program gets which does not define it itself. The name ends with a zero.
+    pub const fn to_own(name: &'static str) -> Self {
+        let function = AtomicPtr::new(ptr::null_mut());
+        let to_own = true;
+        Self { function, name, to_own }
+    }
+}
+
+macro_rules! forward {
+    ($($name:ident = $forwarded:expr;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            static FORWARDED: Forwarded = $forwarded;
+            naked_asm!(
+                "lea r11, [rip + {forwarded}]",
+                "cmp qword ptr [r11], 0",
+                "jne 2f",
+                "call {find}",
+                "2: jmp qword ptr [rip + {forwarded}]",
+                forwarded = sym FORWARDED,
+                find = sym keep_arguments_and_find,
+            )
+        }
+    )* };
+}
+
+macro_rules! forward_each {
+    ($($name:ident)*) => { forward! { $($name = Forwarded::new(concat!(stringify!($name), "\0"));)* } };
+}
+
+forward_each! {
+    pthread_attr_getaffinity_np pthread_sigmask sched_getaffinity realpath regexec glob glob64 fmemopen lgamma lgammaf
+    lgammal crypt crypt_r
+}
+
+// Names that the C library does not have.
 forward! {
-    pthread_attr_getaffinity_np PTHREAD_ATTR_GETAFFINITY_NP;
-    pthread_sigmask PTHREAD_SIGMASK;
-    sched_getaffinity SCHED_GETAFFINITY;
-    realpath REALPATH;
-    regexec REGEXEC;
-    glob GLOB;
-    glob64 GLOB64;
-    fmemopen FMEMOPEN;
-    lgamma LGAMMA;
-    lgammaf LGAMMAF;
-    lgammal LGAMMAL;
+    sigsetjmp = Forwarded::new("__sigsetjmp\0");
+    __isoc99_printf = Forwarded::to_own("printf\0");
+    __isoc99_fprintf = Forwarded::to_own("fprintf\0");
+    __isoc99_sprintf = Forwarded::to_own("sprintf\0");
+    __isoc99_snprintf = Forwarded::to_own("snprintf\0");
+    __isoc99_vprintf = Forwarded::to_own("vprintf\0");
+    __isoc99_vfprintf = Forwarded::to_own("vfprintf\0");
+    __isoc99_vsprintf = Forwarded::to_own("vsprintf\0");
+    __isoc99_vsnprintf = Forwarded::to_own("vsnprintf\0");
 }
 
 extern "C" fn missing() {
     sys::die("witness: the program calls a function that its libraries lack\n");
 }
 
-/// Resolves all slots, with the registers of the call that is on its way preserved.
+unsafe extern "C" fn find(forwarded: &Forwarded) {
+    let found = CStr::from_bytes_with_nul(forwarded.name.as_bytes()).map(|name| match forwarded.to_own {
+        true => find_own(name),
+        false => real::find(name),
+    });
+    let found = found.ok().filter(|found| !found.is_null());
+    forwarded
+        .function
+        .store(found.unwrap_or(missing as *mut c_void), Relaxed);
+}
+
+/// In this runtime, or else in what it depends on: the C library.
+fn find_own(name: &CStr) -> *mut c_void {
+    // SAFETY: all zeros is such a structure; the address is this function's, and the path is a C string.
+    unsafe {
+        let mut here: libc::Dl_info = core::mem::zeroed();
+        libc::dladdr(find_own as *const c_void, &mut here);
+        let library = loader::unwatched::dlopen(here.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        libc::dlsym(library, name.as_ptr())
+    }
+}
+
+/// Looks the function up whose [`Forwarded`] r11 points to, with the registers of the call that is on its way preserved.
 #[unsafe(naked)]
-unsafe extern "C" fn resolve_keeping_arguments() {
+pub unsafe extern "C" fn keep_arguments_and_find() {
     // Entered by a call from a function that had just been entered: rsp is a multiple of 16, and
     // seven pushes and 136 bytes later it is one again.
     naked_asm!(
@@ -80,7 +125,8 @@ unsafe extern "C" fn resolve_keeping_arguments() {
         "movups [rsp + 80], xmm5",
         "movups [rsp + 96], xmm6",
         "movups [rsp + 112], xmm7",
-        "call {resolve}",
+        "mov rdi, r11",
+        "call {find}",
         "movups xmm0, [rsp]",
         "movups xmm1, [rsp + 16]",
         "movups xmm2, [rsp + 32]",
@@ -98,6 +144,6 @@ unsafe extern "C" fn resolve_keeping_arguments() {
         "pop rsi",
         "pop rdi",
         "ret",
-        resolve = sym resolve_all,
+        find = sym find,
     )
 }

@@ -17,7 +17,7 @@
 
 use crate::inside::{Inside, restore_errno};
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, clone, exec, fork, pending, real, schedule, shared_memory, sys};
+use crate::{baton, clone, exec, fork, pending, real, schedule, shared_memory, signals, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -66,7 +66,10 @@ unsafe extern "C-unwind" fn other(
         match clone::flags_of(number, words) {
             Some(flags) if flags & libc::CLONE_VM as u64 == 0 => fork::unhandled(flags, real),
             Some(_) => real(),
-            None => exec::by_system_call(number, words).unwrap_or_else(real),
+            None => match signals::by_system_call(number, words, real) {
+                Some(result) => result,
+                None => exec::by_system_call(number, words).unwrap_or_else(real),
+            },
         }
     }
 }

@@ -19,6 +19,7 @@
 compile_error!("the native recorder is for x86-64 Linux with glibc");
 
 mod arena;
+mod at_exit;
 mod baton;
 mod blocking;
 mod channels;
@@ -37,8 +38,11 @@ mod images;
 mod inside;
 mod instruction;
 mod intent;
+mod interface;
 mod libraries;
+mod loader;
 mod modules;
+mod moment;
 mod pending;
 mod place;
 mod policy;

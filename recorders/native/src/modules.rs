@@ -1,13 +1,14 @@
 //! The files that are mapped into the program, told to the parent; and which of them were
 //! compiled with instrumentation.
 
-use crate::{images, pending};
+use crate::{images, loader, pending};
 use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_void};
 use core::slice;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use recorder_ring::Record;
+use std::vec::Vec;
 
 const MAX_INSTRUMENTED: usize = 64;
 const MAX_MODULES: usize = 1024;
@@ -50,10 +51,10 @@ pub fn start_over() {
 /// Tells the parent of modules that it does not know yet. The caller has the baton.
 pub fn tell_new() {
     // SAFETY: `tell` ignores its data.
-    unsafe { libc::dl_iterate_phdr(Some(tell), core::ptr::null_mut()) };
+    unsafe { loader::unwatched::dl_iterate_phdr(tell, core::ptr::null_mut()) };
 }
 
-unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
     // SAFETY: what `dl_iterate_phdr` passes on.
     let info = unsafe { &*info };
     let (start, end) = code_range(info);
@@ -84,10 +85,7 @@ unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *m
     let build_id = build_id(info);
     text(build_id);
     if name.is_empty() {
-        let mut path = [0_u8; 4096];
-        // SAFETY: `path` is writable memory of that length.
-        let len = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
-        text(&path[..len.max(0) as usize]);
+        text(&own_path());
     } else {
         text(name);
     }
@@ -103,7 +101,7 @@ unsafe extern "C" fn tell(info: *mut libc::dl_phdr_info, _size: usize, _data: *m
 
 /// Modules that were unloaded are no more, nor are their variables. The caller has the baton.
 pub fn forget_unloaded() {
-    unsafe extern "C" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, wanted: *mut c_void) -> c_int {
+    unsafe extern "C-unwind" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, wanted: *mut c_void) -> c_int {
         // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
         unsafe { (code_range(&*info).0 == *wanted.cast::<usize>()).into() }
     }
@@ -111,7 +109,7 @@ pub fn forget_unloaded() {
     while at < TOLD.count.get() {
         let (mut start, variables) = TOLD.modules[at].get();
         // SAFETY: the function takes such a pointer.
-        if unsafe { libc::dl_iterate_phdr(Some(is_it), (&raw mut start).cast()) } != 0 {
+        if unsafe { loader::unwatched::dl_iterate_phdr(is_it, (&raw mut start).cast()) } != 0 {
             at += 1;
             continue;
         }
@@ -150,7 +148,7 @@ pub fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
 
 /// The code of the module that a code position lies in; empty if there is none.
 pub fn code_around(pc: usize) -> (usize, usize) {
-    unsafe extern "C" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+    unsafe extern "C-unwind" fn is_it(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
         // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
         unsafe {
             // At first, the position.
@@ -165,7 +163,7 @@ pub fn code_around(pc: usize) -> (usize, usize) {
     }
     let mut found = (pc, 0);
     // SAFETY: the function takes such a pointer.
-    match unsafe { libc::dl_iterate_phdr(Some(is_it), (&raw mut found).cast()) } {
+    match unsafe { loader::unwatched::dl_iterate_phdr(is_it, (&raw mut found).cast()) } {
         0 => (0, 0),
         _ => found,
     }
@@ -206,22 +204,126 @@ fn build_id(info: &libc::dl_phdr_info) -> &'static [u8] {
     &[]
 }
 
+/// What a library calls itself where it registers functions that are to run before it is unloaded (`__dso_handle`, a
+/// variable that holds its own address); 0 for the program, which never is, and where it is not found.
+pub fn handle_of(pc: usize) -> usize {
+    unsafe extern "C-unwind" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+        const RELATIVE: u64 = 8;
+        // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
+        let (info, found) = unsafe { (&*info, &mut *found.cast::<(usize, usize)>()) };
+        let (start, end) = code_range(info);
+        if !(start..end).contains(&found.0) {
+            return 0;
+        }
+        let is_own = |entry: &&libc::Elf64_Rela| {
+            entry.r_info & 0xffff_ffff == RELATIVE && entry.r_addend as u64 == entry.r_offset
+        };
+        if let Some(tables) = tables(info) {
+            let handle = tables.relocations().find(is_own);
+            found.1 = handle.map_or(0, |entry| (info.dlpi_addr + entry.r_offset) as usize);
+        }
+        1
+    }
+    let mut found = (pc, 0);
+    // SAFETY: the function takes such a pointer.
+    unsafe { loader::unwatched::dl_iterate_phdr(look, (&raw mut found).cast()) };
+    // The program's own refers to nothing.
+    found.1
+}
+
+/// Where a module wants libraries to be looked for.
+pub enum LibraryPath<'a> {
+    /// Before anything else.
+    First(&'a [u8]),
+    /// After what the environment says.
+    AfterEnvironment(&'a [u8]),
+}
+
+/// The file of the module that a code position lies in, and where it wants libraries to be looked for.
+pub fn library_path_of(pc: usize) -> Option<(Vec<u8>, LibraryPath<'static>)> {
+    unsafe extern "C-unwind" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+        // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
+        let (info, found) = unsafe {
+            (
+                &*info,
+                &mut *found.cast::<(usize, Option<(Vec<u8>, LibraryPath<'static>)>)>(),
+            )
+        };
+        let (start, end) = code_range(info);
+        if !(start..end).contains(&found.0) {
+            return 0;
+        }
+        let Some(tables) = tables(info).filter(|tables| tables.strings != 0) else {
+            return 1;
+        };
+        // SAFETY: an offset of a C string among the module's strings, for as long as it is loaded: it is at work.
+        let text = |at: u64| unsafe { CStr::from_ptr((tables.strings + at) as *const _) }.to_bytes();
+        let path = match tables.library_paths {
+            [_, Some(at)] => Some(LibraryPath::AfterEnvironment(text(at))),
+            [Some(at), None] => Some(LibraryPath::First(text(at))),
+            _ => None,
+        };
+        // SAFETY: the loader's name of the module is a C string; empty for the program itself.
+        let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+        let name = if name.is_empty() { own_path() } else { name.to_vec() };
+        found.1 = path.map(|path| (name, path));
+        1
+    }
+    let mut found = (pc, None);
+    // SAFETY: the function takes such a pointer.
+    unsafe { loader::unwatched::dl_iterate_phdr(look, (&raw mut found).cast()) };
+    found.1
+}
+
+/// The program's file.
+fn own_path() -> Vec<u8> {
+    let mut path = [0_u8; 4096];
+    // SAFETY: `path` is writable memory of that length.
+    let len = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+    path[..len.max(0) as usize].to_vec()
+}
+
 /// Whether a module refers to a symbol of another one, as every instrumented object does to
 /// `__tsan_init`: whether one of its relocations names it.
 fn imports(info: &libc::dl_phdr_info, wanted: &[u8]) -> bool {
+    let Some(tables) = tables(info).filter(|tables| tables.symbols != 0 && tables.strings != 0) else {
+        return false;
+    };
+    let names_it = |relocation: &libc::Elf64_Rela| {
+        let symbol = relocation.r_info >> 32;
+        // SAFETY: an index into the module's symbols, and the offset of a C string among its strings.
+        symbol != 0
+            && unsafe {
+                let symbol = &*(tables.symbols as *const libc::Elf64_Sym).add(symbol as usize);
+                CStr::from_ptr((tables.strings + u64::from(symbol.st_name)) as *const _).to_bytes() == wanted
+            }
+    };
+    tables.relocations().any(names_it)
+}
+
+/// Where a module's symbols, their names and its relocations are.
+struct Tables {
+    symbols: u64,
+    strings: u64,
+    /// Addresses and lengths.
+    relocations: [(u64, u64); 2],
+    /// Where it wants libraries to be looked for, at which place among the strings: before the environment, after it.
+    library_paths: [Option<u64>; 2],
+}
+
+fn tables(info: &libc::dl_phdr_info) -> Option<Tables> {
     const PLT_RELOCATIONS: u64 = 23;
     const PLT_RELOCATIONS_LENGTH: u64 = 2;
     const RELOCATIONS: u64 = 7;
     const RELOCATIONS_LENGTH: u64 = 8;
     const SYMBOLS: u64 = 6;
     const STRINGS: u64 = 5;
+    const LIBRARY_PATHS: [u64; 2] = [15, 29];
     const END: u64 = 0;
 
-    let Some(header) = headers(info).iter().find(|header| header.p_type == libc::PT_DYNAMIC) else {
-        return false;
-    };
+    let header = headers(info).iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
     let mut entry = (info.dlpi_addr + header.p_vaddr) as *const [u64; 2];
-    let mut values = [0_u64; 24];
+    let mut values = [0_u64; 30];
     // SAFETY: the dynamic section is mapped, and ends with an entry of this kind.
     unsafe {
         while (*entry)[0] != END {
@@ -237,30 +339,25 @@ fn imports(info: &libc::dl_phdr_info, wanted: &[u8]) -> bool {
         addr if addr < info.dlpi_addr => addr + info.dlpi_addr,
         addr => addr,
     };
-    let (symbols, strings) = (at(SYMBOLS), at(STRINGS));
-    if symbols == 0 || strings == 0 {
-        return false;
-    }
-    let names_it = |relocation: &libc::Elf64_Rela| {
-        let symbol = relocation.r_info >> 32;
-        // SAFETY: an index into the module's symbols, and the offset of a C string among its strings.
-        symbol != 0
-            && unsafe {
-                let symbol = &*(symbols as *const libc::Elf64_Sym).add(symbol as usize);
-                CStr::from_ptr((strings + u64::from(symbol.st_name)) as *const _).to_bytes() == wanted
-            }
-    };
-    [
-        (PLT_RELOCATIONS, PLT_RELOCATIONS_LENGTH),
-        (RELOCATIONS, RELOCATIONS_LENGTH),
-    ]
-    .into_iter()
-    .any(|(table, length)| {
-        let count = values[length as usize] as usize / size_of::<libc::Elf64_Rela>();
-        // SAFETY: a table of that many relocations, as the module itself says.
-        at(table) != 0
-            && unsafe { slice::from_raw_parts(at(table) as *const libc::Elf64_Rela, count) }
-                .iter()
-                .any(names_it)
+    let table = |table, length: u64| (at(table), values[length as usize]);
+    Some(Tables {
+        symbols: at(SYMBOLS),
+        strings: at(STRINGS),
+        relocations: [
+            table(PLT_RELOCATIONS, PLT_RELOCATIONS_LENGTH),
+            table(RELOCATIONS, RELOCATIONS_LENGTH),
+        ],
+        library_paths: LIBRARY_PATHS.map(|tag| Some(values[tag as usize]).filter(|&at| at != 0)),
     })
+}
+
+impl Tables {
+    fn relocations(&self) -> impl Iterator<Item = &libc::Elf64_Rela> {
+        let tables = self.relocations.iter().filter(|(addr, _)| *addr != 0);
+        tables.flat_map(|&(addr, length)| {
+            let count = length as usize / size_of::<libc::Elf64_Rela>();
+            // SAFETY: a table of that many relocations, as the module itself says.
+            unsafe { slice::from_raw_parts(addr as *const libc::Elf64_Rela, count) }
+        })
+    }
 }

@@ -119,19 +119,6 @@ crate::real::real! {
     fn __libc_start_main(main: Function, count: c_int, arguments: *mut *mut c_char, init: Function, fini: Function, loader_fini: Function, stack_end: *mut c_void) -> c_int;
     fn exit(status: c_int) -> !;
     fn quick_exit(status: c_int) -> !;
-    fn dlclose(library: *mut c_void) -> c_int;
-}
-
-#[unsafe(export_name = "dlclose")]
-pub unsafe extern "C-unwind" fn close_library(library: *mut c_void) -> c_int {
-    let Some(inside) = Inside::enter() else {
-        // SAFETY: the program's own argument.
-        return unsafe { dlclose(library) };
-    };
-    // SAFETY: as above. Its destructors run.
-    let result = inside.in_program(|| unsafe { dlclose(library) });
-    modules::forget_unloaded();
-    result
 }
 
 unsafe fn leave(status: c_int) -> ! {

@@ -6,30 +6,42 @@
 //! runs at once in a thread that is in a call outside (no access is on its way there), and when the fault is the
 //! program's own: then there is no next hook. A thread that is blocked gets the baton for the time of its handler.
 
+mod sent;
+
+use crate::export::export;
 use crate::inside::Inside;
+use crate::moment::Moment;
 use crate::place::{self, Place};
-use crate::real::real;
+use crate::pthread::thread::{by_handle, by_number};
+use crate::signals::sent::Receiver;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
 use crate::{baton, faults, modules, pending, sys};
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
-use libc::{c_int, pid_t, pthread_t, sigaction as Action, siginfo_t, sigval, ucontext_t};
+use libc::{c_int, c_long, pid_t, pthread_t, sigaction as Action, siginfo_t, sigval, ucontext_t};
 
 const SIGNALS: usize = 65;
 /// Signals that wait for their thread's next hook, of all threads together.
 const SAVED: usize = 128;
 
-real! {
-    fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
-    fn raise(signal: c_int) -> c_int;
-    fn kill(process: pid_t, signal: c_int) -> c_int;
-    fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
-    fn sigqueue(process: pid_t, signal: c_int, value: sigval) -> c_int;
+mod library {
+    use super::{Action, c_int, pid_t, pthread_t, sigval};
+
+    crate::real::real! {
+        fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
+        fn raise(signal: c_int) -> c_int;
+        fn kill(process: pid_t, signal: c_int) -> c_int;
+        fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
+        fn sigqueue(process: pid_t, signal: c_int, value: sigval) -> c_int;
+        fn killpg(group: pid_t, signal: c_int) -> c_int;
+        fn tgkill(process: pid_t, thread: pid_t, signal: c_int) -> c_int;
+        fn pthread_sigqueue(thread: pthread_t, signal: c_int, value: sigval) -> c_int;
+    }
 }
 
 /// What the program wants done about a signal, if it has a handler.
@@ -38,13 +50,21 @@ struct Handler {
     code: AtomicUsize,
     flags: AtomicI32,
     mask: AtomicU64,
+    /// When the program said so.
+    since: Since,
 }
+
+struct Since(Cell<Moment>);
+
+// SAFETY: only the thread with the baton gets here.
+unsafe impl Sync for Since {}
 
 static HANDLERS: [Handler; SIGNALS] = [const {
     Handler {
         code: AtomicUsize::new(0),
         flags: AtomicI32::new(0),
         mask: AtomicU64::new(0),
+        since: Since(Cell::new(Moment::NEVER)),
     }
 }; SIGNALS];
 
@@ -52,8 +72,11 @@ static HANDLERS: [Handler; SIGNALS] = [const {
 struct Saved {
     /// Whose it is; null if the place is free.
     owner: AtomicPtr<Thread>,
-    details: UnsafeCell<MaybeUninit<(siginfo_t, ucontext_t)>>,
+    details: UnsafeCell<MaybeUninit<Details>>,
 }
+
+/// What the kernel told, and how many signals had been sent then.
+type Details = (siginfo_t, ucontext_t, u64);
 
 // SAFETY: the details are written and read by the owner only.
 unsafe impl Sync for Saved {}
@@ -88,8 +111,21 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
             let thread: &'static Thread = &*thread;
             if is_own_fault(signal, &*info) {
                 let registers = &raw const (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
-                faults::handle(thread, &*info, registers, || run(signal, info, context));
+                faults::handle(thread, &*info, registers, || {
+                    if modules::is_instrumented(HANDLERS[signal as usize].code.load(Relaxed))
+                        && let Some(inside) = Inside::enter_and_stay()
+                    {
+                        follows(&inside, signal, &*info, sent::count());
+                    }
+                    run(signal, info, context);
+                });
             } else if thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE {
+                let when = sent::count();
+                if modules::is_instrumented(HANDLERS[signal as usize].code.load(Relaxed))
+                    && let Some(inside) = Inside::enter_and_stay()
+                {
+                    follows(&inside, signal, &*info, when);
+                }
                 run(signal, info, context);
                 baton::leave_again(thread);
             } else {
@@ -102,6 +138,7 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
 
 /// In a forked child: what came for its parent's threads is none of its own.
 pub fn start_over() {
+    sent::start_over();
     for saved in &WAITING {
         saved.owner.store(ptr::null_mut(), Relaxed);
     }
@@ -136,7 +173,7 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
     // SAFETY: the place is this thread's now; its other signals are blocked or have places of their own. The state of
     // the arithmetic unit lies behind a pointer, and is there only now.
     unsafe {
-        let (_, copy) = (*saved.details.get()).write((*info, *context));
+        let (_, copy, _) = (*saved.details.get()).write((*info, *context, sent::count()));
         let state = context.uc_mcontext.fpregs.cast::<u8>();
         if !state.is_null() {
             ptr::copy_nonoverlapping(state, arithmetic_state(copy), ARITHMETIC_BYTES);
@@ -166,6 +203,22 @@ pub enum Afterwards {
     AsItSays,
     /// It goes on with what it was doing in the runtime.
     AsBefore,
+}
+
+/// The running thread comes to the handler of a signal: after it was installed, and after the signal was sent.
+fn follows(inside: &Inside, signal: c_int, info: &siginfo_t, when: u64) {
+    let handler = &HANDLERS[signal as usize];
+    let pc = handler.code.load(Relaxed);
+    handler.since.0.get().is_past(pc);
+    sent::handles(inside, info, when, pc);
+}
+
+/// The running thread has waited for a signal, and got it.
+pub fn waited_for(signal: c_int, pc: usize) {
+    // SAFETY: a slot holds a thread, which lives for ever.
+    if let Some(thread) = unsafe { slot().as_ref() } {
+        sent::waited_for(thread, signal, pc);
+    }
 }
 
 /// Runs the program's handler.
@@ -203,7 +256,7 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
             return;
         };
         // SAFETY: the place is this thread's, and was written.
-        let (mut info, mut context) = unsafe { (*saved.details.get()).assume_init_read() };
+        let (mut info, mut context, when) = unsafe { (*saved.details.get()).assume_init_read() };
         saved.owner.store(ptr::null_mut(), Release);
         let signal = info.si_signo;
         thread.deferred.fetch_and(!bit(signal), AcqRel);
@@ -217,6 +270,9 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
         let place = if wants_context { Place::here() } else { None };
         if let Some(place) = place {
             place.put_into(&mut context.uc_mcontext.gregs);
+        }
+        if modules::is_instrumented(handler.code.load(Relaxed)) {
+            follows(inside, signal, &info, when);
         }
         context.uc_mcontext.fpregs = arithmetic_state(&mut context).cast();
         let mask = ptr::from_mut(&mut context.uc_sigmask).cast::<u64>();
@@ -257,19 +313,24 @@ pub fn forget(thread: &Thread) {
     thread.deferred.store(0, Relaxed);
 }
 
-#[unsafe(export_name = "sigaction")]
-pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: usize) -> c_int {
     let known = (1..SIGNALS as c_int).contains(&signal);
     // SAFETY: the program's own arguments.
     unsafe {
         if !known || start::phase() != Phase::On {
-            return sigaction(signal, new, old);
+            return library::sigaction(signal, new, old);
         }
         let handler = &HANDLERS[signal as usize];
         // Found out once, here and not in a handler.
         place::is_own(0);
         if !new.is_null() && (*new).sa_flags & libc::SA_SIGINFO != 0 {
             place::prepare();
+        }
+        let inside = Inside::enter();
+        let wanted = new.as_ref().filter(|new| new.sa_sigaction > libc::SIG_IGN);
+        if inside.is_some() && !new.is_null() {
+            sent::changed(signal);
+            handler.since.0.set(wanted.map_or(Moment::NEVER, |_| Moment::now(pc)));
         }
         let mask = sys::block_signals(u64::MAX);
         let was = (
@@ -278,13 +339,12 @@ pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, ol
             handler.mask.load(Relaxed),
         );
         let mut before = MaybeUninit::<Action>::uninit();
-        let wanted = new.as_ref().filter(|new| new.sa_sigaction > libc::SIG_IGN);
         let result = match wanted {
             Some(wanted) => {
                 let mut ours = *wanted;
                 ours.sa_sigaction = take as *const () as usize;
                 ours.sa_flags |= libc::SA_SIGINFO;
-                let result = sigaction(signal, &ours, before.as_mut_ptr());
+                let result = library::sigaction(signal, &ours, before.as_mut_ptr());
                 if result == 0 {
                     handler.code.store(wanted.sa_sigaction, Relaxed);
                     handler.flags.store(wanted.sa_flags, Relaxed);
@@ -292,7 +352,7 @@ pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, ol
                 }
                 result
             }
-            None => sigaction(signal, new, before.as_mut_ptr()),
+            None => library::sigaction(signal, new, before.as_mut_ptr()),
         };
         sys::block_signals(mask);
         if result == 0 && !old.is_null() {
@@ -304,12 +364,12 @@ pub unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, ol
             }
             old.write(before);
         }
+        drop(inside);
         result
     }
 }
 
-#[unsafe(export_name = "signal")]
-pub unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize) -> usize {
+unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize, pc: usize) -> usize {
     // SAFETY: all zeros is an action; its set is empty.
     let mut new: Action = unsafe { MaybeUninit::zeroed().assume_init() };
     let mut old = new;
@@ -317,42 +377,110 @@ pub unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize) -> us
     // As glibc's own.
     new.sa_flags = libc::SA_RESTART;
     // SAFETY: two actions.
-    match unsafe { set_action(signal, &new, &mut old) } {
+    match unsafe { set_action(signal, &new, &mut old, pc) } {
         0 => old.sa_sigaction,
         _ => libc::SIG_ERR,
     }
 }
 
-/// A signal to the caller itself is handled before the call returns.
-fn sends(call: impl FnOnce() -> c_int) -> c_int {
+/// Whom `kill` means, if this process is among them.
+fn receiver_of(process: pid_t) -> Option<Receiver> {
+    // SAFETY: no arguments.
+    let own = match process {
+        0 | -1 => true,
+        1.. => process == sys::process_id(),
+        _ => process == unsafe { -libc::getpgrp() },
+    };
+    own.then_some(Receiver::PROCESS)
+}
+
+/// Sends a signal. One to the caller itself is handled before the call returns.
+fn send(signal: c_int, to: Option<Receiver>, pc: usize, call: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = Inside::enter() else {
         return call();
     };
+    let is_handled = (1..SIGNALS as c_int).contains(&signal);
+    let number = to.filter(|_| is_handled).map(|to| sent::sends(signal, to, pc));
     let result = inside.in_program(call);
+    if result != 0
+        && let Some(number) = number
+    {
+        sent::failed(number);
+    }
     deliver(&inside, Afterwards::AsItSays);
     result
 }
 
-#[unsafe(export_name = "raise")]
-pub unsafe extern "C-unwind" fn send_to_itself(signal: c_int) -> c_int {
+unsafe extern "C-unwind" fn send_to_itself(signal: c_int, pc: usize) -> c_int {
+    // The thread's own order is enough.
     // SAFETY: the program's own argument.
-    sends(|| unsafe { raise(signal) })
+    send(signal, None, pc, || unsafe { library::raise(signal) })
 }
 
-#[unsafe(export_name = "kill")]
-pub unsafe extern "C-unwind" fn send_to_process(process: pid_t, signal: c_int) -> c_int {
+unsafe extern "C-unwind" fn send_to_process(process: pid_t, signal: c_int, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
-    sends(|| unsafe { kill(process, signal) })
+    send(signal, receiver_of(process), pc, || unsafe {
+        library::kill(process, signal)
+    })
 }
 
-#[unsafe(export_name = "pthread_kill")]
-pub unsafe extern "C-unwind" fn send_to_thread(thread: pthread_t, signal: c_int) -> c_int {
+unsafe extern "C-unwind" fn send_to_group(group: pid_t, signal: c_int, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
-    sends(|| unsafe { pthread_kill(thread, signal) })
+    send(signal, receiver_of(-group), pc, || unsafe {
+        library::killpg(group, signal)
+    })
 }
 
-#[unsafe(export_name = "sigqueue")]
-pub unsafe extern "C-unwind" fn send_with_value(process: pid_t, signal: c_int, value: sigval) -> c_int {
+unsafe extern "C-unwind" fn send_to_thread(thread: pthread_t, signal: c_int, pc: usize) -> c_int {
+    let to = by_handle(thread).map(Receiver::thread);
     // SAFETY: the program's own arguments.
-    sends(|| unsafe { sigqueue(process, signal, value) })
+    send(signal, to, pc, || unsafe { library::pthread_kill(thread, signal) })
+}
+
+unsafe extern "C-unwind" fn send_to_number(process: pid_t, thread: pid_t, signal: c_int, pc: usize) -> c_int {
+    let to = by_number(thread).map(Receiver::thread);
+    // SAFETY: the program's own arguments.
+    send(signal, to, pc, || unsafe { library::tgkill(process, thread, signal) })
+}
+
+unsafe extern "C-unwind" fn send_with_value(process: pid_t, signal: c_int, value: sigval, pc: usize) -> c_int {
+    // SAFETY: the program's own arguments.
+    send(signal, receiver_of(process), pc, || unsafe {
+        library::sigqueue(process, signal, value)
+    })
+}
+
+unsafe extern "C-unwind" fn send_value_to_thread(thread: pthread_t, signal: c_int, value: sigval, pc: usize) -> c_int {
+    let to = by_handle(thread).map(Receiver::thread);
+    // SAFETY: the program's own arguments.
+    send(signal, to, pc, || unsafe {
+        library::pthread_sigqueue(thread, signal, value)
+    })
+}
+
+/// A system call that sends a signal; `None` if it is another one.
+///
+/// # Safety
+/// The number and the arguments are those of a system call.
+pub unsafe fn by_system_call(number: c_long, words: [usize; 6], call: impl FnOnce() -> c_long) -> Option<c_long> {
+    let [a, b, c, ..] = words.map(|word| word as c_int);
+    let (signal, to) = match number {
+        libc::SYS_kill => (b, receiver_of(a)),
+        libc::SYS_tkill => (b, by_number(a).map(Receiver::thread)),
+        libc::SYS_tgkill => (c, by_number(b).map(Receiver::thread)),
+        _ => return None,
+    };
+    Some(send(signal, to, 0, || call() as c_int).into())
+}
+
+export! {
+    sigaction = set_action, "rcx";
+    signal = set_handler, "rdx";
+    raise = send_to_itself, "rsi";
+    kill = send_to_process, "rdx";
+    killpg = send_to_group, "rdx";
+    pthread_kill = send_to_thread, "rdx";
+    tgkill = send_to_number, "rcx";
+    sigqueue = send_with_value, "rcx";
+    pthread_sigqueue = send_value_to_thread, "rcx";
 }

@@ -102,6 +102,8 @@ pub struct Thread {
     /// What OpenMP knows of it, and how many tasks it created that others could execute.
     pub openmp: Cell<*const c_void>,
     pub tasks: Cell<u64>,
+    /// Of a fiber that runs, or has run: the thread of the kernel's that it runs on.
+    pub host: Cell<*const Thread>,
     /// The next one in the list of threads that are not joined yet, or of unused records.
     pub next: Cell<*const Thread>,
 }
@@ -210,6 +212,7 @@ impl Thread {
             destructor_rounds: Cell::new(0),
             openmp: Cell::new(ptr::null()),
             tasks: Cell::new(0),
+            host: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
         }
     }

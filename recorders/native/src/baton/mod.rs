@@ -210,6 +210,20 @@ pub fn admit(thread: &'static Thread) {
     scheduler.make_ready(thread);
 }
 
+/// The calling thread, which has the baton, goes on as another one that no queue has.
+pub fn go_on_as(from: &'static Thread, to: &'static Thread) {
+    let scheduler = lock();
+    from.state.store(state::NEW, Relaxed);
+    to.state.store(state::RUNNING, Relaxed);
+    set_holder(to);
+    took(&scheduler, to);
+}
+
+/// A thread that may run from now on, but waits in no queue.
+pub fn admit_fiber(fiber: &'static Thread) {
+    lock().choices.admit(fiber);
+}
+
 /// The thread's first wait.
 pub fn await_first_turn(me: &'static Thread) {
     wait(me);

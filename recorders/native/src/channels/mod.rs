@@ -12,7 +12,7 @@
 //!
 //! Regular files, message queues and shared memory are not followed.
 
-mod queue;
+pub mod queue;
 
 use crate::futex::NOBODYS;
 use crate::{images, pending, start, sys};

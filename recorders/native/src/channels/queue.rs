@@ -47,7 +47,8 @@ fn variable(queue: u32, reads: bool, number: u64) -> u64 {
     NOBODYS | 1 << 61 | u64::from(queue) << 36 | number << 4 | u64::from(reads) << 3
 }
 
-fn set(addr: u64, pc: usize) {
+/// Records that a variable of the runtime's own is set.
+pub fn set(addr: u64, pc: usize) {
     pending::push(Record::AtomicStore {
         pc: pc as u64,
         addr,
@@ -57,7 +58,8 @@ fn set(addr: u64, pc: usize) {
     });
 }
 
-fn find_set(addr: u64, pc: usize) {
+/// Records that it is found set.
+pub fn find_set(addr: u64, pc: usize) {
     pending::push(Record::AtomicLoad {
         pc: pc as u64,
         addr,

@@ -15,9 +15,9 @@ mod objects;
 mod sync;
 
 use crate::pending::load;
-use crate::schedule;
 use crate::start::RING;
 use crate::thread::{Thread, while_busy};
+use crate::{interface, schedule};
 use calls::Calls;
 use core::cell::{Cell, UnsafeCell};
 use event_coding::{
@@ -73,6 +73,12 @@ struct Tables {
 }
 
 impl Tables {
+    /// What was at these addresses is no more.
+    fn forget(&mut self, addr: u64, size: u64) {
+        self.objects.forget(addr, size);
+        interface::forget(addr, size);
+    }
+
     /// Makes sure that the parent knows a thread.
     fn thread(&mut self, number: u32) -> u32 {
         if number >= self.threads {
@@ -442,7 +448,7 @@ fn rare(record: Record) {
         Record::Alloc { pc, addr, size } => {
             if size > 0 {
                 with_tables(|tables| {
-                    tables.objects.forget(addr, size);
+                    tables.forget(addr, size);
                     tables.heap.begin(addr, size);
                 });
                 let operands = Operands {
@@ -456,7 +462,7 @@ fn rare(record: Record) {
         Record::Free { pc, addr } => {
             let known = with_tables(|tables| {
                 let size = tables.heap.end(addr);
-                size.inspect(|&size| tables.objects.forget(addr, size))
+                size.inspect(|&size| tables.forget(addr, size))
             });
             if known.is_some() {
                 at(pc, kind::FREE, addr);

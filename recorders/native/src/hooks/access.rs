@@ -14,7 +14,7 @@ use core::ptr;
 use recorder_ring::plan::kind;
 
 /// A read that the caller is about to do.
-unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
+pub unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {
     touch::<N>(addr, pc);
     if N > 8 {
         return read(addr, N, pc);
@@ -120,7 +120,7 @@ fn is_of_copy(thread: &Thread, size: usize, pc: usize) -> bool {
 }
 
 /// A write that the caller is about to do.
-unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
+pub unsafe extern "C" fn write_sized<const N: usize>(addr: usize, pc: usize) {
     touch::<N>(addr, pc);
     let Some(thread) = undisturbed() else {
         return write(addr, N, pc);
@@ -204,10 +204,14 @@ unsafe extern "C" fn write_range(addr: usize, size: usize, pc: usize) {
     }
 }
 
-/// The C++ table pointer of an object under construction.
-unsafe extern "C" fn table_update(addr: usize, _value: usize, pc: usize) {
+/// The C++ table pointer of an object under construction or destruction. The one that is there already is not written
+/// again: a destructor does so that has nothing to do.
+unsafe extern "C" fn table_update(addr: usize, value: usize, pc: usize) {
     touch::<8>(addr, pc);
-    write(addr, 8, pc);
+    // SAFETY: the program is about to write it.
+    if unsafe { (addr as *const usize).read_volatile() } != value {
+        write(addr, 8, pc);
+    }
 }
 
 export! {
@@ -265,4 +269,33 @@ export! {
     __tsan_write_range = write_range, "rdx";
     __tsan_vptr_read = read_sized::<8>, "rsi";
     __tsan_vptr_update = table_update, "rdx";
+}
+
+/// Exports functions whose last argument says which position of the program they speak of.
+macro_rules! export_with_position {
+    ($($name:ident = $body:path;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!("jmp {body}", body = sym $body)
+        }
+    )* };
+}
+
+export_with_position! {
+    __tsan_read1_pc = read_sized::<1>;
+    __tsan_read2_pc = read_sized::<2>;
+    __tsan_read4_pc = read_sized::<4>;
+    __tsan_read8_pc = read_sized::<8>;
+    __tsan_read16_pc = read_sized::<16>;
+    __tsan_write1_pc = write_sized::<1>;
+    __tsan_write2_pc = write_sized::<2>;
+    __tsan_write4_pc = write_sized::<4>;
+    __tsan_write8_pc = write_sized::<8>;
+    __tsan_write16_pc = write_sized::<16>;
+    __tsan_read_range_pc = read_range;
+    __tsan_write_range_pc = write_range;
+    // A library that is not instrumented tells of accesses to its objects, of which these stand for the first byte.
+    __tsan_external_read = read_sized::<1>;
+    __tsan_external_write = write_sized::<1>;
 }

@@ -1,16 +1,14 @@
 //! What the compiler calls, and the memory functions of libc.
 
 pub mod access;
-mod annotations;
 mod atomics;
 mod calls;
 mod copies;
 mod heap;
 #[macro_use]
-mod library;
+pub mod library;
 mod files;
 mod format;
-mod locks;
 mod mappings;
 mod numbers;
 mod sort;

@@ -1,5 +1,7 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
+use crate::signals::waited_for;
+
 use super::library::{comes, reads, reads_text, returns, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
@@ -96,13 +98,13 @@ library! {
     sigdelset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
     sigismember(set: *const sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) {}
     sigwait(set: *const sigset_t, to: *mut c_int) -> c_int, "rdx": away { reads(set, 8, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<c_int>(), pc); }
+        if result == 0 { waited_for(*to, pc); writes(to, size_of::<c_int>(), pc); }
     }
     sigwaitinfo(set: *const sigset_t, to: *mut siginfo_t) -> c_int, "rdx": away { reads(set, 8, pc); } (signal, pc) {
-        if signal > 0 { writes(to, size_of::<siginfo_t>(), pc); }
+        if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
     }
     sigtimedwait(set: *const sigset_t, to: *mut siginfo_t, limit: *const timespec) -> c_int, "rcx": away { reads(set, 8, pc); } (signal, pc) {
-        if signal > 0 { writes(to, size_of::<siginfo_t>(), pc); }
+        if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
     }
     sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { reads(set, 8, pc); } (result, pc) {}
     wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) {

@@ -11,7 +11,7 @@ pub mod cancel;
 mod condition;
 mod join;
 mod mutex;
-mod names;
+pub mod names;
 mod once;
 mod rwlock;
 mod semaphore;

@@ -38,7 +38,8 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: 
     result
 }
 
-fn name_thread(thread: &Thread, name: &CStr) {
+/// Records a thread's name.
+pub fn name_thread(thread: &Thread, name: &CStr) {
     let name = name.to_bytes();
     // The kernel keeps as much.
     text(&name[..name.len().min(15)]);

@@ -3,8 +3,9 @@
 use super::mutex;
 use crate::export::export;
 use crate::inside::Inside;
+use crate::interface::fibers;
 use crate::thread::{Routine, Thread, UNRECORDED, set_slot};
-use crate::{baton, images, libraries, pending, real, schedule, signals, sys};
+use crate::{baton, events, images, libraries, pending, real, schedule, signals, sys};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -107,6 +108,19 @@ pub fn by_handle(handle: pthread_t) -> Option<&'static Thread> {
     REGISTER.with_handle(handle).next()
 }
 
+/// A thread that is not joined yet, by the kernel's number of it.
+pub fn by_number(number: c_int) -> Option<&'static Thread> {
+    let lists = REGISTER.known.iter().filter_map(|list| {
+        // SAFETY: the lists hold threads, which live for ever.
+        unsafe { list.get().as_ref() }
+    });
+    let mut threads = lists.flat_map(|first| {
+        // SAFETY: as above.
+        core::iter::successors(Some(first), |thread| unsafe { thread.next.get().as_ref() })
+    });
+    threads.find(|thread| thread.os_id.load(Relaxed) == number)
+}
+
 /// The first thread; called once, before there is a baton.
 pub fn first() -> &'static Thread {
     let mut key = 0;
@@ -182,13 +196,7 @@ pub unsafe extern "C-unwind" fn create(
     schedule::before_call(pc, &[kind::WRITE], &[(handle as usize, size_of::<pthread_t>())]);
     images::take_once(own_stack);
     let child = REGISTER.new_thread();
-    let index = match schedule::next_child(inside.thread()) {
-        Some(index) => {
-            NEXT_INDEX.fetch_max(index + 1, Relaxed);
-            index
-        }
-        None => NEXT_INDEX.fetch_add(1, Relaxed),
-    };
+    let index = next_index(&inside);
     child.index.set(index);
     child.busy.store(1, Relaxed);
     child.routine.set(Some(routine));
@@ -219,6 +227,48 @@ pub unsafe extern "C-unwind" fn create(
     });
     baton::admit(child);
     0
+}
+
+/// A thread that will run in turn with others.
+pub fn fork_fiber(inside: &Inside, pc: usize) -> &'static Thread {
+    images::take_once(own_stack);
+    let fiber = REGISTER.new_thread();
+    let index = next_index(inside);
+    fiber.index.set(index);
+    pending::push(Record::Fork {
+        pc: pc as u64,
+        child: index,
+    });
+    baton::admit_fiber(fiber);
+    fiber
+}
+
+/// Its first turn.
+pub fn begin_fiber(fiber: &Thread) {
+    pending::push(Record::Begin {
+        os_id: fiber.os_id.load(Relaxed) as u32,
+    });
+}
+
+/// It never runs again. The calling thread is another one.
+pub fn end_fiber(inside: &Inside, fiber: &'static Thread) {
+    if fiber.os_id.load(Relaxed) != 0 {
+        events::switch(Some(inside), fiber);
+        pending::push(Record::End { pc: 0 });
+        events::switch(Some(fiber), inside);
+    }
+    REGISTER.recycle(fiber);
+}
+
+/// The number of a new thread.
+fn next_index(inside: &Inside) -> u32 {
+    match schedule::next_child(inside.thread()) {
+        Some(index) => {
+            NEXT_INDEX.fetch_max(index + 1, Relaxed);
+            index
+        }
+        None => NEXT_INDEX.fetch_add(1, Relaxed),
+    }
 }
 
 unsafe extern "C" {
@@ -317,6 +367,7 @@ unsafe extern "C" fn finish(value: *mut c_void) {
         unsafe { libc::pthread_setspecific(REGISTER.key.get(), value) };
         return;
     }
+    fibers::return_to(thread);
     if let Some(inside) = Inside::enter() {
         retire(inside, || {});
     }

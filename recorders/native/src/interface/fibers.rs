@@ -1,0 +1,113 @@
+//! Fibers: threads of which several take turns on one thread of the kernel's, as the program says (`__tsan_switch_to_fiber`).
+//!
+//! To the trace each is a thread, forked by the one that created it. A switch hands the baton from one to the other; unless
+//! the program says that it does not synchronize, the one goes on after the other has left. A fiber that is not running
+//! waits in no queue: nobody but a switch can make it run.
+
+use crate::baton;
+use crate::export::export;
+use crate::inside::Inside;
+use crate::moment::Moment;
+use crate::pthread::{names, thread as threads};
+use crate::thread::{Thread, set_slot, slot};
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
+use libc::c_uint;
+
+const NO_SYNC: c_uint = 1;
+
+unsafe extern "C-unwind" fn create(_flags: c_uint, pc: usize) -> *const c_void {
+    match Inside::enter() {
+        Some(inside) => ptr::from_ref(threads::fork_fiber(&inside, pc)).cast(),
+        None => ptr::null(),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn __tsan_get_current_fiber() -> *const c_void {
+    drop(Inside::enter_and_stay());
+    slot().cast()
+}
+
+unsafe extern "C-unwind" fn switch(fiber: *const Thread, flags: c_uint, pc: usize) {
+    let Some(inside) = Inside::enter() else { return };
+    // SAFETY: null, or a record, which lives for ever.
+    let Some(to) = (unsafe { fiber.as_ref() }) else { return };
+    if ptr::eq(to, inside.thread()) {
+        return;
+    }
+    let left = if flags & NO_SYNC == 0 {
+        Moment::now(pc)
+    } else {
+        Moment::NEVER
+    };
+    go_on_as(inside, to);
+    left.is_past(pc);
+    to.leave();
+}
+
+/// The calling thread goes on as another one, inside the runtime.
+fn go_on_as(inside: Inside, to: &'static Thread) {
+    let from = inside.thread();
+    inside.forget();
+    to.busy.store(1, Relaxed);
+    to.host.set(from.host.get());
+    if to.host.get().is_null() {
+        to.host.set(from);
+    }
+    if ptr::eq(to.host.get(), to) {
+        to.host.set(ptr::null());
+    }
+    let begins = to.os_id.swap(from.os_id.load(Relaxed), Relaxed) == 0;
+    set_slot(to);
+    baton::go_on_as(from, to);
+    if begins {
+        threads::begin_fiber(to);
+    }
+}
+
+/// The calling thread of the kernel's ends: as itself, whichever fiber it is running.
+pub fn return_to(host: &'static Thread) {
+    if !ptr::eq(slot(), host)
+        && let Some(inside) = Inside::enter()
+        && ptr::eq(inside.host.get(), host)
+    {
+        let left = Moment::now(0);
+        go_on_as(inside, host);
+        left.is_past(0);
+        host.leave();
+    }
+}
+
+unsafe extern "C-unwind" fn destroy(fiber: *const Thread, _pc: usize) {
+    // SAFETY: null, or a record, which lives for ever.
+    let (Some(inside), Some(fiber)) = (Inside::enter(), unsafe { fiber.as_ref() }) else {
+        return;
+    };
+    threads::end_fiber(&inside, fiber);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn __tsan_set_fiber_name(fiber: *const Thread, name: *const c_char) {
+    // SAFETY: null, or a record, which lives for ever.
+    let fiber = unsafe { fiber.as_ref() };
+    if let (Some(_inside), Some(fiber)) = (Inside::enter_and_stay(), fiber) {
+        // SAFETY: the program's own text.
+        names::name_thread(fiber, unsafe { CStr::from_ptr(name) });
+    }
+}
+
+unsafe extern "C-unwind" fn name_thread(_file: *const c_char, _line: c_uint, name: *const c_char) {
+    if let Some(inside) = Inside::enter_and_stay() {
+        // SAFETY: the program's own text.
+        names::name_thread(&inside, unsafe { CStr::from_ptr(name) });
+    }
+}
+
+export! {
+    __tsan_create_fiber = create, "rsi";
+    __tsan_switch_to_fiber = switch, "rdx";
+    __tsan_destroy_fiber = destroy, "rsi";
+    AnnotateThreadName = name_thread, "rcx";
+}
