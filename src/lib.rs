@@ -17,6 +17,7 @@ pub mod replay;
 pub mod report;
 pub mod schedule;
 pub mod solve;
+pub mod standstill;
 pub mod store;
 pub mod symbols;
 pub mod trace;

@@ -4,12 +4,14 @@ use super::ExitCode;
 use super::event::kind;
 use super::input::InputArgs;
 use super::output::print;
+use super::program_end;
 use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::Meta;
 use witness::record::{Origin, ProcessNumber, traces_beside};
+use witness::standstill::Standstill;
 use witness::symbols::printable;
 use witness::trace::{ThreadId, Trace};
 
@@ -46,6 +48,8 @@ struct Info {
     degraded: Vec<String>,
     /// In words.
     ending: String,
+    /// Threads that waited when the run ended, and what the program died of.
+    standstill: Standstill,
     complete: bool,
     bytes: u64,
     events: u64,
@@ -170,6 +174,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         processes: processes.collect(),
         degraded,
         ending: file.ending().to_string(),
+        standstill: Standstill::of(&file)?,
         complete: trace.cut().is_none(),
         bytes,
         events: file.len(),
@@ -203,6 +208,12 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
         writeln!(out, "process   {}: {}", line.process, line.path)?;
     }
     writeln!(out, "ending    {}", info.ending)?;
+    if let Some(death) = &info.standstill.died {
+        writeln!(out, "died      of {}: {death}", program_end::signal_name(death.signal))?;
+    }
+    for wait in &info.standstill.waits {
+        writeln!(out, "waiting   {wait}")?;
+    }
     for reason in &info.degraded {
         writeln!(out, "degraded  {reason}")?;
     }

@@ -6,14 +6,21 @@
 use super::ExitCode;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use trace_format::TraceFile;
 use witness::record::Recorded;
+use witness::standstill::Standstill;
 
 /// Signals that ask a program to end: what dies of them has not failed. A closed pipe is a normal end.
 const WISHES: [Signal; 5] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::PIPE];
 
 /// Of a run, whatever was found in its trace.
 pub fn code(recorded: &Recorded) -> ExitCode {
-    if recorded.deadlock || recorded.processes.iter().any(|process| process.deadlock) {
+    let processes = recorded.processes.iter();
+    let traces = processes
+        .map(|process| &process.summary.path)
+        .chain([&recorded.summary.path]);
+    if recorded.deadlock || traces.into_iter().any(|path| waits_for_ever(path)) {
         ExitCode::Deadlock
     } else if recorded.timed_out {
         ExitCode::TimedOut
@@ -22,6 +29,12 @@ pub fn code(recorded: &Recorded) -> ExitCode {
     } else {
         ExitCode::Nothing
     }
+}
+
+/// Whether threads wait at the end of a trace that nobody can wake. (What cannot be read is said where it is analyzed.)
+fn waits_for_ever(trace: &Path) -> bool {
+    let standstill = TraceFile::open(trace).and_then(|file| Standstill::of(&file));
+    standstill.is_ok_and(|standstill| standstill.is_deadlock())
 }
 
 /// That the program failed, after *the program*; `None` if it did not.

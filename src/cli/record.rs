@@ -9,8 +9,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
-use trace_format::Summary;
+use trace_format::{Summary, TraceFile};
 use witness::record::{self, Naming, Options, Origin, Policy, Process, Recorded};
+use witness::standstill::Standstill;
 
 /// Record one run of a program.
 ///
@@ -127,7 +128,28 @@ pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
     for failure in &recorded.failures {
         say!("witness: {failure}");
     }
+    say_standstill(&recorded.summary.path, "");
+    for process in &recorded.processes {
+        say_standstill(&process.summary.path, &format!("process {}: ", process.number));
+    }
     Ok(recorded)
+}
+
+/// Says which threads wait for ever, and where the program died.
+fn say_standstill(trace: &Path, process: &str) {
+    let standstill = match TraceFile::open(trace).and_then(|file| Standstill::of(&file)) {
+        Ok(standstill) => standstill,
+        Err(error) => return say!("witness: {error}"),
+    };
+    if let Some(death) = &standstill.died {
+        say!(
+            "witness: {process}died of {}: {death}",
+            program_end::signal_name(death.signal)
+        );
+    }
+    for wait in standstill.waits.iter().filter(|wait| wait.for_ever) {
+        say!("witness: {process}deadlock: {wait}");
+    }
 }
 
 /// The program, and its arguments. What looks like a flag is the program only behind `--`.

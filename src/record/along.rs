@@ -144,7 +144,7 @@ pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped
     if !first.has(Flag::Attached) {
         return Err(RecordError::NotAttached);
     }
-    translator.finish(ProgramEnd::Unknown, stopped.ring.dropped())?;
+    translator.finish(ProgramEnd::Unknown, &stopped.ring)?;
     Ok(stopped)
 }
 

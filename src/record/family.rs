@@ -10,7 +10,7 @@ use super::process::{describe, is_over, open, status_of_zombie};
 use super::salvage::ring_path;
 use super::settings::of_process;
 use super::translate::Translator;
-use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER};
+use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER, ended_by_the_runtime};
 use recorder_ring::desk::{Asked, What};
 use recorder_ring::{Desk, Flag, Ring, Settings};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -322,14 +322,14 @@ impl<'a> Family<'a> {
         };
         translator.follow_to_end(ring)?;
         let end = if ended {
-            self.end_of(os_id, ring)
+            ended_by_the_runtime(ring).unwrap_or_else(|| self.end_of(os_id, ring))
         } else {
             ProgramEnd::Unknown
         };
         if !ended {
             translator.degrade("the recording ended before the process did");
         }
-        let (summary, degraded) = translator.finish(end, ring.dropped())?;
+        let (summary, degraded) = translator.finish(end, ring)?;
         Ok(Process {
             number: number.clone(),
             os_id,

@@ -39,6 +39,7 @@ use limits::Limits;
 use recorder_ring::{Corrupt, Flag, Ring, addresses};
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -244,7 +245,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
             _ => RecordError::NotAttached,
         });
     }
-    let (summary, degraded) = translator.finish(ended(status), ring.dropped())?;
+    let (summary, degraded) = translator.finish(ended(status, &ring, limits.reached.is_some()), &ring)?;
     family.remove_others();
     let full = ring.has(Flag::Full);
     let done = family.into_done();
@@ -335,8 +336,24 @@ fn describe(options: &Options) -> Meta {
     }
 }
 
-fn ended(status: ExitStatus) -> ProgramEnd {
-    use std::os::unix::process::ExitStatusExt;
+fn ended(status: ExitStatus, ring: &Ring, timed_out: bool) -> ProgramEnd {
+    // Others may have been ended then, after the first one had ended by itself.
+    if timed_out && status.signal() == Some(rustix::process::Signal::KILL.as_raw()) {
+        return ProgramEnd::TimeLimit;
+    }
+    ended_by_the_runtime(ring).unwrap_or_else(|| ended_by_itself(status))
+}
+
+/// How a program ended that the runtime in it has ended.
+fn ended_by_the_runtime(ring: &Ring) -> Option<ProgramEnd> {
+    if ring.has(Flag::Deadlock) {
+        Some(ProgramEnd::Deadlock)
+    } else {
+        ring.has(Flag::Full).then_some(ProgramEnd::EventLimit)
+    }
+}
+
+fn ended_by_itself(status: ExitStatus) -> ProgramEnd {
     match (status.code(), status.signal()) {
         (Some(code), _) => ProgramEnd::Exited(code),
         (None, Some(signal)) => ProgramEnd::Signaled(signal),

@@ -96,7 +96,7 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RecordEr
     // How a program ended that did not say so is known to nobody any more.
     let ended = ring.exit().filter(|_| translator.is_finished() && !overflowed);
     Ok(Salvage::Done {
-        events: translator.close()? - before,
+        events: translator.close(ring)? - before,
         overflowed,
         ended,
     })

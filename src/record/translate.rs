@@ -1,12 +1,14 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
 use super::{LINKER_FAILED, Parked, RecordError};
-use recorder_ring::{Flag, Note, ObjectClass, Ring, Row};
+use recorder_ring::{Flag, Note, ObjectClass, Ring, Row, Waits};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Sink, Write};
+use std::sync::atomic::Ordering::Relaxed;
 use trace_format::{
-    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, ProgramEnd, StackId, Summary, Tables, ThreadId,
-    ThreadInfo, TraceWriter, WriteError, WriterOptions,
+    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, PendingInfo, PendingKind, ProgramEnd, StackId,
+    Summary, Tables, ThreadId, ThreadInfo, TraceWriter, WriteError, WriterOptions,
 };
 
 /// Why nothing follows after a process has executed a program that is not instrumented.
@@ -27,6 +29,8 @@ pub(super) struct Translator<W: Write = PartialFile> {
     parked: Vec<Parked>,
     /// Processes that were waited for, and their statuses.
     reaped: Vec<(u32, u32)>,
+    /// What each thread waited for last.
+    waits: BTreeMap<u32, PendingInfo>,
     /// The program said that it ends.
     finished: bool,
     /// The description is on file.
@@ -40,7 +44,8 @@ impl Translator {
     }
 
     /// Ends the trace; what was written, and why it may lack something.
-    pub(super) fn finish(mut self, end: ProgramEnd, dropped: u64) -> Result<(Summary, Vec<String>), WriteError> {
+    pub(super) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
+        let dropped = ring.dropped();
         if dropped > 0 {
             self.degrade(&format!(
                 "{dropped} accesses of signal handlers that interrupted the recorder are missing"
@@ -55,6 +60,7 @@ impl Translator {
                 _ => "the end was not seen: the process left past the C library",
             });
         }
+        self.meta.pending = self.pending(ring);
         let degraded = self.meta.degraded.clone();
         self.writer.set_meta(self.meta);
         Ok((self.writer.finish(end)?, degraded))
@@ -70,7 +76,8 @@ impl Translator<File> {
     }
 
     /// How many events the trace has, now that all of it is on file.
-    pub(super) fn close(mut self) -> Result<u64, WriteError> {
+    pub(super) fn close(mut self, ring: &Ring) -> Result<u64, WriteError> {
+        self.meta.pending = self.pending(ring);
         self.writer.set_meta(self.meta);
         self.writer.flush()?;
         Ok(self.writer.events())
@@ -95,6 +102,7 @@ impl<W: Write> Translator<W> {
             block: Vec::new(),
             parked: Vec::new(),
             reaped: Vec::new(),
+            waits: BTreeMap::new(),
             finished: false,
             begun: false,
         }
@@ -138,6 +146,21 @@ impl<W: Write> Translator<W> {
         self.writer.unfinished_block(&mut self.block, hits)?;
         self.meta.foreign_unlock |= ring.has(Flag::ForeignUnlock);
         Ok(())
+    }
+
+    /// What threads wait for, and what the process dies of.
+    fn pending(&self, ring: &Ring) -> Vec<PendingInfo> {
+        let death = ring.death().map(|death| PendingInfo {
+            thread: ThreadId(death.thread.load(Relaxed)),
+            before: death.before.load(Relaxed),
+            kind: PendingKind::Died(death.signal.load(Relaxed) as i32),
+            pc: death.pc.load(Relaxed),
+            stack: StackId(death.stack.load(Relaxed)),
+            addr: death.addr.load(Relaxed),
+        });
+        let mut pending: Vec<_> = self.waits.values().cloned().chain(death).collect();
+        pending.sort_by_key(|pending| pending.before);
+        pending
     }
 
     /// Accesses that threads are stopped before, in the order in which they came there.
@@ -227,6 +250,24 @@ impl<W: Write> Translator<W> {
                 stack: StackId(stack),
                 range: (addr, size),
             }),
+            Row::Waits {
+                what,
+                thread,
+                stack,
+                pc,
+                addr,
+                before,
+            } => {
+                let pending = PendingInfo {
+                    thread: ThreadId(thread),
+                    before,
+                    kind: pending_kind(what),
+                    pc,
+                    stack: StackId(stack),
+                    addr,
+                };
+                self.waits.insert(thread, pending);
+            }
             Row::Reaped { process, status } => self.reaped.push((process, status)),
             Row::Note(note) => self.note(note),
             // `follow` writes them.
@@ -261,6 +302,19 @@ impl<W: Write> Translator<W> {
             self.meta.degraded.push(why.to_owned());
             self.writer.set_meta(self.meta.clone());
         }
+    }
+}
+
+fn pending_kind(waits: Waits) -> PendingKind {
+    match waits {
+        Waits::Acquire => PendingKind::Acquire,
+        Waits::Join => PendingKind::Join,
+        Waits::Condition => PendingKind::Condition,
+        Waits::Semaphore => PendingKind::Semaphore,
+        Waits::Barrier => PendingKind::Barrier,
+        Waits::Once => PendingKind::Once,
+        Waits::Futex => PendingKind::Futex,
+        Waits::Spin => PendingKind::Spin,
     }
 }
 

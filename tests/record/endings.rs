@@ -142,3 +142,103 @@ fn a_program_that_cannot_be_linked_is_no_success() {
         assert!(said(&output).contains(words), "{binding}: {output:?}");
     }
 }
+
+#[test]
+fn threads_that_wait_for_ever_are_named_with_what_they_wait_for() {
+    let program = Program::instrumented("ends", "standstill");
+    let (folder, path) = (folder_of(&program), program.path.to_str().unwrap());
+    // (how it ends, status of `record`, of `run`, words)
+    for (how, recorded, run, lines) in [
+        (
+            "deadlock",
+            67,
+            67,
+            &[
+                "thread 0 waits for mutex second at ",
+                "thread 1 waits for mutex first at ",
+            ][..],
+        ),
+        (
+            "with-handler",
+            67,
+            67,
+            &[
+                "waits for mutex second",
+                "which thread 1 has held since ",
+                "(crosses), for ever",
+            ],
+        ),
+        (
+            "partly",
+            0,
+            67,
+            &[
+                "thread 2 waits for mutex second at ",
+                "thread 1 waits for mutex first at ",
+            ],
+        ),
+        ("idle", 0, 0, &[]),
+    ] {
+        let output = witness(&folder, &["record", "--", path, how]).output().unwrap();
+        assert_eq!(output.status.code(), Some(recorded), "{how}: {output:?}");
+        assert_eq!(
+            said(&output).contains("witness: deadlock: "),
+            recorded != run || run != 0,
+            "{how}: {output:?}"
+        );
+        let info = witness(&folder, &["info", "trace.bin", "--json"]).output().unwrap();
+        for line in lines {
+            assert!(said(&output).contains(line), "{how}: {line}: {output:?}");
+            assert!(said(&info).contains("\"for_ever\": true"), "{how}: {info:?}");
+        }
+        let output = witness(&folder, &["run", "--no-live", "--", path, how])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(run), "{how}: {output:?}");
+    }
+    // Whoever waits for work is told, and not as one that waits for ever.
+    let info = said(&witness(&folder, &["info", "trace.bin"]).output().unwrap());
+    assert!(
+        info.contains("waiting   thread 1 waits for semaphore work at "),
+        "{info}"
+    );
+    assert!(!info.contains("for ever"), "{info}");
+}
+
+#[test]
+fn where_a_program_died_is_said() {
+    let program = Program::instrumented("ends", "died");
+    let (folder, path) = (folder_of(&program), program.path.to_str().unwrap());
+    for (how, words) in [
+        ("fault", "died of SIGSEGV: thread 1, at "),
+        ("fault", "(faults), by an access of address 0x40"),
+        ("crash", "(main), by an access of address 0x8"),
+        ("abort", "died of SIGABRT: thread 0, at "),
+        ("assertion", "died of SIGABRT: thread 0, at "),
+    ] {
+        let output = witness(&folder, &["record", "--", path, how]).output().unwrap();
+        assert!(said(&output).contains(words), "{how}: {output:?}");
+        assert!(said(&output).contains("ends.c:"), "{how}: {output:?}");
+        let info = said(&witness(&folder, &["info", "trace.bin"]).output().unwrap());
+        assert!(info.contains("died      of SIG"), "{how}: {info}");
+    }
+}
+
+#[test]
+fn a_limit_is_told_by_info() {
+    let program = Program::instrumented("ends", "limit_told");
+    let (folder, path) = (folder_of(&program), program.path.to_str().unwrap());
+    for (limit, words) in [
+        (
+            "--max-events=5000",
+            "complete up to where --max-events ended the program",
+        ),
+        ("--timeout=0.3", "complete up to where --timeout ended the program"),
+    ] {
+        witness(&folder, &["record", limit, "--", path, "forever"])
+            .output()
+            .unwrap();
+        let info = said(&witness(&folder, &["info", "trace.bin"]).output().unwrap());
+        assert!(info.contains(words), "{limit}: {info}");
+    }
+}

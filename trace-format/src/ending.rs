@@ -42,6 +42,15 @@ impl fmt::Display for Ending {
             } => {
                 write!(f, "complete; the program was killed by signal {signal}")
             }
+            Self::Complete {
+                program: ProgramEnd::Deadlock,
+            } => f.write_str("complete; the program ended in a deadlock"),
+            Self::Complete {
+                program: ProgramEnd::EventLimit,
+            } => f.write_str("complete up to where --max-events ended the program"),
+            Self::Complete {
+                program: ProgramEnd::TimeLimit,
+            } => f.write_str("complete up to where --timeout ended the program"),
             Self::Cut { events, offset, cause } => write!(f, "cut at event {events} (byte {offset}): {cause}"),
         }
     }

@@ -37,6 +37,9 @@ impl IndexBuilder {
             ProgramEnd::Unknown => (0u32, 0),
             ProgramEnd::Exited(status) => (1, status),
             ProgramEnd::Signaled(signal) => (2, signal),
+            ProgramEnd::Deadlock => (3, 0),
+            ProgramEnd::EventLimit => (4, 0),
+            ProgramEnd::TimeLimit => (5, 0),
         };
         self.0[0..4].copy_from_slice(&number.to_le_bytes());
         self.0[4..8].copy_from_slice(&status.to_le_bytes());
@@ -66,6 +69,9 @@ pub(crate) fn decode(payload: &[u8], footer_offset: u64) -> Result<(ProgramEnd, 
         0 => ProgramEnd::Unknown,
         1 => ProgramEnd::Exited(status),
         2 => ProgramEnd::Signaled(status),
+        3 => ProgramEnd::Deadlock,
+        4 => ProgramEnd::EventLimit,
+        5 => ProgramEnd::TimeLimit,
         unknown => return Err(FooterFault::UnknownEnd(unknown)),
     };
     let mut index = Vec::with_capacity(entries.len() / ENTRY_LEN);
@@ -182,6 +188,9 @@ mod tests {
             ProgramEnd::Exited(-1),
             ProgramEnd::Exited(3),
             ProgramEnd::Signaled(9),
+            ProgramEnd::Deadlock,
+            ProgramEnd::EventLimit,
+            ProgramEnd::TimeLimit,
         ] {
             let payload = IndexBuilder::new().finish(end).unwrap();
             assert_eq!(decode(&payload, HEADER_LEN as u64), Ok((end, vec![])));

@@ -12,9 +12,9 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(7);
+    pub const CURRENT: FormatVersion = FormatVersion(8);
     /// The oldest version that this crate reads.
-    pub const OLDEST: FormatVersion = FormatVersion(7);
+    pub const OLDEST: FormatVersion = FormatVersion(8);
 }
 
 impl fmt::Display for FormatVersion {

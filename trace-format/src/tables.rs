@@ -140,6 +140,49 @@ pub struct Meta {
     pub foreign_unlock: bool,
     /// Reasons why the trace may lack events or order that the program had; empty if none is known.
     pub degraded: Vec<String>,
+    /// What threads had begun and did not end, as far as no event says so: in order of time, at most one for each thread
+    /// that waits, and one for the thread that a signal killed.
+    pub pending: Vec<PendingInfo>,
+}
+
+/// An operation that had not happened when the run ended: a thread that waited, or whose fault ended the process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingInfo {
+    /// Whose it is.
+    pub thread: ThreadId,
+    /// The number of events before it. A thread that has an event from there on did not wait any more.
+    pub before: u64,
+    /// What it is.
+    pub kind: PendingKind,
+    /// Where in the code; 0 if unknown.
+    pub pc: CodePosition,
+    /// The calls that lead there.
+    pub stack: StackId,
+    /// The address of the object or the memory; for `Join` the number of the other thread.
+    pub addr: u64,
+}
+
+/// What a thread was about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PendingKind {
+    /// To take a lock.
+    Acquire,
+    /// To join another thread.
+    Join,
+    /// To be notified at a condition.
+    Condition,
+    /// To take one from a semaphore.
+    Semaphore,
+    /// To leave a barrier.
+    Barrier,
+    /// To find a once-only initialization done.
+    Once,
+    /// To be woken from a futex.
+    Futex,
+    /// To read another value than it has read again and again.
+    Spin,
+    /// What this signal ended the process for.
+    Died(i32),
 }
 
 /// How the recorded program ended.
@@ -151,6 +194,12 @@ pub enum ProgramEnd {
     Exited(i32),
     /// Killed by this signal.
     Signaled(i32),
+    /// Ended by the recorder: its threads waited for one another for ever.
+    Deadlock,
+    /// Ended by the recorder after so many events as were wanted.
+    EventLimit,
+    /// Ended by the recorder after so long as was wanted.
+    TimeLimit,
 }
 
 /// What one side block adds to the tables.

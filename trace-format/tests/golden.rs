@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use trace_format::{
     Ending, Event, ImageInfo, MemRange, MemoryOrder, Meta, ModuleInfo, ObjectId, ObjectInfo, ObjectKind, Op,
-    ProgramEnd, SourceInfo, ThreadId, ThreadInfo, TraceFile, TraceWriter, VariableInfo, WaitOutcome, WriterOptions,
+    PendingInfo, PendingKind, ProgramEnd, SourceInfo, StackId, ThreadId, ThreadInfo, TraceFile, TraceWriter,
+    VariableInfo, WaitOutcome, WriterOptions,
 };
 
 const STORED: WriterOptions = WriterOptions {
@@ -163,6 +164,14 @@ fn all_kinds(options: &WriterOptions) -> (Vec<u8>, Vec<Event>) {
         control_flow_recorded: true,
         foreign_unlock: false,
         degraded: vec!["why".into()],
+        pending: vec![PendingInfo {
+            thread: ThreadId(1),
+            before: 3,
+            kind: PendingKind::Died(11),
+            pc: 0x1234,
+            stack: StackId(1),
+            addr: 8,
+        }],
     });
     let main = writer.define_thread(ThreadInfo {
         name: Some("main".into()),

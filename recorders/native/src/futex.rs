@@ -21,7 +21,7 @@ use crate::{baton, clone, exec, fork, pending, real, schedule, shared_memory, si
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
-use recorder_ring::Record;
+use recorder_ring::{Record, Waits};
 
 /// Addresses from here on are nobody's: the kernel's half of memory.
 pub const NOBODYS: u64 = 1 << 63;
@@ -199,6 +199,7 @@ fn wait(inside: &Inside, word: usize, expected: u32, deadline: i64, pc: usize) -
     let thread = inside.thread();
     let before = baton::count_blocked(word) as u64;
     modify(waiters(word), before, before + 1, pc);
+    pending::waits(thread, Waits::Futex, word, pc, deadline);
     inside.interruptible.set(true);
     let woken = baton::block(thread, word, deadline);
     inside.interruptible.set(false);

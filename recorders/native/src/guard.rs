@@ -11,8 +11,8 @@ use crate::{baton, pending, real};
 use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::c_int;
-use recorder_ring::Record;
 use recorder_ring::record::OnceStep;
+use recorder_ring::{Record, Waits};
 
 /// The first byte is 1 once the object is initialized; the second, while a thread initializes it.
 fn bytes(guard: *mut u8) -> (&'static AtomicU8, &'static AtomicU8) {
@@ -47,6 +47,7 @@ unsafe extern "C-unwind" fn acquire(guard: *mut u8, pc: usize) -> c_int {
         }
         match &inside {
             Some(inside) => {
+                pending::waits(inside.thread(), Waits::Once, guard as usize, pc, NEVER);
                 baton::block(inside.thread(), guard as usize, NEVER);
             }
             // SAFETY: no arguments.

@@ -24,6 +24,7 @@ mod baton;
 mod blocking;
 mod channels;
 mod clone;
+mod death;
 mod events;
 mod exec;
 mod export;

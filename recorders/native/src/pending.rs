@@ -5,11 +5,11 @@
 //! thread's next hook, and is settled before the baton passes or the memory goes away.
 
 use crate::start::RING;
-use crate::thread::{Thread, while_busy};
+use crate::thread::{NEVER, Thread, while_busy};
 use crate::{events, schedule};
 use core::ptr::{read_unaligned, read_volatile};
-use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_ring::{Record, Waits};
 
 /// Announces a write of `size` bytes.
 #[inline(always)]
@@ -144,6 +144,18 @@ pub fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
         let next = ((at | 7) + 1).min(end);
         each(at, next - at);
         at = next;
+    }
+}
+
+/// A thread that has the baton is about to wait for another one; told if it has no limit in time.
+pub fn waits(thread: &Thread, what: Waits, addr: usize, pc: usize, deadline: i64) {
+    thread.waits_for.set(Some(what));
+    if deadline == NEVER {
+        push(Record::Waits {
+            what,
+            pc: pc as u64,
+            addr: addr as u64,
+        });
     }
 }
 

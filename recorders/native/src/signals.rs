@@ -16,7 +16,7 @@ use crate::pthread::thread::{by_handle, by_number};
 use crate::signals::sent::Receiver;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
-use crate::{baton, faults, modules, pending, sys};
+use crate::{baton, death, faults, modules, pending, sys};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
@@ -313,6 +313,15 @@ pub fn forget(thread: &Thread) {
     thread.deferred.store(0, Relaxed);
 }
 
+/// The kernel's own table, past what the program is told of it.
+///
+/// # Safety
+/// As `sigaction`.
+pub unsafe fn real_action(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+    // SAFETY: promised by the caller.
+    unsafe { library::sigaction(signal, new, old) }
+}
+
 unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *mut Action, pc: usize) -> c_int {
     let known = (1..SIGNALS as c_int).contains(&signal);
     // SAFETY: the program's own arguments.
@@ -352,11 +361,19 @@ unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *
                 }
                 result
             }
+            // What kills the process by default is told before it does.
+            None if !new.is_null() && (*new).sa_sigaction == libc::SIG_DFL && death::is_told(signal) => {
+                death::watch(signal, before.as_mut_ptr())
+            }
             None => library::sigaction(signal, new, before.as_mut_ptr()),
         };
         sys::block_signals(mask);
         if result == 0 && !old.is_null() {
             let mut before = before.assume_init();
+            if death::is_ours(before.sa_sigaction) {
+                before.sa_sigaction = libc::SIG_DFL;
+                before.sa_flags = 0;
+            }
             if before.sa_sigaction == take as *const () as usize {
                 before.sa_sigaction = was.0;
                 before.sa_flags = was.1;

@@ -1,7 +1,7 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, fork, modules, pending, process, pthread, schedule, sys};
+use crate::{baton, death, fork, modules, pending, process, pthread, schedule, sys};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -93,6 +93,7 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
     pthread::thread::begin_stack(first);
     modules::tell_new();
     process::prepare();
+    death::prepare();
     fork::prepare();
     set_phase(Phase::On);
     first.busy.store(0, Release);

@@ -14,6 +14,7 @@ use core::ptr;
 use core::slice;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, compiler_fence};
+use recorder_ring::Waits;
 
 global_asm!(
     ".section .tbss.witness,\"awT\",@nobits",
@@ -60,6 +61,8 @@ pub struct Thread {
     pub state: AtomicU8,
     /// What it is blocked on.
     pub key: Cell<usize>,
+    /// What it waits for there.
+    pub waits_for: Cell<Option<Waits>>,
     /// Until when, on the monotonic clock; [`NEVER`] if it has no limit.
     pub deadline: Cell<i64>,
     /// Why its last wait ended.
@@ -189,6 +192,7 @@ impl Thread {
             priority: Cell::new(0),
             state: AtomicU8::new(state::NEW),
             key: Cell::new(0),
+            waits_for: Cell::new(None),
             deadline: Cell::new(NEVER),
             woken_by: Cell::new(Woken::Thread),
             calls: Cell::new(0),

@@ -10,7 +10,9 @@
 //! says that it sleeps, the baton is taken from it.
 //!
 //! *Deadlock.* Nobody can run, nobody is outside, no deadline is left: only a signal handler could
-//! change that. Without any, the program is ended and the parent is told.
+//! change that, and only for waits that a handler may end: it posts a semaphore, notifies, wakes a futex. It does not give
+//! back a lock that a waiting thread holds, nor end a thread. So the program is ended, and the parent told, if no handler is
+//! installed that a signal from outside could run, or if each thread waits for a lock or another thread.
 
 use crate::baton::{HOLDER, Scheduler};
 use crate::start::RING;
@@ -19,7 +21,7 @@ use crate::{schedule, sys};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use recorder_ring::Flag;
+use recorder_ring::{Flag, Waits};
 
 /// How long a deadline waits for threads that can run.
 const GRACE_NANOS: i64 = 50_000_000;
@@ -64,8 +66,8 @@ impl Watch {
             if next == NEVER && scheduler.outside.get() == 0 {
                 schedule::nobody_can_run();
             }
-            if next == NEVER && scheduler.outside.get() == 0 && !handles_signals() {
-                end_of_deadlock(scheduler);
+            if next == NEVER && scheduler.outside.get() == 0 && !may_be_woken_by_a_handler(scheduler) {
+                end_of_deadlock();
             }
             self.holder = ptr::null();
             return Some(self.longer().min(next.saturating_sub(now) as u64));
@@ -141,7 +143,13 @@ fn write_path(path: &mut [u8; 48], number: i32) {
     put(b"/stat");
 }
 
-/// Whether the program catches any signal.
+/// Whether a signal from outside could end one of the waits.
+fn may_be_woken_by_a_handler(scheduler: &Scheduler) -> bool {
+    let by_a_handler = |thread: &&Thread| thread.waits_for.get().is_none_or(Waits::ends_by_a_handler);
+    scheduler.blocked.as_slice().iter().any(|thread| by_a_handler(&*thread)) && handles_signals()
+}
+
+/// Whether the program catches any signal that comes by itself: not only the faults of threads, of which none runs.
 fn handles_signals() -> bool {
     let mut status = [0_u8; 2048];
     let len = sys::read_file(c"/proc/self/status", &mut status);
@@ -157,13 +165,15 @@ fn handles_signals() -> bool {
         mask << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0))
     });
     // glibc itself handles 32 (cancellation) and 33 (setuid) once they are needed.
-    caught & !(0b11 << 31) != 0
+    let faults = crate::death::SIGNALS
+        .iter()
+        .fold(0b11 << 31, |mask, &signal| mask | 1_u64 << (signal - 1));
+    caught & !faults != 0
 }
 
 /// Ends a program of which every thread waits for another.
-fn end_of_deadlock(scheduler: &Scheduler) -> ! {
+fn end_of_deadlock() -> ! {
     // SAFETY: the ring is attached while there are threads to schedule.
     unsafe { RING.flag(Flag::Deadlock) };
-    let _ = scheduler;
     sys::die("witness: deadlock: every thread of the program waits for another one; ending it\n")
 }

@@ -4,7 +4,7 @@
 //! and a row that makes no sense is an error that names its place, never undefined behaviour.
 
 use crate::futex;
-use crate::layout::{Decision, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Settings, Standing};
+use crate::layout::{Death, Decision, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Settings, Standing};
 use crate::memory::{Mapping, Reopen, len_of, lock, reserve};
 use crate::place::Place;
 use crate::plan::Step;
@@ -414,6 +414,13 @@ impl Ring {
     pub fn abandon(&self) {
         self.header().flags.fetch_or(Flag::Abandoned as u32, Relaxed);
         futex::wake(&self.header().full.0, 1, true);
+    }
+
+    /// Why the process died, if it could say so.
+    #[must_use]
+    pub fn death(&self) -> Option<&Death> {
+        let death = &self.header().death;
+        (death.signal.load(Acquire) != 0).then_some(death)
     }
 
     /// Accesses that the runtime could not record.

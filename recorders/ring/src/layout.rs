@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x07");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x08");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
@@ -86,6 +86,72 @@ pub struct Header {
     pub exit: AtomicU32,
     /// How far a run along a plan has come.
     pub progress: Progress,
+    /// Why the process dies.
+    pub death: Death,
+}
+
+/// The signal that kills the process, and what its thread was doing. Stored by the runtime's signal handler, which may have
+/// interrupted a hook: so not a row.
+#[repr(C)]
+#[derive(Default)]
+pub struct Death {
+    /// The signal; 0 for none. Stored with release after the others.
+    pub signal: AtomicU32,
+    /// The thread.
+    pub thread: AtomicU32,
+    /// Its call stack.
+    pub stack: AtomicU32,
+    /// Where in the code; 0 if unknown.
+    pub pc: AtomicU64,
+    /// The address of the fault.
+    pub addr: AtomicU64,
+    /// The number of events before.
+    pub before: AtomicU64,
+}
+
+/// What a thread waits for; the numbers are those of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Waits {
+    /// A lock.
+    Acquire = 1,
+    /// The end of another thread.
+    Join = 2,
+    /// A notification.
+    Condition = 3,
+    /// A semaphore.
+    Semaphore = 4,
+    /// The others at a barrier.
+    Barrier = 5,
+    /// A once-only initialization.
+    Once = 6,
+    /// A wake-up of a futex.
+    Futex = 7,
+    /// Another value than it reads again and again.
+    Spin = 8,
+}
+
+impl Waits {
+    pub(crate) fn from_code(code: u8) -> Option<Waits> {
+        [
+            Waits::Acquire,
+            Waits::Join,
+            Waits::Condition,
+            Waits::Semaphore,
+            Waits::Barrier,
+            Waits::Once,
+            Waits::Futex,
+            Waits::Spin,
+        ]
+        .into_iter()
+        .find(|&waits| waits as u8 == code)
+    }
+
+    /// Whether a signal handler can end such a wait: it may post, notify and wake, and store another value.
+    #[must_use]
+    pub fn ends_by_a_handler(self) -> bool {
+        matches!(self, Waits::Condition | Waits::Semaphore | Waits::Futex | Waits::Spin)
+    }
 }
 
 /// What the consumer has put where it lasts: the words of rows, the bytes of events, and how long its file was then.

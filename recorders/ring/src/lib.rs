@@ -34,7 +34,7 @@ pub mod row;
 
 pub use consumer::{Bell, Corrupt, Ring};
 pub use desk::Desk;
-pub use layout::{Decision, Flag, Note, Policy, Settings, Standing};
+pub use layout::{Death, Decision, Flag, Note, Policy, Settings, Standing, Waits};
 pub use memory::Reopen;
 pub use place::Place;
 pub use plan::Step;

@@ -4,7 +4,7 @@
 //! reaches over its end is written with plain stores all the same. Events are published by one
 //! store of [`Header::published`]: a program killed between two instructions leaves no half event.
 
-use crate::layout::{EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Policy, Progress, Settings};
+use crate::layout::{Death, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Policy, Progress, Settings};
 use crate::place::Place;
 use crate::row::{MAX_WORDS, Row};
 use crate::{futex, plan};
@@ -593,6 +593,15 @@ impl Producer {
     #[must_use]
     pub unsafe fn progress(&self) -> &Progress {
         &self.header().progress
+    }
+
+    /// Where to say why the process dies.
+    ///
+    /// # Safety
+    /// Attached.
+    #[must_use]
+    pub unsafe fn death(&self) -> &Death {
+        &self.header().death
     }
 
     /// Says something about the whole run.

@@ -236,6 +236,12 @@ pub enum Record {
         addr: u64,
         size: u64,
     },
+    /// The thread begins to wait, without a limit in time. See [`Row::Waits`](crate::Row::Waits).
+    Waits {
+        what: crate::Waits,
+        pc: u64,
+        addr: u64,
+    },
     /// See [`Row::Reaped`](crate::Row::Reaped).
     Reaped {
         process: u32,

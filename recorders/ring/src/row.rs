@@ -1,7 +1,7 @@
 //! Rows of the trace's tables, and the ends of blocks: one to four words each, both directions side
 //! by side. The first word has the kind in its lowest byte, and a number above it.
 
-use crate::{Note, ObjectClass};
+use crate::{Note, ObjectClass, Waits};
 
 /// Words of the longest row.
 pub const MAX_WORDS: usize = 4;
@@ -91,6 +91,21 @@ pub enum Row {
         /// Its length in bytes, below 2^40.
         size: u64,
     },
+    /// A thread begins to wait, without a limit in time.
+    Waits {
+        /// What for.
+        what: Waits,
+        /// Its number, below 2^24.
+        thread: u32,
+        /// Its call stack.
+        stack: u32,
+        /// The code position, below 2^56.
+        pc: u64,
+        /// The address of the object, or the number of the thread.
+        addr: u64,
+        /// The number of events before, below 2^40.
+        before: u64,
+    },
     /// See [`Note`].
     Note(Note),
     /// A process that came of this one has ended, and was waited for.
@@ -142,6 +157,17 @@ impl Row {
                 addr,
                 size,
             } => ([head(12, stack), pc, addr, size | u64::from(thread) << 40], 4),
+            Row::Waits {
+                what,
+                thread,
+                stack,
+                pc,
+                addr,
+                before,
+            } => {
+                let what = u64::from(what as u8) << 56;
+                ([head(14, stack), pc | what, addr, before | u64::from(thread) << 40], 4)
+            }
             Row::Reaped { process, status } => ([head(13, process), status.into(), 0, 0], 2),
             Row::Block { end, events } => ([head(10, events), end, 0, 0], 2),
         }
@@ -192,6 +218,22 @@ impl Row {
             10 => {
                 let (events, end) = (number, a);
                 (Row::Block { end, events }, 2)
+            }
+            14 => {
+                let (what, pc) = (Waits::from_code((a >> 56) as u8)?, a & ((1 << 56) - 1));
+                let (thread, before) = ((c >> 40) as u32, c & ((1 << 40) - 1));
+                let (stack, addr) = (number, b);
+                (
+                    Row::Waits {
+                        what,
+                        thread,
+                        stack,
+                        pc,
+                        addr,
+                        before,
+                    },
+                    4,
+                )
             }
             13 => {
                 let (process, status) = (number, a as u32);
@@ -271,6 +313,14 @@ mod tests {
                 pc: addr,
                 addr,
                 size: (1 << 40) - 1,
+            },
+            Row::Waits {
+                what: Waits::Spin,
+                thread: (1 << 24) - 1,
+                stack: u32::MAX,
+                pc: (1 << 56) - 1,
+                addr,
+                before: (1 << 40) - 1,
             },
             Row::Reaped {
                 process: u32::MAX,

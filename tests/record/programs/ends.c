@@ -1,5 +1,7 @@
 // The ways in which a program can end; which one is its argument.
+#include <assert.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,18 @@ static void *crosses(void *unused) {
     pthread_barrier_wait(&both);
     pthread_mutex_lock(&first);
     return unused;
+}
+
+static void *crosses_back(void *unused) {
+    pthread_mutex_lock(&first);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&second);
+    return unused;
+}
+static sem_t work;
+static void *idles(void *unused) { sem_wait(&work); return unused; }
+static void *faults(void *unused) {
+    return (void *)*(volatile long *)0x40; // the fault
 }
 
 int main(int count, char **arguments) {
@@ -75,6 +89,25 @@ int main(int count, char **arguments) {
         pthread_barrier_wait(&both);
         pthread_mutex_lock(&second);
     }
+    // Two threads wait for each other while main finishes.
+    if (!strcmp(how, "partly")) {
+        pthread_barrier_init(&both, 0, 2);
+        pthread_create(&t, 0, crosses, 0);
+        pthread_create(&t, 0, crosses_back, 0);
+        usleep(100000);
+        return 0;
+    }
+    // All wait, with a handler installed: it cannot give back a lock that a waiting thread holds.
+    if (!strcmp(how, "with-handler")) {
+        signal(SIGUSR1, on_signal);
+        pthread_barrier_init(&both, 0, 2);
+        pthread_create(&t, 0, crosses, 0);
+        crosses_back(0);
+    }
+    // Somebody waits for work that main could still give it.
+    if (!strcmp(how, "idle")) { sem_init(&work, 0, 0); pthread_create(&t, 0, idles, 0); usleep(100000); return 0; }
+    if (!strcmp(how, "fault")) { pthread_create(&t, 0, faults, 0); pthread_join(t, 0); }
+    if (!strcmp(how, "assertion")) { assert(count == 1); }
     if (!strcmp(how, "exec")) { char *list[] = {"true", 0}; execvp("true", list); }
     if (!strcmp(how, "environment")) {
         const char *path = getenv("LD_LIBRARY_PATH");

@@ -55,6 +55,7 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     if me.woken_by.get() == Woken::Signal {
         signals::deliver(&Inside::of(me), Afterwards::AsBefore);
     }
+    me.waits_for.set(None);
     me.woken_by.get()
 }
 

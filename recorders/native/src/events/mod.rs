@@ -388,6 +388,17 @@ pub fn start_over(thread: &Thread) -> Vec<Record> {
     held
 }
 
+/// The call stack of a thread, for its own signal handler, which may have interrupted anything.
+pub fn stack_of(thread: &Thread) -> u32 {
+    // SAFETY: one aligned word is read, whatever is being done to it.
+    let running = unsafe { (&raw const (*EVENTS.tables.get()).running).read_volatile() };
+    if running == thread.index.get() {
+        EVENTS.stack.get()
+    } else {
+        thread.call_stack.get()
+    }
+}
+
 /// In a forked child, the blocks of memory that its parent had.
 pub fn inherited() -> Vec<(u64, u64)> {
     with_tables(|tables| tables.inherited.blocks())
@@ -499,6 +510,20 @@ fn rare(record: Record) {
                 pc,
                 addr,
                 size,
+            });
+        }
+        Record::Waits { what, pc, addr } => {
+            let thread = with_tables(|tables| tables.running);
+            // SAFETY: as in `Stream::hit`.
+            let before = unsafe { RING.events() };
+            let stack = EVENTS.stack.get();
+            send(Row::Waits {
+                what,
+                thread,
+                stack,
+                pc,
+                addr,
+                before,
             });
         }
         Record::Reaped { process, status } => {

@@ -5,7 +5,7 @@ use crate::inside::Inside;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 /// Where glibc keeps the number of threads that a barrier waits for.
 const COUNT: usize = 8;
@@ -27,6 +27,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
     if last {
         baton::wake(key, usize::MAX);
     } else {
+        pending::waits(inside.thread(), Waits::Barrier, key, pc as usize, NEVER);
         baton::block(inside.thread(), key, NEVER);
     }
     pending::push(Record::BarrierExit {

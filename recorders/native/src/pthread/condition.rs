@@ -6,7 +6,7 @@ use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 /// Where glibc keeps which clock a condition variable was initialized for, and the bit that says
 /// the monotonic one.
@@ -45,9 +45,16 @@ unsafe fn wait_until(
         class,
         lock: lock_addr,
     });
+    pending::waits(
+        inside.thread(),
+        Waits::Condition,
+        condition as usize,
+        pc as usize,
+        deadline,
+    );
     let woken = baton::block_cancellably(inside.thread(), condition as usize, deadline);
     // SAFETY: the program's own mutex.
-    let result = unsafe { mutex::acquire(inside, lock, NEVER) };
+    let result = unsafe { mutex::acquire(inside, lock, NEVER, pc as usize) };
     pending::push(Record::WaitEnd {
         pc,
         condition: key,

@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_t, timespec};
-use recorder_ring::Record;
+use recorder_ring::{Record, Waits};
 
 /// Joins once the thread is over. `None`: it did not end in time.
 unsafe fn join_until(
@@ -29,6 +29,7 @@ unsafe fn join_until(
     inside.may_be_cancelled();
     while child.state.load(Relaxed) != state::ENDED {
         let key = ptr::from_ref(child) as usize;
+        pending::waits(inside.thread(), Waits::Join, child.index.get() as usize, pc, deadline);
         match baton::block_cancellably(inside.thread(), key, deadline) {
             Woken::Deadline => return None,
             Woken::Cancel => inside.may_be_cancelled(),

@@ -7,7 +7,7 @@ use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real, sys};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 /// Where glibc keeps a mutex's owner (a thread id of the kernel) and its kind.
 const OWNER: usize = 8;
@@ -51,7 +51,7 @@ fn taken(result: c_int) -> bool {
 ///
 /// # Safety
 /// `mutex` is a mutex.
-pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64) -> c_int {
+pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     loop {
         // SAFETY: promised by the caller.
         let result = unsafe { try_real(mutex) };
@@ -66,6 +66,7 @@ pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i6
         if own && field(mutex, KIND) & 3 == libc::PTHREAD_MUTEX_ERRORCHECK {
             return libc::EDEADLK;
         }
+        pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, deadline);
         if baton::block(inside.thread(), mutex as usize, deadline) == Woken::Deadline {
             return libc::ETIMEDOUT;
         }
@@ -130,7 +131,7 @@ pub fn leave_robust_ones() {
 
 unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
-    let result = unsafe { acquire(inside, mutex, deadline) };
+    let result = unsafe { acquire(inside, mutex, deadline, pc) };
     let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
     if taken(result) {
         pending::push(Record::Acquire {

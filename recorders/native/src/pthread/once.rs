@@ -7,8 +7,8 @@ use crate::{baton, pending, real};
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use libc::c_int;
-use recorder_ring::Record;
 use recorder_ring::record::OnceStep;
+use recorder_ring::{Record, Waits};
 
 const NOT_STARTED: i32 = 0;
 const STARTED: i32 = 1;
@@ -46,6 +46,7 @@ pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern
                 return 0;
             }
             _ => {
+                pending::waits(inside.thread(), Waits::Once, key, pc, NEVER);
                 baton::block(inside.thread(), key, NEVER);
             }
         }

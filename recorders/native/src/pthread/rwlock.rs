@@ -7,7 +7,7 @@ use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 /// Where glibc keeps the thread that holds the lock as a writer.
 const WRITER: usize = 24;
@@ -49,6 +49,7 @@ unsafe fn lock_until(inside: &Inside, lock: *mut pthread_rwlock_t, shared: bool,
         if writer == inside.os_id.load(Relaxed) {
             return libc::EDEADLK;
         }
+        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc as usize, deadline);
         if baton::block(inside.thread(), lock as usize, deadline) == Woken::Deadline {
             pending::push(Record::AcquireFailed {
                 pc,

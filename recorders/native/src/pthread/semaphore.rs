@@ -7,7 +7,7 @@ use crate::inside::{Inside, restore_errno, save_errno};
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 fn count(semaphore: *mut sem_t) -> u32 {
     let mut value = 0;
@@ -44,6 +44,7 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
         if save_errno() != libc::EAGAIN {
             return result;
         }
+        pending::waits(inside.thread(), Waits::Semaphore, semaphore as usize, pc, deadline);
         inside.interruptible.set(true);
         let woken = baton::block_cancellably(inside.thread(), semaphore as usize, deadline);
         inside.interruptible.set(false);

@@ -5,7 +5,7 @@ use crate::inside::Inside;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, pthread_spinlock_t};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 const CLASS: ObjectClass = ObjectClass::SpinLock;
 
@@ -28,6 +28,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
         if result != libc::EBUSY {
             return result;
         }
+        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, NEVER);
         baton::block(inside.thread(), lock as usize, NEVER);
     }
 }

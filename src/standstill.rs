@@ -1,0 +1,315 @@
+//! Who waits for whom when a run ends, which of these waits can never end, and what the program died of.
+//!
+//! The trace lists the operations that threads had begun ([`PendingInfo`]). A wait is *for ever* if nobody is left who could
+//! end it: the greatest set of waiting threads is taken, and each thread is taken out of it that somebody outside of it may
+//! still wake. A lock is given back by those who hold it; a thread that is joined ends by itself; everything else may be
+//! done by any other thread that has not ended. So two threads that wait for each other's locks are found also where
+//! others go on, and a thread that waits for work is not taken for one that is stuck. (A program may give back a lock from another
+//! thread than took it; where a trace has an instance of that, a lock counts as given back by anybody.)
+
+use crate::symbols::{Symbols, printable};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trace_format::{
+    CodePosition, Ending, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError, StackId, ThreadId,
+    TraceFile,
+};
+
+/// How a run came to a standstill, or to an end.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Standstill {
+    /// The threads that waited, without a limit in time, when the run ended.
+    pub waits: Vec<Wait>,
+    /// What the program died of, if it could say so.
+    pub died: Option<Death>,
+}
+
+/// A thread that waits.
+#[derive(Clone, Debug, Serialize)]
+pub struct Wait {
+    /// Its number.
+    pub thread: u32,
+    /// What for, in words.
+    pub waits_for: String,
+    /// Where in the program.
+    pub at: String,
+    /// Who could end the wait, as far as that is somebody in particular.
+    pub held_by: Vec<Holder>,
+    /// Nobody is left who could.
+    pub for_ever: bool,
+}
+
+/// Who keeps a thread waiting.
+#[derive(Clone, Debug, Serialize)]
+pub struct Holder {
+    /// Its number.
+    pub thread: u32,
+    /// Where it took the lock.
+    pub since: Option<String>,
+    /// It has ended, and cannot give the lock back.
+    pub ended: bool,
+}
+
+/// What the program died of.
+#[derive(Clone, Debug, Serialize)]
+pub struct Death {
+    /// The signal.
+    pub signal: i32,
+    /// The thread that got it.
+    pub thread: u32,
+    /// Where in the program.
+    pub at: String,
+    /// The address of the fault, if that was one of memory.
+    pub address: Option<String>,
+}
+
+/// A lock, as its holders have it.
+#[derive(Default)]
+struct Held {
+    /// The thread, how often, and where it took it first.
+    holders: Vec<(ThreadId, u32, CodePosition, StackId)>,
+}
+
+/// What the events of a trace say about its end.
+#[derive(Default)]
+struct Tail {
+    held: BTreeMap<u32, Held>,
+    /// The number of the last event of each thread, and whether the thread ended with it.
+    last: BTreeMap<u32, (u64, bool)>,
+}
+
+impl Standstill {
+    /// Of a trace.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn of(file: &TraceFile) -> Result<Standstill, ReadError> {
+        let tables = file.tables();
+        if tables.meta.pending.is_empty() {
+            return Ok(Standstill::default());
+        }
+        let symbols = Symbols::new(tables);
+        let tail = Tail::of(file)?;
+        let died = tables.meta.pending.iter().rev().find_map(|pending| match pending.kind {
+            PendingKind::Died(signal) => Some(Death {
+                signal,
+                thread: pending.thread.0,
+                at: place(&symbols, pending.pc, pending.stack),
+                address: (pending.addr != 0).then(|| format!("{:#x}", pending.addr)),
+            }),
+            _ => None,
+        });
+        let waiting: Vec<&PendingInfo> = tables
+            .meta
+            .pending
+            .iter()
+            .filter(|pending| !matches!(pending.kind, PendingKind::Died(_)) && tail.is_pending(pending))
+            .collect();
+        let deadlock = matches!(
+            file.ending(),
+            Ending::Complete {
+                program: ProgramEnd::Deadlock
+            }
+        );
+        let last_event = file.len().saturating_sub(1);
+        let stuck = tail.stuck(&waiting, file, last_event);
+        let waits = waiting.iter().map(|pending| {
+            let held_by = tail.holders(pending, file).into_iter().map(|(thread, since)| Holder {
+                thread: thread.0,
+                since: since.map(|(pc, stack)| place(&symbols, pc, stack)),
+                ended: tail.has_ended(thread, last_event),
+            });
+            Wait {
+                thread: pending.thread.0,
+                waits_for: object(pending, file, &symbols),
+                at: place(&symbols, pending.pc, pending.stack),
+                held_by: held_by.collect(),
+                for_ever: deadlock || stuck.contains(&pending.thread),
+            }
+        });
+        let waits = waits.collect();
+        Ok(Standstill { waits, died })
+    }
+
+    /// Whether threads wait that nobody can wake.
+    #[must_use]
+    pub fn is_deadlock(&self) -> bool {
+        self.waits.iter().any(|wait| wait.for_ever)
+    }
+}
+
+impl std::fmt::Display for Wait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "thread {} waits for {} at {}", self.thread, self.waits_for, self.at)?;
+        for holder in &self.held_by {
+            match &holder.since {
+                Some(since) => write!(f, ", which thread {} has held since {since}", holder.thread)?,
+                None if holder.ended => {}
+                None => continue,
+            }
+            if holder.thread == self.thread {
+                f.write_str(": itself")?;
+            } else if holder.ended {
+                f.write_str(" and has ended")?;
+            }
+        }
+        if self.for_ever {
+            f.write_str(", for ever")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Death {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "thread {}, at {}", self.thread, self.at)?;
+        match &self.address {
+            Some(address) => write!(f, ", by an access of address {address}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Tail {
+    fn of(file: &TraceFile) -> Result<Tail, ReadError> {
+        let mut tail = Tail::default();
+        for (number, event) in (0..).zip(file.events()) {
+            let event = event?;
+            tail.last.insert(event.thread.0, (number, matches!(event.op, Op::End)));
+            match event.op {
+                Op::Acquire { lock } | Op::AcquireShared { lock } => {
+                    tail.take(lock, event.thread, event.pc, event.stack)
+                }
+                Op::Release { lock } => tail.give_back(lock, event.thread, 1),
+                Op::WaitBegin { lock, .. } => tail.give_back(lock, event.thread, u32::MAX),
+                // As deep as before; once is enough to know who has it.
+                Op::WaitEnd { lock, .. } => tail.take(lock, event.thread, event.pc, event.stack),
+                _ => {}
+            }
+        }
+        Ok(tail)
+    }
+
+    fn take(&mut self, lock: ObjectId, thread: ThreadId, pc: CodePosition, stack: StackId) {
+        let holders = &mut self.held.entry(lock.0).or_default().holders;
+        match holders.iter_mut().find(|holder| holder.0 == thread) {
+            Some(holder) => holder.1 += 1,
+            None => holders.push((thread, 1, pc, stack)),
+        }
+    }
+
+    fn give_back(&mut self, lock: ObjectId, thread: ThreadId, levels: u32) {
+        let Some(held) = self.held.get_mut(&lock.0) else { return };
+        // Given back by another thread: whoever had it has it no more.
+        let own = held.holders.iter().position(|holder| holder.0 == thread);
+        let Some(at) = own.or_else(|| held.holders.len().checked_sub(1)) else {
+            return;
+        };
+        let holder = &mut held.holders[at];
+        holder.1 = holder.1.saturating_sub(levels);
+        if holder.1 == 0 {
+            held.holders.remove(at);
+        }
+    }
+
+    /// Whether the thread did nothing since.
+    fn is_pending(&self, pending: &PendingInfo) -> bool {
+        self.last
+            .get(&pending.thread.0)
+            .is_some_and(|&(last, ended)| last < pending.before && !ended)
+    }
+
+    /// Whether a thread is over. The one that ends the process has its last event as the very last: it was there until then.
+    fn has_ended(&self, thread: ThreadId, last_event: u64) -> bool {
+        self.last
+            .get(&thread.0)
+            .is_some_and(|&(last, ended)| ended && last != last_event)
+    }
+
+    /// Who keeps the thread waiting, and since where, if somebody in particular does.
+    fn holders(&self, pending: &PendingInfo, file: &TraceFile) -> Vec<(ThreadId, Option<(CodePosition, StackId)>)> {
+        match pending.kind {
+            PendingKind::Join => vec![(ThreadId(pending.addr as u32), None)],
+            PendingKind::Acquire => {
+                let lock = lock_at(file, pending.addr).and_then(|lock| self.held.get(&lock));
+                let holders = lock.into_iter().flat_map(|held| &held.holders);
+                holders
+                    .map(|&(thread, _, pc, stack)| (thread, Some((pc, stack))))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The threads whose waits nobody can end.
+    fn stuck(&self, waiting: &[&PendingInfo], file: &TraceFile, last_event: u64) -> Vec<ThreadId> {
+        let mut stuck: Vec<&PendingInfo> = waiting.to_vec();
+        let foreign = file.tables().meta.foreign_unlock;
+        loop {
+            let is_stuck = |thread: ThreadId| stuck.iter().any(|pending| pending.thread == thread);
+            let may_act = |thread: ThreadId| !is_stuck(thread) && !self.has_ended(thread, last_event);
+            let may_end = |pending: &PendingInfo| {
+                let holders = self.holders(pending, file);
+                if holders.is_empty() || foreign && pending.kind == PendingKind::Acquire {
+                    let mut others = self.last.keys().map(|&thread| ThreadId(thread));
+                    others.any(|other| other != pending.thread && may_act(other))
+                } else {
+                    holders.iter().any(|&(holder, _)| may_act(holder))
+                }
+            };
+            let left: Vec<_> = stuck.iter().copied().filter(|pending| !may_end(pending)).collect();
+            if left.len() == stuck.len() {
+                return left.iter().map(|pending| pending.thread).collect();
+            }
+            stuck = left;
+        }
+    }
+}
+
+/// The lock that was at an address last.
+fn lock_at(file: &TraceFile, addr: u64) -> Option<u32> {
+    use ObjectKind::{Mutex, RecursiveMutex, RwLock, SpinLock};
+    let objects = &file.tables().objects;
+    let at = objects
+        .iter()
+        .rposition(|object| object.addr == addr && matches!(object.kind, Mutex | RecursiveMutex | RwLock | SpinLock));
+    at.map(|at| at as u32)
+}
+
+/// What a thread waits for, in words.
+fn object(pending: &PendingInfo, file: &TraceFile, symbols: &Symbols<'_>) -> String {
+    let variable = || match symbols.variable(pending.addr) {
+        Some(found) if found.addr == pending.addr => printable(&found.name).into_owned(),
+        Some(found) => format!("{}+{}", printable(&found.name), pending.addr - found.addr),
+        None => format!("{:#x}", pending.addr),
+    };
+    let lock = || lock_at(file, pending.addr).map(|at| file.tables().objects[at as usize].kind);
+    match pending.kind {
+        PendingKind::Acquire => match lock() {
+            Some(ObjectKind::RwLock) => format!("rwlock {}", variable()),
+            Some(ObjectKind::SpinLock) => format!("spin lock {}", variable()),
+            _ => format!("mutex {}", variable()),
+        },
+        PendingKind::Join => format!("the end of thread {}", pending.addr),
+        PendingKind::Condition => format!("condition {}", variable()),
+        PendingKind::Semaphore => format!("semaphore {}", variable()),
+        PendingKind::Barrier => format!("the others at barrier {}", variable()),
+        PendingKind::Once => format!("the initialization {}", variable()),
+        PendingKind::Futex => format!("a wake-up of futex {}", variable()),
+        PendingKind::Spin => format!("another value of {}, which it reads again and again,", variable()),
+        PendingKind::Died(signal) => format!("signal {signal}"),
+    }
+}
+
+/// `file:line (function)`, of the program's own code rather than of the system's.
+fn place(symbols: &Symbols<'_>, pc: CodePosition, stack: StackId) -> String {
+    let frames = symbols.stack(pc, stack);
+    let known = frames.iter().find(|frame| frame.pc != 0 && frame.line.is_some());
+    let Some(frame) = known.or_else(|| frames.iter().find(|frame| frame.pc != 0)) else {
+        return "an unknown place".to_owned();
+    };
+    match &frame.function {
+        Some(function) => format!("{} ({})", frame.place(), printable(function)),
+        None => frame.place(),
+    }
+}
