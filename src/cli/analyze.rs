@@ -215,6 +215,19 @@ impl AnalysisArgs {
         root: &Path,
         report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<(Analysis, ExitCode)> {
+        let (analysis, options) = (self.decide(path, trace)?, self.options());
+        let folder = self.folder(path);
+        let shown = Shown {
+            filters,
+            root,
+            folder: &folder,
+        };
+        let code = show(path, trace, &analysis, reported(&options), &shown, report)?;
+        Ok((analysis, code))
+    }
+
+    /// Analyses a trace. Says on stderr what did not go as it should.
+    pub fn decide(&self, path: &Path, trace: &Trace) -> anyhow::Result<Analysis> {
         warn_if_cut(path, trace);
         must_be_execution(path, trace)?;
         let options = self.options();
@@ -227,12 +240,6 @@ impl AnalysisArgs {
         };
         let analysis = analyze_with(trace, &options, &work, &following)?;
         following.finished();
-        let shown = Shown {
-            filters,
-            root,
-            folder: &folder,
-        };
-        let code = show(path, trace, &analysis, reported(&options), &shown, report)?;
         let late = |pair: &&Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
         let left = analysis.pairs.iter().filter(late).count();
         if left > 0 {
@@ -241,7 +248,7 @@ impl AnalysisArgs {
                 analysis.pairs.len()
             );
         }
-        Ok((analysis, code))
+        Ok(analysis)
     }
 }
 

@@ -162,6 +162,7 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
             max_events: None,
             timeout: args.timeout.map(Duration::from_secs),
             degraded: None,
+            arg0: None,
         })?;
         let run = ask(&path, Trace::open(&path)?, questions, options)?;
         open.retain(|&question| {

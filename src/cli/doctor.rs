@@ -150,6 +150,7 @@ fn record(folder: &Path, program: &Path) -> anyhow::Result<(Trace, String)> {
         max_events: None,
         timeout: None,
         degraded: None,
+        arg0: None,
     })?;
     let trace = Trace::open(&output)?;
     let what = format!("{} events of {} threads", recorded.summary.events, trace.threads());

@@ -28,6 +28,9 @@ mod record;
 mod replay;
 mod reports;
 mod run;
+mod suite;
+mod suite_report;
+mod test;
 
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -72,6 +75,7 @@ enum Command {
     Generate(generate::GenerateArgs),
     Record(record::RecordArgs),
     Run(run::RunArgs),
+    Test(test::TestArgs),
     Cc(compile::CompileArgs),
     /// Compile C++ for recording: the C++ compiler, with flags added.
     ///
@@ -142,6 +146,7 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Generate(args) => generate::run(args).map(Into::into),
         Command::Record(args) => record::run(args),
         Command::Run(args) => run::run(args, cli.color).map(Into::into),
+        Command::Test(args) => test::run(args, cli.color),
         Command::Cc(args) => compile::run(args, compile::Language::C),
         Command::Cpp(args) => compile::run(args, compile::Language::Cpp),
         Command::Cargo(args) => cargo::run(args),

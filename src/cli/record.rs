@@ -3,6 +3,7 @@
 use super::ExitCode;
 use super::output::say;
 use super::program_end;
+use super::suite;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -48,6 +49,9 @@ pub struct RecordArgs {
     /// Why the trace lacks something, if who built the program knows.
     #[arg(long, env = "WITNESS_DEGRADED", value_name = "WHY", hide = true)]
     degraded: Option<String>,
+    /// The program has taken this process for its recorder, and had this as its own name.
+    #[arg(long, env = "WITNESS_IN_SUITE", value_name = "ARG0", hide = true)]
+    in_suite: Option<OsString>,
     /// The program, and its arguments.
     #[arg(
         required = true,
@@ -87,6 +91,9 @@ impl RecordArgs {
 
 /// Records; ends with the program's exit status, 128 + n if signal n killed it, or with how the recording ended it.
 pub fn run(args: &RecordArgs) -> anyhow::Result<std::process::ExitCode> {
+    if let Some(arg0) = &args.in_suite {
+        return suite::run(args, arg0);
+    }
     let recorded = record(args)?;
     Ok(if recorded.deadlock {
         ExitCode::Deadlock.into()
@@ -99,11 +106,11 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<std::process::ExitCode> {
     })
 }
 
-/// Records, and says what was written.
-pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
+/// What to record, as the user says.
+pub fn options(args: &RecordArgs) -> anyhow::Result<Options> {
     let (program, arguments) = split(&args.command)?;
     let (output, naming) = args.output();
-    let options = Options {
+    Ok(Options {
         program: program.clone(),
         arguments: arguments.to_vec(),
         output,
@@ -119,7 +126,13 @@ pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
         max_events: args.max_events,
         timeout: args.timeout,
         degraded: args.degraded.clone(),
-    };
+        arg0: None,
+    })
+}
+
+/// Records, and says what was written.
+pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
+    let options = options(args)?;
     let recorded = record::record(&options)?;
     say!("witness: {}", summary(&recorded));
     for process in &recorded.processes {
@@ -230,7 +243,7 @@ fn remarks(deadlock: bool, degraded: &[String]) -> String {
 }
 
 /// As a shell reports it.
-fn status_code(status: ExitStatus) -> u8 {
+pub fn status_code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,

@@ -36,11 +36,12 @@ pub use trace_name::{Naming, TraceName};
 
 use family::Family;
 use limits::Limits;
+use recorder_ring::layout::RECORDER_VARIABLE;
 use recorder_ring::{Corrupt, Flag, Ring, addresses};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -90,6 +91,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Why the trace will lack something, if that is known in advance.
     pub degraded: Option<String>,
+    /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not looked at.
+    pub arg0: Option<OsString>,
 }
 
 /// A recorded run.
@@ -197,13 +200,42 @@ pub fn runtime_folder() -> Result<PathBuf, RecordError> {
     runtime::unpack()
 }
 
+/// The environment variable with the folder for what a test suite's programs do.
+pub const SUITE_VARIABLE: &str = "WITNESS_SUITE";
+
+/// Lets every instrumented program that comes of a command be recorded by this executable, into the folder.
+///
+/// # Errors
+/// If the runtime cannot be unpacked, or it is not known where this executable lies.
+pub fn watch_suite(command: &mut Command, folder: &Path) -> Result<(), RecordError> {
+    let runtime = runtime::unpack()?;
+    let here = std::env::current_exe().map_err(RecordError::Wait)?;
+    let mut libraries = OsString::from(runtime);
+    if let Some(own) = std::env::var_os("LD_LIBRARY_PATH") {
+        libraries.push(":");
+        libraries.push(own);
+    }
+    command
+        .env("LD_LIBRARY_PATH", libraries)
+        .env(SUITE_VARIABLE, folder)
+        .env(RECORDER_VARIABLE, here);
+    Ok(())
+}
+
+/// Lets a command, and what comes of it, not be recorded, though a suite is.
+pub fn unwatch(command: &mut Command) {
+    command.env_remove(SUITE_VARIABLE).env_remove(RECORDER_VARIABLE);
+}
+
 /// Runs a program and records it.
 ///
 /// # Errors
 /// If it cannot be recorded, or the trace cannot be written. A program that fails is no error.
 pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let program = inspect::find(&options.program)?;
-    inspect::check(&program)?;
+    if options.arg0.is_none() {
+        inspect::check(&program)?;
+    }
     let folder = runtime::unpack()?;
     let name = TraceName::claim(&options.output, options.naming)?;
     let options = &Options {
@@ -219,6 +251,9 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
 
     let mut command = Command::new(&program);
     command.args(&options.arguments);
+    if let Some(arg0) = &options.arg0 {
+        command.arg0(arg0);
+    }
     let library_path = std::env::var_os("LD_LIBRARY_PATH");
     runtime::put_in_place(&mut command, &folder, &ring, library_path);
     addresses::keep_in_place();
@@ -327,6 +362,7 @@ fn describe(options: &Options) -> Meta {
             .collect(),
         directory: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
         environment: std::env::vars_os()
+            .filter(|(name, _)| name != SUITE_VARIABLE && name != RECORDER_VARIABLE)
             .map(|(name, value)| format!("{}={}", text(&name), text(&value)))
             .collect(),
         policy: settings::text(options),

@@ -75,6 +75,7 @@ mod tests {
                 max_events: None,
                 timeout: None,
                 degraded: None,
+                arg0: None,
             };
             let meta = Meta {
                 policy: text(&options),

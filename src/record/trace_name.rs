@@ -22,10 +22,12 @@ pub enum Naming {
     Exact,
     /// If another recording has it, the next free one beside it: `trace-2.bin`, `trace-3.bin`, …
     NextFree,
+    /// The next free one for which there is no trace, either.
+    NeverUsed,
 }
 
 /// Recordings that may run at once with names beside one another.
-const MOST: u32 = 10_000;
+const MOST: u32 = 1_000_000;
 
 /// A trace's name, claimed until this is dropped.
 #[derive(Debug)]
@@ -51,13 +53,14 @@ impl TraceName {
     pub fn claim(wanted: &Path, naming: Naming) -> Result<TraceName, RecordError> {
         let last = match naming {
             Naming::Exact => 1,
-            Naming::NextFree => MOST,
+            Naming::NextFree | Naming::NeverUsed => MOST,
         };
         let mut holder = None;
         for number in 1..=last {
             let path = beside(wanted, number);
             match claim(&path) {
-                Ok(Claim::Ours(name)) => return Ok(name),
+                Ok(Claim::Ours(name)) if naming != Naming::NeverUsed || !name.is_used() => return Ok(name),
+                Ok(Claim::Ours(_)) => {}
                 Ok(Claim::Taken(process)) => holder = holder.or(process),
                 Err(source) => return Err(RecordError::Write(WriteError::Io { path, source })),
             }
@@ -66,6 +69,13 @@ impl TraceName {
             path: wanted.to_owned(),
             holder: holder.map_or_else(String::new, |process| format!(" (process {process})")),
         })
+    }
+
+    /// Whether a recording has left something there, be it a trace without an end.
+    fn is_used(&self) -> bool {
+        let mut partial = OsString::from(&self.path);
+        partial.push(".partial");
+        self.path.exists() || Path::new(&partial).exists()
     }
 
     /// The file.
@@ -165,6 +175,19 @@ mod tests {
         assert_eq!(names.len(), 16, "{names:?}");
         assert!(names.contains(&wanted) && names.contains(&folder.join("trace-16.bin")));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "no lock is left");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_was_used_is_not_used_again() {
+        let folder = folder("used");
+        let wanted = folder.join("trace.bin");
+        for name in ["trace.bin", "trace-2.bin.partial"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let name = TraceName::claim(&wanted, Naming::NeverUsed).unwrap();
+        assert_eq!(name.path(), folder.join("trace-3.bin"));
+        drop(name);
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -235,7 +235,7 @@ fn a_limit_is_told_by_info() {
         ),
         ("--timeout=0.3", "complete up to where --timeout ended the program"),
     ] {
-        witness(&folder, &["record", limit, "--", path, "forever"])
+        witness(&folder, &["record", limit, "--", path, "slowly"])
             .output()
             .unwrap();
         let info = said(&witness(&folder, &["info", "trace.bin"]).output().unwrap());

@@ -14,6 +14,7 @@ mod program;
 mod replay;
 mod salvage;
 mod scheduling;
+mod suites;
 mod surroundings;
 
 use program::Program;

@@ -54,6 +54,7 @@ mod schedule;
 mod shared_memory;
 mod signals;
 mod start;
+mod suite;
 mod sys;
 mod thread;
 mod watch;

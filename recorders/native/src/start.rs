@@ -1,7 +1,7 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, death, fork, modules, pending, process, pthread, schedule, sys};
+use crate::{baton, death, fork, modules, pending, process, pthread, schedule, suite, sys};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -65,9 +65,13 @@ impl Folder {
 }
 
 /// Runs when the library is loaded, before the constructors of what depends on it.
-unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, environment: *mut *mut c_char) {
+unsafe extern "C" fn start(_count: c_int, arguments: *const *const c_char, environment: *mut *mut c_char) {
     // SAFETY: the loader passes the process's environment, a list that ends with a null.
     let ring = unsafe { take_out(environment, RING_VARIABLE.as_bytes()) };
+    if ring.is_none() {
+        // SAFETY: the loader passes the process's arguments and environment.
+        unsafe { suite::become_recorder(arguments, environment) };
+    }
     let settings = ring.and_then(Place::of).and_then(|place| {
         // SAFETY: as above. No other thread can exist while the first library is initialized.
         unsafe {
@@ -80,6 +84,10 @@ unsafe extern "C" fn start(_count: c_int, _arguments: *const *const c_char, envi
         set_slot(&UNRECORDED);
         return;
     };
+    if RING.number() == 0 {
+        // SAFETY: as above.
+        unsafe { suite::end_with_recorder(environment) };
+    }
     sys::prepare_barrier();
     set_process(sys::process_id());
     let first = pthread::thread::first();
@@ -137,7 +145,7 @@ unsafe fn take_out(environment: *mut *mut c_char, name: &[u8]) -> Option<&'stati
 
 /// # Safety
 /// As `take_out`.
-unsafe fn position(environment: *mut *mut c_char, name: &[u8]) -> Option<(*mut *mut c_char, &'static CStr)> {
+pub unsafe fn position(environment: *mut *mut c_char, name: &[u8]) -> Option<(*mut *mut c_char, &'static CStr)> {
     let mut at = environment;
     // SAFETY: stays within the list.
     unsafe {

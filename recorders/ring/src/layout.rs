@@ -18,6 +18,9 @@ pub const HITS_BITS: u32 = 8;
 /// The environment variable that tells the runtime where the ring is.
 pub const RING_VARIABLE: &str = "WITNESS_RING";
 
+/// The environment variable that names the recorder for programs that a test suite starts, which find no ring.
+pub const RECORDER_VARIABLE: &str = "WITNESS_SUITE_RECORDER";
+
 /// Tells an exit status of 0 from none.
 pub const EXITED: u32 = 1 << 31;
 

@@ -1,0 +1,195 @@
+//! One program of a test suite: recorded by a `witness record` that took its place.
+//!
+//! The runtime in a program that `witness test` has started, however far down, finds no ring; it makes its process become
+//! `witness record --in-suite`, which starts the program again as its child, before it has run any code of its own. So
+//! whoever started the program waits for the recorder, which ends as the program does: by the same status, or the same
+//! signal. It says nothing on standard error, which tests compare, but in a line of `processes.jsonl`.
+
+use super::record::{RecordArgs, options};
+use super::{ExitCode, program_end};
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use trace_format::TraceFile;
+use witness::record::{self, Naming, Options, RecordError, Recorded, SUITE_VARIABLE};
+use witness::standstill::Standstill;
+
+/// The file, in the folder of the traces, with a line for each process.
+const PROCESSES: &str = "processes.jsonl";
+
+/// What became of one process of the suite.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Process {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Its trace, in the folder; `None` if there is nothing in it that could race.
+    pub trace: Option<PathBuf>,
+    /// Its threads.
+    pub threads: u32,
+    /// Events recorded.
+    pub events: u64,
+    /// How it failed, in words, if it did.
+    pub failed: Option<String>,
+    /// Which threads wait for ever, where it died.
+    pub standstill: Vec<String>,
+    /// Threads wait for ever.
+    pub deadlock: bool,
+    /// Why it was not recorded, if it was not.
+    pub not_recorded: Option<String>,
+}
+
+/// The processes that ended so far.
+pub fn processes(folder: &Path) -> anyhow::Result<Vec<Process>> {
+    let path = folder.join(PROCESSES);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    // A recorder that was killed may have left half a line.
+    Ok(text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
+}
+
+/// Records the program, and ends as it does.
+pub fn run(args: &RecordArgs, arg0: &OsStr) -> anyhow::Result<std::process::ExitCode> {
+    let folder = std::env::var_os(SUITE_VARIABLE).map(PathBuf::from);
+    let folder = folder.with_context(|| format!("{SUITE_VARIABLE} is not set: `witness test` sets it"))?;
+    let options = options(args)?;
+    let name = Path::new(&options.program).file_name().unwrap_or_default();
+    let mut file = name.to_owned();
+    file.push(".bin");
+    let options = Options {
+        output: folder.join(file),
+        naming: Naming::NeverUsed,
+        arg0: Some(arg0.to_owned()),
+        ..options
+    };
+    let command = std::iter::once(&options.program).chain(&options.arguments);
+    let command: Vec<String> = command.map(|word| word.to_string_lossy().into_owned()).collect();
+    match record::record(&options) {
+        Ok(recorded) => {
+            for line in lines(command, &recorded) {
+                append(&folder, &line)?;
+            }
+            Ok(end_as(&recorded))
+        }
+        Err(error) => {
+            // Causes that a message does not say itself.
+            let why = super::message(&anyhow::anyhow!(error.to_string()));
+            let ran = ran(&error);
+            let line = Process {
+                command,
+                not_recorded: Some(why),
+                ..Process::default()
+            };
+            append(&folder, &line)?;
+            if ran {
+                return Err(error.into());
+            }
+            // The suite goes on as if nobody watched.
+            let mut program = Command::new(&options.program);
+            program.args(&options.arguments).arg0(arg0);
+            record::unwatch(&mut program);
+            Err(program.exec()).with_context(|| options.program.display().to_string())
+        }
+    }
+}
+
+/// Whether the program ran, though there is no trace of it: it must not run a second time.
+fn ran(error: &RecordError) -> bool {
+    !matches!(
+        error,
+        RecordError::NotRecordable(_)
+            | RecordError::Unpack { .. }
+            | RecordError::NoRuntime
+            | RecordError::Ring(_)
+            | RecordError::NameTaken { .. }
+            | RecordError::Signals(_)
+            | RecordError::Start { .. }
+    )
+}
+
+/// What is said of a recording: a line for each process. Traces in which nothing can race are removed.
+fn lines(command: Vec<String>, recorded: &Recorded) -> Vec<Process> {
+    let first = (&recorded.summary, program_end::failure(recorded));
+    let others = recorded.processes.iter().map(|process| (&process.summary, None));
+    let mut lines: Vec<Process> = [first]
+        .into_iter()
+        .chain(others)
+        .map(|(summary, failed)| {
+            let file = TraceFile::open(&summary.path);
+            let standstill = file.and_then(|file| Standstill::of(&file)).unwrap_or_default();
+            let deaths = standstill.died.iter().map(|death| {
+                let signal = program_end::signal_name(death.signal);
+                format!("died of {signal}: {death}")
+            });
+            let waits = standstill.waits.iter().filter(|wait| wait.for_ever);
+            let said = deaths.chain(waits.map(|wait| format!("deadlock: {wait}"))).collect();
+            let single = summary.threads < 2;
+            if single {
+                // Whoever keeps it from being removed wants to keep it.
+                let _ = fs::remove_file(&summary.path);
+            }
+            Process {
+                command: command.clone(),
+                trace: summary.path.file_name().filter(|_| !single).map(PathBuf::from),
+                threads: summary.threads as u32,
+                events: summary.events,
+                failed,
+                deadlock: standstill.is_deadlock(),
+                standstill: said,
+                not_recorded: None,
+            }
+        })
+        .collect();
+    lines.extend(recorded.failures.iter().map(|why| Process {
+        command: command.clone(),
+        not_recorded: Some(why.clone()),
+        ..Process::default()
+    }));
+    if recorded.timed_out {
+        lines[0].failed = Some("was ended by --timeout".to_owned());
+    }
+    lines
+}
+
+/// Adds a line, in one write: many recorders do.
+fn append(folder: &Path, line: &Process) -> anyhow::Result<()> {
+    let path = folder.join(PROCESSES);
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .with_context(|| path.display().to_string())?;
+    file.write_all(text.as_bytes())
+        .with_context(|| path.display().to_string())
+}
+
+/// Ends as the program did.
+fn end_as(recorded: &Recorded) -> std::process::ExitCode {
+    if recorded.deadlock {
+        return ExitCode::Deadlock.into();
+    }
+    if recorded.timed_out {
+        return ExitCode::TimedOut.into();
+    }
+    match (recorded.status.code(), recorded.status.signal()) {
+        (Some(code), _) => std::process::ExitCode::from(code as u8),
+        (None, Some(signal)) => {
+            // Comes back only from what kills nobody.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            std::process::ExitCode::from(128_u8.wrapping_add(signal as u8))
+        }
+        (None, None) => ExitCode::Failed.into(),
+    }
+}

@@ -1,0 +1,189 @@
+//! `witness test`: runs a test suite, records every instrumented program that it starts, and makes one report.
+
+use super::ExitCode;
+use super::analyze::AnalysisArgs;
+use super::output::{Color, say};
+use super::record::split;
+use super::reports::ReportArgs;
+use super::suite::{Process, processes};
+use super::suite_report::SuiteReport;
+use anyhow::{Context, ensure};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+use witness::record::{self, Naming, TraceName};
+
+/// Record every instrumented program that a test suite runs, and analyze them all.
+///
+/// The command, and the shells, makes and scripts between it and the tests, need not be instrumented; each program built for recording
+/// that they start, directly or not, is recorded into a folder. When the command has ended, the traces are analyzed, and make one report
+/// in which each race stands once, by its id, with the trace that shows it. Traces of programs with one thread, and those that add
+/// nothing, are removed.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  witness test -- make check
+  witness test --report junit=races.xml -- ctest --output-on-failure -j 4
+  witness test -- meson test -C build
+  witness test -- pytest tests
+  witness test --policy random --seed 7 -- sh run-tests.sh
+
+Exit status: 66 a race witnessed; else 67 if threads of a test waited for one another for ever; else the
+command's own, if that is not 0; else 3 only unknowns, 0 neither. 2 if no instrumented program was started.")]
+pub struct TestArgs {
+    /// The folder for the traces; those of an earlier test are removed.
+    #[arg(long, env = "WITNESS_TRACES", value_name = "DIR", default_value = "witness-test")]
+    traces: PathBuf,
+    /// Keep all traces, also those that add nothing.
+    #[arg(long, env = "WITNESS_KEEP")]
+    keep: bool,
+    /// How the thread that runs next is chosen: fifo, random or pct, in each program.
+    #[arg(long, env = "WITNESS_POLICY", value_name = "POLICY", default_value = "fifo", value_parser = ["fifo", "random", "pct"])]
+    policy: String,
+    /// Seed of the policy.
+    #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// End each program once its trace has N events.
+    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
+    max_events: Option<u64>,
+    /// End each program after S seconds.
+    #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S")]
+    timeout: Option<f64>,
+    #[command(flatten)]
+    reports: ReportArgs,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+    /// The command that runs the tests, and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+/// How long programs that the command has left behind may go on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs the command, then analyses what its programs did.
+pub fn run(args: &TestArgs, color: Color) -> anyhow::Result<std::process::ExitCode> {
+    // A mistake there is better known before than after the tests.
+    args.reports.filters()?;
+    let folder = empty_folder(&args.traces)?;
+    let (program, arguments) = split(&args.command)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    record::watch_suite(&mut command, &folder)?;
+    command
+        .env("WITNESS_POLICY", &args.policy)
+        .env("WITNESS_SEED", args.seed.to_string());
+    if let Some(most) = args.max_events {
+        command.env("WITNESS_MAX_EVENTS", most.to_string());
+    }
+    if let Some(seconds) = args.timeout {
+        command.env("WITNESS_TIMEOUT", seconds.to_string());
+    }
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    await_stragglers(&folder)?;
+
+    let all = processes(&folder)?;
+    tell(&all);
+    ensure!(
+        !all.is_empty(),
+        "no instrumented program was started: nothing was recorded. Build the tests with `witness cc` (or -fsanitize=thread, with clang\n\
+         also -shared-libsan); a command that clears the environment hides them"
+    );
+    let mut report = SuiteReport::default();
+    let traces = all
+        .iter()
+        .filter_map(|process| Some(folder.join(process.trace.as_ref()?)));
+    let mut code = ExitCode::Nothing;
+    let mut any = false;
+    for trace in traces {
+        report.add(&trace, &args.analysis, args.keep)?;
+        any = true;
+    }
+    if any {
+        code = report.write(&args.reports, &args.analysis, args.keep, color)?;
+    } else {
+        say!("witness: no program had more than one thread: nothing can race");
+    }
+    if all.iter().any(|process| process.deadlock) {
+        code = code.or_worse(ExitCode::Deadlock);
+    }
+    Ok(match code {
+        ExitCode::Nothing | ExitCode::OnlyUnknowns if !status.success() => {
+            std::process::ExitCode::from(super::record::status_code(status))
+        }
+        code => code.into(),
+    })
+}
+
+/// The folder, without the traces of an earlier test.
+fn empty_folder(folder: &Path) -> anyhow::Result<PathBuf> {
+    let context = || folder.display().to_string();
+    fs::create_dir_all(folder).with_context(context)?;
+    for entry in fs::read_dir(folder).with_context(context)? {
+        let path = entry.with_context(context)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Nothing else: the folder is one that the user named.
+        if name.ends_with(".bin.witnesses") {
+            fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
+        } else if [".bin", ".bin.partial", ".bin.ring", ".bin.lock", ".jsonl"]
+            .iter()
+            .any(|end| name.ends_with(end))
+        {
+            fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        }
+    }
+    fs::canonicalize(folder).with_context(context)
+}
+
+/// Waits for the recorders that still run when the command has ended.
+fn await_stragglers(folder: &Path) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let busy = fs::read_dir(folder)?.flatten().filter(|entry| {
+            let path = entry.path();
+            path.extension().is_some_and(|extension| extension == "lock")
+                // A recorder that was killed has left its file, and nobody has the lock.
+                && TraceName::claim(&path.with_extension(""), Naming::Exact).is_err()
+        });
+        let busy = busy.count();
+        if busy == 0 {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            say!("witness: {busy} programs of the test still run, and are not analyzed");
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Says in a few lines what was recorded, and what went wrong.
+fn tell(all: &[Process]) {
+    let traces = all.iter().filter(|process| process.trace.is_some()).count();
+    let events: u64 = all.iter().map(|process| process.events).sum();
+    say!(
+        "witness: {} instrumented processes, {traces} of them with more than one thread, {events} events",
+        all.len()
+    );
+    for process in all {
+        let command = process.command.join(" ");
+        if let Some(why) = &process.not_recorded {
+            say!("witness: {command}: not recorded: {why}");
+        }
+        if let Some(how) = &process.failed {
+            say!("witness: {command}: the program {how}");
+        }
+        for line in &process.standstill {
+            say!("witness: {command}: {line}");
+        }
+    }
+}
