@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What must be said about a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Expectation {
     pub name: String,
     pub source: PathBuf,
     pub cflags: Vec<String>,
+    /// A package that it needs and that is not installed.
+    pub missing: Option<String>,
     pub seeds: Vec<u64>,
     pub exit: i32,
     pub statements: Vec<Statement>,
@@ -49,6 +52,32 @@ impl Expectation {
         let name = path.file_stem().context("a name")?.to_string_lossy().into_owned();
         let folder = path.parent().context("a folder")?;
         parse(&name, folder, &text).with_context(|| path.display().to_string())
+    }
+
+    /// Adds what compiler and linker need to know of libraries.
+    fn need(&mut self, packages: &[&str]) {
+        let known = Command::new("pkg-config")
+            .args(["--cflags", "--libs"])
+            .args(packages)
+            .output();
+        match known {
+            Ok(known) if known.status.success() => {
+                let flags = String::from_utf8_lossy(&known.stdout).into_owned();
+                self.cflags.extend(flags.split_whitespace().map(str::to_owned));
+            }
+            _ => self.missing = Some(packages.join(" ")),
+        }
+    }
+
+    /// Whether the program can be built here; says so if not.
+    pub fn can_be_built(&self) -> bool {
+        if let Some(packages) = &self.missing {
+            eprintln!(
+                "SKIPPED: {}: {packages} is not installed; scripts/setup installs it",
+                self.name
+            );
+        }
+        self.missing.is_none()
     }
 
     /// The file name of the source, as reports show it.
@@ -70,6 +99,7 @@ fn parse(name: &str, folder: &Path, text: &str) -> Result<Expectation> {
             .find(|path| path.exists())
             .unwrap_or_default(),
         cflags: Vec::new(),
+        missing: None,
         seeds: vec![1, 2, 3],
         exit: 0,
         statements: Vec::new(),
@@ -81,6 +111,7 @@ fn parse(name: &str, folder: &Path, text: &str) -> Result<Expectation> {
             [] => {}
             ["source", file] => expectation.source = folder.join(file),
             ["cflags", flags @ ..] => expectation.cflags = flags.iter().map(|&f| f.to_owned()).collect(),
+            ["packages", packages @ ..] => expectation.need(packages),
             ["seeds", "none"] => expectation.seeds.clear(),
             ["seeds", seeds @ ..] => expectation.seeds = seeds.iter().map(|s| s.parse()).collect::<Result<_, _>>()?,
             ["exit", status] => expectation.exit = status.parse()?,

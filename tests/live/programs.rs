@@ -19,6 +19,9 @@ fn all_of_them() {
     let mut witnesses = 0;
     let mut failures = Vec::new();
     for expectation in expectations() {
+        if !expectation.can_be_built() {
+            continue;
+        }
         let name = format!("all-{}", expectation.name);
         let program = Program::compile(&name, &expectation.source, &expectation.cflags);
         for policy in [

@@ -16,6 +16,7 @@
 //! not; else they go to the kernel, after the comparison.
 
 use crate::inside::{Inside, restore_errno};
+use crate::libraries::glib;
 use crate::thread::{NEVER, Thread, Woken};
 use crate::{baton, clone, exec, fork, pending, real, schedule, shared_memory, signals, sys};
 use core::sync::atomic::AtomicU32;
@@ -102,6 +103,15 @@ unsafe extern "C-unwind" fn futex(
             None => real(),
         };
     }
+    if private && (waits || wakes) && glib::waits::is_own(pc) {
+        let done = if waits {
+            // SAFETY: GLib's own time.
+            glib::waits::wait(word, value as u32, unsafe { deadline(operation_flags, limit) })
+        } else {
+            glib::waits::wake(word, value as c_int)
+        };
+        return done.unwrap_or_else(real);
+    }
     let Some(inside) = Inside::enter() else { return real() };
     if !private {
         if !compare(word, value as u32, pc) {
@@ -115,28 +125,37 @@ unsafe extern "C-unwind" fn futex(
             inside.outside(real)
         };
     }
-    let absolute = command == libc::FUTEX_WAIT_BITSET;
     match command {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            // SAFETY: null or the program's own time.
-            let deadline = match unsafe { (limit as *const timespec).as_ref() } {
-                None => NEVER,
-                Some(time) if absolute => {
-                    let realtime = operation_flags & libc::FUTEX_CLOCK_REALTIME != 0;
-                    let clock = if realtime {
-                        libc::CLOCK_REALTIME
-                    } else {
-                        libc::CLOCK_MONOTONIC
-                    };
-                    let now = sys::now(libc::CLOCK_MONOTONIC);
-                    now.saturating_add(sys::nanos(time).saturating_sub(sys::now(clock)))
-                }
-                Some(time) => sys::now(libc::CLOCK_MONOTONIC).saturating_add(sys::nanos(time)),
-            };
+            // SAFETY: the program's own time.
+            let deadline = unsafe { deadline(operation_flags, limit) };
             wait(&inside, word, value as u32, deadline, pc)
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => wake(&inside, word, value as c_int, pc),
         _ => inside.outside(real),
+    }
+}
+
+/// When a wait ends, on the monotonic clock.
+///
+/// # Safety
+/// `limit` is null or points to a time.
+unsafe fn deadline(flags: c_int, limit: usize) -> i64 {
+    let absolute = flags & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) == libc::FUTEX_WAIT_BITSET;
+    // SAFETY: promised by the caller.
+    match unsafe { (limit as *const timespec).as_ref() } {
+        None => NEVER,
+        Some(time) if absolute => {
+            let realtime = flags & libc::FUTEX_CLOCK_REALTIME != 0;
+            let clock = if realtime {
+                libc::CLOCK_REALTIME
+            } else {
+                libc::CLOCK_MONOTONIC
+            };
+            let now = sys::now(libc::CLOCK_MONOTONIC);
+            now.saturating_add(sys::nanos(time).saturating_sub(sys::now(clock)))
+        }
+        Some(time) => sys::now(libc::CLOCK_MONOTONIC).saturating_add(sys::nanos(time)),
     }
 }
 

@@ -304,6 +304,8 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
         // It sleeps, or it waits in vain: time passes as the plan says, and waits end without a reason.
         let woken = match scheduler.blocked.as_slice()[at].deadline.get() {
             _ if PLAN.gives_in_after_waiting(turn) => Woken::Cancel,
+            // What wakes it is no event: it looks again, unless that never helped.
+            _ if scheduler.blocked.as_slice()[at].looks_again() => Woken::Thread,
             NEVER if PLAN.waits_in_vain(turn) => Woken::Signal,
             NEVER => fail(Standing::Blocked),
             _ => Woken::Deadline,

@@ -102,6 +102,9 @@ pub struct Thread {
     pub stack: Cell<usize>,
     /// How often the destructor that ends it was put off.
     pub destructor_rounds: Cell<u32>,
+    /// It waits in code of a library, which looks again if it is woken without a reason; how often it was, along a plan.
+    pub in_library: Cell<bool>,
+    pub woken_in_vain: Cell<u32>,
     /// What OpenMP knows of it, and how many tasks it created that others could execute.
     pub openmp: Cell<*const c_void>,
     pub tasks: Cell<u64>,
@@ -214,6 +217,8 @@ impl Thread {
             brings_stack: Cell::new(false),
             stack: Cell::new(0),
             destructor_rounds: Cell::new(0),
+            in_library: Cell::new(false),
+            woken_in_vain: Cell::new(0),
             openmp: Cell::new(ptr::null()),
             tasks: Cell::new(0),
             host: Cell::new(ptr::null()),
@@ -272,6 +277,14 @@ impl Thread {
             let passed = unsafe { RING.events() } - before;
             self.ticks.store(self.ticks.load(Relaxed) + passed, Relaxed);
         }
+    }
+
+    /// Whether a thread that waits in a library is worth waking without a reason.
+    pub fn looks_again(&self) -> bool {
+        const OFTEN: u32 = 10_000;
+        let before = self.woken_in_vain.get();
+        self.woken_in_vain.set(before + u32::from(self.in_library.get()));
+        self.in_library.get() && before < OFTEN
     }
 
     /// Whether it is to end as soon as it comes to a hook.

@@ -4,6 +4,7 @@
 //! `src/trace/libraries.rs` of the tool lists the libraries that are modelled, here and otherwise.
 
 pub mod entry;
+pub mod glib;
 pub mod gomp;
 mod order;
 
