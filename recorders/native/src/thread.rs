@@ -105,6 +105,8 @@ pub struct Thread {
     /// It waits in code of a library, which looks again if it is woken without a reason; how often it was, along a plan.
     pub in_library: Cell<bool>,
     pub woken_in_vain: Cell<u32>,
+    /// Variables of the runtime's own that it made.
+    pub variables: Cell<u64>,
     /// What OpenMP knows of it, and how many tasks it created that others could execute.
     pub openmp: Cell<*const c_void>,
     pub tasks: Cell<u64>,
@@ -219,6 +221,7 @@ impl Thread {
             destructor_rounds: Cell::new(0),
             in_library: Cell::new(false),
             woken_in_vain: Cell::new(0),
+            variables: Cell::new(0),
             openmp: Cell::new(ptr::null()),
             tasks: Cell::new(0),
             host: Cell::new(ptr::null()),

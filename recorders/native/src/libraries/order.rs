@@ -5,18 +5,31 @@ use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::pending;
 use crate::thread::slot;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
 use recorder_ring::Record;
 
 const RELAXED: u8 = 0;
 const SEQUENTIALLY_CONSISTENT: u8 = 5;
 
-static COUNT: AtomicU64 = AtomicU64::new(0);
+/// Variables within a variable: see [`part`].
+const PARTS: u64 = 1 << 16;
 
-/// A variable that was never used, in addresses that no program has.
+/// A variable that was never used, in addresses that no program has. A thread's n-th is the same in every order of events.
 pub fn variable() -> u64 {
-    NOBODYS | 1 << 60 | COUNT.fetch_add(1, Relaxed) << 3
+    // SAFETY: as in `await_turn`.
+    let (thread, number) = match unsafe { slot().as_ref() } {
+        Some(thread) => {
+            let number = thread.variables.get();
+            thread.variables.set(number + 1);
+            (u64::from(thread.index.get()), number)
+        }
+        None => (0, 0),
+    };
+    NOBODYS | 1 << 60 | thread << 46 | number << 19
+}
+
+/// The n-th variable that belongs to one, for what several threads have in common, of which each may be the first to come.
+pub fn part(of: u64, number: u64) -> u64 {
+    if number < PARTS { of | number << 3 } else { variable() }
 }
 
 /// Along a plan, the next event of an operation may come much later than the one before. The caller, which is inside the

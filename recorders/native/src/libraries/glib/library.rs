@@ -2,7 +2,7 @@
 
 use crate::real::real;
 use core::ffi::c_void;
-use libc::c_int;
+use libc::{c_char, c_int};
 
 /// A function of the program that a pool calls for each item, with the pool's data.
 pub type Function = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
@@ -26,6 +26,9 @@ real! {
     fn g_async_queue_try_pop_unlocked(queue: *mut c_void) -> *mut c_void;
     fn g_async_queue_remove_unlocked(queue: *mut c_void, item: *mut c_void) -> c_int;
     fn g_async_queue_length_unlocked(queue: *mut c_void) -> c_int;
+    fn g_thread_self() -> *mut c_void;
+    fn g_thread_new(name: *const c_char, function: *mut c_void, data: *mut c_void) -> *mut c_void;
+    fn g_thread_try_new(name: *const c_char, function: *mut c_void, data: *mut c_void, error: *mut c_void) -> *mut c_void;
     fn g_thread_pool_new(call: Function, data: *mut c_void, most: c_int, own: c_int, error: *mut c_void) -> *mut c_void;
     fn g_thread_pool_new_full(call: Function, data: *mut c_void, free: *mut c_void, most: c_int, own: c_int, error: *mut c_void) -> *mut c_void;
     fn g_thread_pool_push(pool: *mut c_void, item: *mut c_void, error: *mut c_void) -> c_int;

@@ -11,4 +11,5 @@ mod lock;
 mod once;
 mod pool;
 mod queue;
+mod threads;
 pub mod waits;

@@ -2,14 +2,18 @@
 //! who waits for it.
 
 use super::library::{self, Function};
+use super::threads::prepare;
+use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::libraries::{entry::entries, order};
+use crate::{pending, schedule};
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
 use libc::c_int;
+use recorder_ring::Record;
 use std::boxed::Box;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::vec::Vec;
 
 /// The pools that exist, by GLib's address of them.
@@ -25,9 +29,30 @@ struct Pool {
     function: Function,
     data: *mut c_void,
     pc: usize,
-    /// What each push has set, by item; and what is set when the work is done.
-    pushed: RefCell<BTreeMap<usize, VecDeque<u64>>>,
+    /// Items that were pushed, by what each push has set; and what is set when the work is done.
+    pushed: RefCell<Vec<(u64, usize)>>,
     done: RefCell<Vec<u64>>,
+}
+
+/// The item that a thread of the pool works on: the one that GLib gave it, or, along a plan, the one that it had then. Which
+/// that is, is an `input`.
+fn choose(inside: &Inside, pool: &Pool, given: usize) -> usize {
+    let recorded = schedule::input_after_load(inside.thread(), pool.pc);
+    let mut pushed = pool.pushed.borrow_mut();
+    let at = pushed.iter().position(|&(variable, item)| match recorded {
+        Some(recorded) => variable == recorded,
+        None => item == given,
+    });
+    let Some(at) = at else { return given };
+    let (variable, item) = pushed.remove(at);
+    drop(pushed);
+    order::find_set(variable, pool.pc);
+    pending::push(Record::Input {
+        pc: pool.pc as u64,
+        source: NOBODYS | 1 << 62 | 1 << 61 | u64::from(inside.index.get()) << 3,
+        value: variable,
+    });
+    item
 }
 
 /// What the pool's threads call in place of the program's function.
@@ -38,14 +63,7 @@ unsafe extern "C-unwind" fn work(item: *mut c_void, pool: *mut c_void) {
         // SAFETY: what the program passed.
         return unsafe { (pool.function)(item, pool.data) };
     };
-    let pushed = pool
-        .pushed
-        .borrow_mut()
-        .get_mut(&(item as usize))
-        .and_then(VecDeque::pop_front);
-    if let Some(pushed) = pushed {
-        order::find_set(pushed, pool.pc);
-    }
+    let item = choose(&inside, pool, item as usize) as *mut c_void;
     // SAFETY: as above.
     inside.in_program(|| unsafe { (pool.function)(item, pool.data) });
     let done = order::variable();
@@ -54,6 +72,7 @@ unsafe extern "C-unwind" fn work(item: *mut c_void, pool: *mut c_void) {
 }
 
 fn begin(
+    inside: &Inside,
     function: Function,
     data: *mut c_void,
     pc: usize,
@@ -66,6 +85,7 @@ fn begin(
         pushed: RefCell::default(),
         done: RefCell::default(),
     }));
+    prepare(inside);
     let created = create(ptr::from_ref(pool).cast_mut().cast());
     if !created.is_null() {
         POOLS.0.borrow_mut().insert(created as usize, pool);
@@ -76,19 +96,19 @@ fn begin(
 entries! {
     g_thread_pool_new(function: Function, data: *mut c_void, most: c_int, own: c_int, error: *mut c_void) -> *mut c_void, reg "r9":
         |inside, pc| {
-        begin(function, data, pc, |pool| inside.in_program(|| library::g_thread_pool_new(work, pool, most, own, error)))
+        begin(&inside, function, data, pc, |pool| inside.in_program(|| library::g_thread_pool_new(work, pool, most, own, error)))
     }
     g_thread_pool_new_full(function: Function, data: *mut c_void, free: *mut c_void, most: c_int, own: c_int, error: *mut c_void)
         -> *mut c_void, stack 0: |inside, pc| {
         let create = |pool| inside.in_program(|| library::g_thread_pool_new_full(work, pool, free, most, own, error));
-        begin(function, data, pc, create)
+        begin(&inside, function, data, pc, create)
     }
     g_thread_pool_push(pool: *mut c_void, item: *mut c_void, error: *mut c_void) -> c_int, reg "rcx": |inside, pc| {
         let known = POOLS.0.borrow().get(&(pool as usize)).copied();
         if let Some(known) = known {
             let variable = order::variable();
             order::set(variable, pc);
-            known.pushed.borrow_mut().entry(item as usize).or_default().push_back(variable);
+            known.pushed.borrow_mut().push((variable, item as usize));
         }
         inside.in_program(|| library::g_thread_pool_push(pool, item, error))
     }

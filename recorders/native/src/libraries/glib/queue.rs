@@ -130,6 +130,8 @@ unsafe fn locked<R>(inside: &Inside, queue: *mut c_void, work: impl FnOnce() -> 
 
 fn begin(queue: *mut c_void) -> *mut c_void {
     QUEUES.0.borrow_mut().remove(&(queue as usize));
+    // Here, not at its first use, which may be any thread's.
+    with(queue, |_| {});
     queue
 }
 

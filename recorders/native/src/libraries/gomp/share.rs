@@ -33,7 +33,7 @@ pub struct Share {
     start: u64,
     step: u64,
     end: u64,
-    counter: u64,
+    pub counter: u64,
     next: Cell<u64>,
     pieces: Cell<u64>,
     /// How many of the team have left it.
@@ -81,7 +81,7 @@ impl Share {
             start: bounds.start as u64,
             step: bounds.step as u64,
             end: bounds.end as u64,
-            counter: order::variable(),
+            counter: 0,
             next: Cell::new(0),
             pieces: Cell::new(0),
             left: Cell::new(0),
@@ -182,7 +182,12 @@ impl Share {
 pub fn begin(member: &Member, make: impl FnOnce() -> Share) {
     let number = member.shares.replace(member.shares.get() + 1);
     let mut shares = member.team.shares.borrow_mut();
-    let share = shares.entry(number).or_insert_with(|| Rc::new(make())).clone();
+    let new = || {
+        let mut share = make();
+        share.counter = order::part(member.team.loops, number);
+        Rc::new(share)
+    };
+    let share = shares.entry(number).or_insert_with(new).clone();
     drop(shares);
     member.share.replace(Some(share));
     member.trips.set(0);

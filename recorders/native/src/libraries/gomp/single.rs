@@ -23,7 +23,7 @@ fn come(member: &Member, pc: usize) -> (Rc<Single>, bool) {
     let team = &member.team;
     let new = || {
         Rc::new(Single {
-            taken: order::variable(),
+            taken: order::part(team.blocks, number),
             came: Cell::new(0),
             values: Cell::new(ptr::null_mut()),
         })

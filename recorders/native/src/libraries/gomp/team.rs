@@ -28,8 +28,10 @@ pub struct Team {
     /// Regions around the code, and those of them with more than one thread.
     pub level: usize,
     pub active: usize,
-    /// The object that its barriers are in the trace.
+    /// The object that its barriers are in the trace, and the variables of its loops and its single blocks.
     pub barrier: u64,
+    pub loops: u64,
+    pub blocks: u64,
     /// How many have come to a barrier so far, and how many of these have found that it is over, since the region began.
     pub arrived: Cell<usize>,
     pub entered: Cell<usize>,
@@ -74,6 +76,8 @@ impl Team {
             level,
             active,
             barrier: order::variable(),
+            loops: order::variable(),
+            blocks: order::variable(),
             arrived: Cell::new(0),
             entered: Cell::new(0),
             ready: RefCell::default(),
@@ -231,7 +235,10 @@ pub unsafe fn parallel(
 ) {
     let around = super::member(inside);
     let team = Team::new(size(inside, &around, wanted as usize, pc), Some(&around));
-    let share = share().map(Rc::new);
+    let share = share().map(|mut share| {
+        share.counter = team.loops;
+        Rc::new(share)
+    });
     if let Some(share) = &share {
         team.shares.borrow_mut().insert(0, share.clone());
     }
