@@ -1,7 +1,7 @@
 //! Libraries that synchronize by atomic instructions and futex calls of their own, which leave no events: what they
 //! promise their callers is modelled at their public functions instead.
 //!
-//! `src/trace/libraries.rs` of the tool lists the libraries that are modelled, here and otherwise.
+//! A library of which this runtime exports functions is one that is modelled: there is no other list of them.
 
 pub mod entry;
 pub mod glib;
