@@ -62,8 +62,9 @@ struct Tables {
     heap: Heap,
     /// In a forked child, the blocks that its parent had: the trace does not know them as blocks.
     inherited: Heap,
-    /// The depth at which a waiting thread had the lock that it gave up.
-    waiting: BTreeMap<u32, u32>,
+    /// The depth at which a waiting thread had the lock that it gave up, and the condition that it waits for: that may be
+    /// destroyed as soon as somebody wakes the thread.
+    waiting: BTreeMap<u32, (u32, u32)>,
     /// The barrier that a thread entered and did not leave yet, and the round.
     entered: BTreeMap<u32, (u32, u32)>,
     /// Threads that the parent knows of.

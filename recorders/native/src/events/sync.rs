@@ -60,7 +60,7 @@ pub fn record(record: Record, tables: &mut Tables) {
             let lock = objects.at(class, lock, 0);
             let depth = lock.give_up();
             let lock = lock.number;
-            tables.waiting.insert(thread, depth);
+            tables.waiting.insert(thread, (depth, condition));
             flagged(pc, kind::WAIT_BEGIN, false, condition, lock);
         }
         Record::WaitEnd {
@@ -70,9 +70,12 @@ pub fn record(record: Record, tables: &mut Tables) {
             lock,
             timed_out,
         } => {
-            let condition = objects.at(ObjectClass::Condition, condition, 0).number;
+            let (depth, condition) = match tables.waiting.remove(&thread) {
+                Some(waiting) => waiting,
+                None => (1, objects.at(ObjectClass::Condition, condition, 0).number),
+            };
             let lock = objects.at(class, lock, 0);
-            lock.take_again(thread, tables.waiting.remove(&thread).unwrap_or(1));
+            lock.take_again(thread, depth);
             flagged(pc, kind::WAIT_END, timed_out, condition, lock.number);
         }
         Record::Notify { pc, condition, all } => {
