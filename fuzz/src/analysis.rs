@@ -59,7 +59,7 @@ pub fn all(trace: &Trace) {
                     assert!(races.contains(&schedule.race), "a false alarm: {schedule}");
                 }
             }
-            Verdict::Refuted(refutation) => {
+            Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => {
                 let raced = racing.as_ref().is_some_and(|racing| racing.contains(&positions));
                 assert!(!raced, "{positions:?} race, and are refuted: {refutation:?}");
             }

@@ -5,6 +5,7 @@ use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
 use crate::candidates::{Candidate, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
+use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::Schedule;
 use crate::solve::{Answer, NativeAnswer, Session};
 use crate::trace::{EventId, Wakes};
@@ -51,7 +52,7 @@ pub(super) struct Decided {
 /// The work on one candidate after the other.
 struct Case<'d, 't> {
     known: &'d Decider<'t>,
-    z3: Z3<'t>,
+    z3: Z3<'d>,
     rejected: Vec<Rejected>,
 }
 
@@ -109,9 +110,10 @@ pub(super) fn decide(
     decided
 }
 
-/// The facts that exclude an instance; none if the budget does not suffice.
-pub(super) fn explain(known: &Decider<'_>, (a, b): Instance) -> Vec<Fact> {
-    let explain = || session(known).explain(a, b);
+/// The facts that exclude an instance, of those that rest on these grounds; none if the budget does not suffice.
+pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, (a, b): Instance) -> Vec<Fact> {
+    let order = known.order_on(grounds);
+    let explain = || session(known, order).explain(grounds, a, b);
     in_context(explain).unwrap_or_default()
 }
 
@@ -119,17 +121,17 @@ fn in_context<R: Send + Sync>(work: impl FnOnce() -> R + Send + Sync) -> R {
     z3::with_z3_config(&z3::Config::new(), work)
 }
 
-fn session<'t>(known: &Decider<'t>) -> Session<'t> {
+fn session<'s>(known: &'s Decider<'_>, order: &'s MustHappenBefore) -> Session<'s> {
     let options = &known.options;
-    let (trace, order, sections) = (known.trace, known.order, known.sections);
+    let (trace, sections) = (known.trace, known.sections);
     Session::with_form(trace, order, sections, options.budget, options.form, options.mutation).until(options.until)
 }
 
-impl<'t> Case<'_, 't> {
-    fn session(&mut self) -> Result<&mut Session<'t>, NeedsZ3> {
+impl<'d> Case<'d, '_> {
+    fn session(&mut self) -> Result<&mut Session<'d>, NeedsZ3> {
         match &mut self.z3 {
             Z3::Closed => Err(NeedsZ3),
-            Z3::Open(open) => Ok(open.get_or_insert_with(|| Box::new(session(self.known)))),
+            Z3::Open(open) => Ok(open.get_or_insert_with(|| Box::new(session(self.known, self.known.order)))),
         }
     }
 
@@ -148,6 +150,7 @@ impl<'t> Case<'_, 't> {
                     total: candidate.total,
                     ..Instances::default()
                 },
+                behind: None,
             });
         }
         let mut instances = Instances {
@@ -214,17 +217,18 @@ impl<'t> Case<'_, 't> {
             .or(visited.first_locked)
             .or(visited.first_ordered)
             .unwrap_or(candidate.first);
-        let verdict = match open {
+        let (example, verdict) = match open {
             // Something may have been left out for want of time.
-            _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
-            Some(unknown) => Verdict::Unknown(unknown),
-            None => known.refuted(core.is_some(), visited.first_locked.is_some(), example),
+            _ if known.options.out_of_time() => (example, Verdict::Unknown(Unknown::Time)),
+            Some(unknown) => (example, Verdict::Unknown(unknown)),
+            None => known.excluded(sites, core, candidate.first),
         };
         Ok(Pair {
             positions: known.positions(example),
             example,
             verdict,
             instances,
+            behind: None,
         })
     }
 
@@ -255,17 +259,17 @@ impl<'t> Case<'_, 't> {
             }
         }
         let example = open.first().copied().unwrap_or(candidate.first);
-        let locked = known.order.concurrent(example.0, example.1);
-        let verdict = match unknown {
-            _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
-            Some(unknown) => Verdict::Unknown(unknown),
-            None => known.refuted(!open.is_empty(), locked, example),
+        let (example, verdict) = match unknown {
+            _ if known.options.out_of_time() => (example, Verdict::Unknown(Unknown::Time)),
+            Some(unknown) => (example, Verdict::Unknown(unknown)),
+            None => known.excluded(sites, open.first().copied(), example),
         };
         Ok(Pair {
             positions: known.positions(example),
             example,
             verdict,
             instances,
+            behind: None,
         })
     }
 

@@ -1,20 +1,20 @@
 //! All candidates, stage by stage: the nearest instances first, then everything else for what they leave open.
 
 use super::case;
+use super::exclude::{Structure, Unpinned};
 use super::timing::{stage, tier};
-use super::{
-    Decision, Follow, Instance, MAX_EVENTS_Z3, Options, Shard, Solver, Work, check_rest, in_order, reject, schedule_of,
-};
+use super::{Decision, Follow, Instance, Options, Shard, Solver, Work, check_rest, in_order, reject, schedule_of};
 use crate::candidates::{Candidate, Candidates};
 use crate::check::Checker;
 use crate::encode::Form;
 use crate::predict::{Cut, SyncPreserving};
-use crate::prune::{LockContexts, MustHappenBefore, Needs};
+use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
-use crate::verdict::{Instances, Pair, Refutation, Rejected, Unknown, Verdict};
+use crate::verdict::{Instances, Pair, Rejected, Unknown, Verdict};
 use hashbrown::{HashMap, HashSet};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Events of a schedule up to which it is shortened.
@@ -36,6 +36,10 @@ pub(super) struct Decider<'t> {
     pub checker: Checker<'t>,
     /// Whom the notifies wake in π.
     pub wakes: &'t Wakes,
+    /// What holds in every run with these operations, once that is asked.
+    pub structure: OnceLock<Structure>,
+    /// What is known if no access is pinned; `None` if none is.
+    pub unpinned: Option<Unpinned<'t>>,
 }
 
 impl Decider<'_> {
@@ -162,27 +166,28 @@ impl Decider<'_> {
         taken_back
     }
 
-    /// Works out the facts behind the first refutations that rest on the solver's word, as many as the options say.
+    /// Works out the facts behind the first pairs that no simpler argument excludes, as many as the options say.
     fn explain<F: Follow>(&self, work: &Work<'_>, decisions: &mut [Decision], follow: &F) -> Result<(), F::Error> {
-        if self.trace.len() > MAX_EVENTS_Z3 {
-            return Ok(());
-        }
         let limit = self.options.explanations.map_or(usize::MAX, |limit| limit as usize);
         let cores = decisions
             .iter()
             .enumerate()
-            .filter(|(_, decision)| matches!(decision.pair.verdict, Verdict::Refuted(Refutation::Core(_))));
-        let unexplained = cores.take(limit).filter(|(_, decision)| {
-            matches!(&decision.pair.verdict, Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty())
-        });
+            .filter_map(|(place, decision)| Some((place, decision.pair.verdict.core()?)));
+        let unexplained = cores.take(limit).filter(|(_, facts)| facts.is_empty());
         let unexplained: Vec<usize> = unexplained.map(|(place, _)| place).collect();
         let explain = |&place: &usize| {
             let mut decision = decisions[place].clone();
             if self.options.out_of_time() {
                 return Ok(decision);
             }
-            let facts = case::explain(self, decision.pair.example);
-            decision.pair.verdict = Verdict::Refuted(Refutation::Core(facts));
+            let grounds = match decision.pair.verdict {
+                Verdict::Refuted(_) => Grounds::Structure,
+                _ => Grounds::Outcomes,
+            };
+            let found = self.facts(grounds, decision.pair.example);
+            if let Some(facts) = decision.pair.verdict.core_mut() {
+                *facts = found;
+            }
             follow.decided(&decision).map(|()| decision)
         };
         let explained = in_order::map(work.threads, &unexplained, explain)?;
@@ -221,6 +226,7 @@ impl Decider<'_> {
             example,
             verdict: Verdict::Witnessed(schedule),
             instances,
+            behind: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod case;
 mod decider;
+mod exclude;
 mod follow;
 mod in_order;
 mod refute;
@@ -17,13 +18,16 @@ use crate::candidates::{Candidate, Candidates, Scope};
 use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
-use crate::prune::{AtomicLocks, LockContexts, MustHappenBefore, Needs};
+use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::trace::{EventId, MemoryOrder, Sections, Trace, Wakes};
-use crate::verdict::{Analysis, Pair, Refutation, Rejected, Unknown, Verdict};
+use crate::verdict::{Analysis, Fact, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
+use exclude::Unpinned;
+use hashbrown::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::OnceLock;
 use std::time::Instant;
 use timing::stage;
 
@@ -150,7 +154,7 @@ pub fn analyze_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Analysis, F::Error> {
-    Ok(collect(decide_with(trace, options, work, follow)?))
+    Ok(collect(trace, decide_with(trace, options, work, follow)?))
 }
 
 /// As [`analyze_with`], but returns the decisions: what [`join`] needs of each shard.
@@ -178,6 +182,9 @@ pub fn decide_with<F: Follow>(
         "candidates found"
     );
     let wakes = Wakes::of(trace, trace.events());
+    // What would hold if unrecorded code had left no traces.
+    let unpinned_order = trace.has_pins().then(|| MustHappenBefore::on(trace, Grounds::Outcomes));
+    let unpinned_needs = unpinned_order.as_ref().map(|order| Needs::of(trace, order, &sections));
     let decider = Decider {
         trace,
         order: &order,
@@ -193,6 +200,15 @@ pub fn decide_with<F: Follow>(
         native: stage("own solver", || Native::new(trace, &needs, &sections, &wakes)),
         checker: stage("checker", || Checker::new(trace)),
         wakes: &wakes,
+        structure: OnceLock::new(),
+        unpinned: unpinned_order
+            .as_ref()
+            .zip(unpinned_needs.as_ref())
+            .map(|(order, needs)| Unpinned {
+                order,
+                needs,
+                native: Native::new(trace, needs, &sections, &wakes),
+            }),
     };
     let earlier = follow.begin(&candidates.list)?;
     decider.decide(work, earlier, follow)
@@ -207,21 +223,42 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
     let limit = options.explanations.map_or(usize::MAX, |limit| limit as usize);
     let cores = decisions
         .iter_mut()
-        .filter_map(|decision| match &mut decision.pair.verdict {
-            Verdict::Refuted(Refutation::Core(facts)) => Some(facts),
-            _ => None,
-        });
+        .filter_map(|decision| decision.pair.verdict.core_mut());
     cores.skip(limit).for_each(Vec::clear);
-    collect(decisions)
+    collect(trace, decisions)
 }
 
-fn collect(decisions: Vec<Decision>) -> Analysis {
+fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {
     let mut analysis = Analysis::default();
     for decision in decisions {
         analysis.pairs.push(decision.pair);
         analysis.rejected.extend(decision.rejected);
     }
+    find_behind(trace, &mut analysis);
     analysis
+}
+
+/// Finds the pairs that are kept apart by what a racing read saw: the facts need it, and without it some order keeps the others.
+fn find_behind(trace: &Trace, analysis: &mut Analysis) {
+    let key = |a: EventId, b: EventId| {
+        let (a, b) = (trace.pc(a), trace.pc(b));
+        (a.min(b), a.max(b))
+    };
+    let rows = (0..).zip(&analysis.pairs);
+    let witnessed = rows.filter(|(_, pair)| matches!(pair.verdict, Verdict::Witnessed(_)));
+    let races: HashMap<_, u32> = witnessed
+        .map(|(row, pair)| (key(pair.example.0, pair.example.1), row))
+        .collect();
+    for pair in &mut analysis.pairs {
+        let Verdict::NotInTrace(Refutation::Core(facts)) = &pair.verdict else {
+            continue;
+        };
+        let race = facts.iter().find_map(|fact| match fact {
+            Fact::Read { read, writers, .. } => writers.iter().find_map(|&write| races.get(&key(*read, write))),
+            _ => None,
+        });
+        pair.behind = race.copied();
+    }
 }
 
 /// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is

@@ -1,36 +1,13 @@
-//! Why a candidate is refuted, in the strongest argument that was needed.
+//! The locks that keep two accesses apart, and where they were taken.
 
-use super::Instance;
 use super::decider::Decider;
 use crate::prune::{held_at, history_clash};
 use crate::trace::{EventId, ObjectId, Op};
-use crate::verdict::{CutRefutation, Refutation, Unknown, Verdict};
+use crate::verdict::Refutation;
 
 impl Decider<'_> {
-    /// The verdict when no instance is feasible: refuted, or, in a cut trace, not known.
-    pub(super) fn refuted(&self, core: bool, locked: bool, (a, b): Instance) -> Verdict {
-        let refutation = if core {
-            // The facts come at the very end, and for so many only.
-            Refutation::Core(Vec::new())
-        } else if locked {
-            self.lock_refutation(a, b)
-        } else {
-            let (first, second) = if self.order.before(a, b) { (a, b) } else { (b, a) };
-            Refutation::MustHappenBefore(self.order.chain(self.trace, first, second))
-        };
-        if self.trace.cut().is_none() {
-            return Verdict::Refuted(refutation);
-        }
-        Verdict::Unknown(Unknown::Cut(match refutation {
-            Refutation::MustHappenBefore(_) => CutRefutation::MustHappenBefore,
-            Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } | Refutation::LockHistory { .. } => {
-                CutRefutation::Locks
-            }
-            Refutation::Core(_) => CutRefutation::Core,
-        }))
-    }
-
-    fn lock_refutation(&self, a: EventId, b: EventId) -> Refutation {
+    /// The locks that exclude an instance.
+    pub(super) fn lock_refutation(&self, a: EventId, b: EventId) -> Refutation {
         let context = |event: EventId| match self.trace.op(event) {
             Op::Access(access) => self.contexts.get(self.contexts.of_access(access)),
             _ => unreachable!("candidates are accesses"),

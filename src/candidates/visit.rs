@@ -1,7 +1,7 @@
 //! All instances of a pair of positions, with those that fall together taken together.
 
 use super::{Candidates, Site};
-use crate::prune::LockContextId;
+use crate::prune::{LockContextId, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
 use hashbrown::HashMap;
 use std::ops::ControlFlow;
@@ -60,8 +60,21 @@ impl Candidates<'_> {
         pairs: &[(u32, u32, u32)],
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
+        self.visit_on(self.order, self.needs, pairs, each)
+    }
+
+    /// As [`visit`](Self::visit), by what other relations than the candidates' own exclude.
+    pub(crate) fn visit_on(
+        &self,
+        order: &MustHappenBefore,
+        needs: &Needs<'_>,
+        pairs: &[(u32, u32, u32)],
+        each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    ) -> Visited {
         let mut visit = Visit {
             candidates: self,
+            order,
+            needs,
             each,
             found: Visited::default(),
         };
@@ -102,6 +115,8 @@ impl Candidates<'_> {
 
 struct Visit<'v, 't> {
     candidates: &'v Candidates<'t>,
+    order: &'v MustHappenBefore,
+    needs: &'v Needs<'v>,
     each: &'v mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     found: Visited,
 }
@@ -141,13 +156,8 @@ impl Visit<'_, '_> {
         if a.len() > b.len() {
             return self.one_by_one(b, a);
         }
-        let Candidates {
-            trace,
-            order,
-            contexts,
-            needs,
-            ..
-        } = *self.candidates;
+        let Candidates { trace, contexts, .. } = *self.candidates;
+        let (order, needs) = (self.order, self.needs);
         let (thread_a, thread_b) = (trace.thread(first_a), trace.thread(first_b));
         for &(event, held) in a {
             let place = trace.place(event);

@@ -24,8 +24,8 @@ use witness::verdict::{Analysis, Pair, Unknown, Verdict};
 /// Predict the data races of a trace, and prove each with a schedule.
 ///
 /// Every pair of code positions with conflicting accesses ends as witnessed (with a schedule that
-/// the checker accepted), refuted (no schedule of this trace shows it; with the reason), or
-/// unknown (and why). The results are stored beside the trace, in TRACE.witnesses. An analysis that was interrupted goes on
+/// the checker accepted), refuted (no run with these operations shows it; with the reason), not in this
+/// trace (values that reads saw exclude it: another run may show it), or unknown (and why). The results are stored beside the trace, in TRACE.witnesses. An analysis that was interrupted goes on
 /// where it stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -37,7 +37,8 @@ use witness::verdict::{Analysis, Pair, Unknown, Verdict};
   witness analyze trace.bin --suppressions tsan.supp --baseline known.json
   witness analyze trace.bin --json | jq '.pairs[] | select(.verdict == \"witnessed\")'
 
-Exit status: 66 a race witnessed, 3 only unknowns, 0 neither, 2 a trace that cannot be read.")]
+Exit status: 66 a race witnessed, 3 only unknowns, 0 neither (pairs that are not in this trace do
+not count: correct programs have many), 2 a trace that cannot be read.")]
 pub struct AnalyzeArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -66,7 +67,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 #[derive(Clone, Debug, clap::Args)]
 pub struct AnalysisArgs {
     /// Dynamic instances that are tried for each pair of code positions, or `all`. A pair with
-    /// instances left is never refuted.
+    /// instances left is neither refuted nor not in this trace.
     #[arg(long, env = "WITNESS_INSTANCES", value_name = "N|all", default_value_t = Instances::default())]
     instances: Instances,
     /// Pairs that need the solver's word for which the facts that exclude them are worked out, or `all`; the

@@ -22,7 +22,7 @@ use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::warnings::{self, Format, Warning};
 
-/// Decide other tools' warnings: each is witnessed, refuted, or unknown, and why.
+/// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
 ///
 /// Reads reports of ThreadSanitizer (gcc, clang, Rust), Helgrind, DRD, Go's race detector, results of witness,
 /// and lists of file:line file:line. The places that they name are searched for in the trace, by module and offset,
@@ -40,7 +40,8 @@ use witness::warnings::{self, Format, Warning};
   witness confirm trace.bin tsan.log --report sarif=races.sarif
   witness confirm --run tsan.log -- ./app --threads 4
 
-Exit status: 66 a warning is witnessed, or a race beside a refuted one; else 3 some are unknown; else 0; 2 a trace or a report that
+Exit status: 66 a warning is witnessed, or a race beside a refuted one; else 3 some are unknown or not in the
+traces; else 0; 2 a trace or a report that
 cannot be read."
 )]
 pub struct ConfirmArgs {
@@ -286,7 +287,8 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
     Ok(verdict_code(Summary {
         witnessed: outcome.count(Class::Witnessed) + outcome.beside(),
         refuted: outcome.count(Class::Refuted),
-        unknown: outcome.count(Class::Unknown),
+        // Nothing clears a warning that another run may show.
+        unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
         ..Summary::default()
     }))
 }

@@ -176,7 +176,7 @@ fn confirmed(folder: &Path, trace: &Trace, analysis: &Analysis) -> Found {
     let remedy = "Witnesses are proofs all the same; `witness replay --live` would show them in the program";
     let schedule = analysis.pairs.iter().find_map(|pair| match &pair.verdict {
         Verdict::Witnessed(schedule) => Some(schedule),
-        Verdict::Refuted(_) | Verdict::Unknown(_) => None,
+        _ => None,
     });
     let Some(schedule) = schedule else {
         return Found::Bad("there is no witness to replay".to_owned(), remedy);

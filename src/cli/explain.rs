@@ -27,7 +27,7 @@ use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_positio
   witness explain trace.bin producer consumer
   witness explain trace.bin 8 21
 
-Exit status: 66 a race witnessed; else 3 something is unknown; else 0; 2 a trace that cannot be read,
+Exit status: 66 a race witnessed; else 3 something is unknown or not in this trace; else 0; 2 a trace that cannot be read,
 or an event that is no access.")]
 pub struct ExplainArgs {
     #[command(flatten)]
@@ -119,7 +119,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
                 Text { paint }.export(&[runs[0].findings], out)?;
             }
             if !matches!(confirmed.answer.finding, Finding::Decided(_)) {
-                let class = confirmed.class().name().to_uppercase();
+                let class = confirmed.class().title().to_uppercase();
                 for sentence in confirmed.explanation() {
                     writeln!(out, "{}: {sentence}", paint.access(&class))?;
                 }
@@ -133,7 +133,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     Ok(verdict_code(Summary {
         witnessed: outcome.count(Class::Witnessed),
         refuted: outcome.count(Class::Refuted),
-        unknown: outcome.count(Class::Unknown),
+        unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
         ..Summary::default()
     }))
 }

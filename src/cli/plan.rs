@@ -102,13 +102,17 @@ pub fn carry_out(path: &Path, trace: &Trace, analysis: &AnalysisArgs, shard: Sha
     };
     let witnessed = count(|verdict| matches!(verdict, Verdict::Witnessed(_)));
     let refuted = count(|verdict| matches!(verdict, Verdict::Refuted(_)));
+    let elsewhere = match count(|verdict| matches!(verdict, Verdict::NotInTrace(_))) {
+        0 => String::new(),
+        count => format!(", {count} not in this trace"),
+    };
     let unknown = count(|verdict| matches!(verdict, Verdict::Unknown(_)));
     let file = store::save_shard(&folder, &plan.id(), shard, decisions)?;
     print(|out| {
         let (number, of) = (shard.number(), shard.of());
         writeln!(
             out,
-            "shard {number}/{of}: {witnessed} witnessed, {refuted} refuted, {unknown} unknown: {}",
+            "shard {number}/{of}: {witnessed} witnessed, {refuted} refuted{elsewhere}, {unknown} unknown: {}",
             file.display()
         )?;
         Ok(())

@@ -13,7 +13,7 @@ pub struct Answer {
     pub finding: Finding,
     /// What each side was taken for; `None` if it is not in the trace, or may be several places.
     pub places: [Option<Place>; 2],
-    /// If all that was asked about is refuted: a witnessed pair of the analysis, in the same functions on the same memory.
+    /// If all that was asked about is refuted, or not in this trace: a witnessed pair of the analysis, in the same functions on the same memory.
     pub beside: Option<usize>,
 }
 
@@ -37,7 +37,8 @@ impl Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The verdict of these pairs of the analysis, the one that speaks for all of them first: a
-    /// witnessed one, else one that is not decided, else (all are refuted) the one that needed the strongest argument.
+    /// witnessed one, else one that is not decided, else one that is not in this trace, else (all are refuted) the one that
+    /// needed the strongest argument.
     Decided(Vec<usize>),
     /// Refuted: wherever the two sides share memory, both accesses are atomic. These two, for one.
     BothAtomic(EventId, EventId),
@@ -95,7 +96,8 @@ pub(super) fn answer(trace: &Trace, asked: &Asked, analysis: &Analysis, question
     let class = |found: &[usize]| match analysis.pairs[found[0]].verdict {
         Verdict::Witnessed(_) => 0,
         Verdict::Unknown(_) => 1,
-        Verdict::Refuted(_) => 2,
+        Verdict::NotInTrace(_) => 2,
+        Verdict::Refuted(_) => 3,
     };
     match &decided[..] {
         // Where some of the places that may be meant share no memory, the others are.
@@ -132,10 +134,11 @@ pub(super) fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: Choice
         let class = match &pair.verdict {
             Verdict::Witnessed(_) => 0,
             Verdict::Unknown(_) => 1,
-            Verdict::Refuted(Refutation::Core(_)) => 2,
-            Verdict::Refuted(Refutation::LockHistory { .. }) => 3,
-            Verdict::Refuted(Refutation::CommonLock { .. } | Refutation::AtomicLock { .. }) => 4,
-            Verdict::Refuted(Refutation::MustHappenBefore(_)) => 5,
+            Verdict::NotInTrace(_) => 2,
+            Verdict::Refuted(Refutation::Core(_)) => 3,
+            Verdict::Refuted(Refutation::LockHistory { .. }) => 4,
+            Verdict::Refuted(Refutation::CommonLock { .. } | Refutation::AtomicLock { .. }) => 5,
+            Verdict::Refuted(Refutation::MustHappenBefore(_)) => 6,
         };
         (class, std::cmp::Reverse(pair.instances.total), row)
     });

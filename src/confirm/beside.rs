@@ -27,7 +27,10 @@ pub(super) fn find(
 ) {
     let is_refuted = |question: &usize| match &confirmation.answers[*question].finding {
         // The first pair speaks for all; a witness or an unknown one would come before a refuted one.
-        Finding::Decided(pairs) => matches!(confirmation.analysis.pairs[pairs[0]].verdict, Verdict::Refuted(_)),
+        Finding::Decided(pairs) => matches!(
+            confirmation.analysis.pairs[pairs[0]].verdict,
+            Verdict::Refuted(_) | Verdict::NotInTrace(_)
+        ),
         Finding::BothAtomic(..) | Finding::Unknown(_) => false,
     };
     let refuted: Vec<usize> = (0..confirmation.answers.len()).filter(is_refuted).collect();

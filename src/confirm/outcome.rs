@@ -25,24 +25,36 @@ pub struct Outcome<'a> {
     pub suppressed: &'a Suppressed,
 }
 
-/// The three ways in which a warning ends.
+/// The ways in which a warning ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A schedule shows it.
     Witnessed,
-    /// No schedule of the trace shows it.
+    /// No run with the trace's operations shows it.
     Refuted,
+    /// No schedule of the trace shows it, but only because of what its reads saw: another run may.
+    NotInTrace,
     /// The trace cannot tell.
     Unknown,
 }
 
 impl Class {
+    /// As people read it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Class::NotInTrace => "not in this trace",
+            other => other.name(),
+        }
+    }
+
     /// As the JSON has it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Class::Witnessed => "witnessed",
             Class::Refuted => "refuted",
+            Class::NotInTrace => "not-in-trace",
             Class::Unknown => "unknown",
         }
     }
@@ -96,7 +108,7 @@ impl<'a> Confirmed<'a> {
         self.findings.number(pairs[0])
     }
 
-    /// If it is refuted: a race beside it that is shown, and the number of its witness.
+    /// If it is refuted or not in this trace: a race beside it that is shown, and the number of its witness.
     #[must_use]
     pub fn beside(&self) -> Option<(&'a Pair, usize)> {
         let row = self.answer.beside?;
@@ -112,6 +124,7 @@ fn class(answer: &Answer, findings: &Findings<'_>) -> Class {
         Finding::Decided(pairs) => match findings.analysis.pairs[pairs[0]].verdict {
             Verdict::Witnessed(_) => Class::Witnessed,
             Verdict::Refuted(_) => Class::Refuted,
+            Verdict::NotInTrace(_) => Class::NotInTrace,
             Verdict::Unknown(_) => Class::Unknown,
         },
         Finding::BothAtomic(..) => Class::Refuted,
@@ -125,8 +138,8 @@ pub fn races(warnings: &[Warning]) -> impl Iterator<Item = &Warning> {
 }
 
 impl<'a> Outcome<'a> {
-    /// The races, in the order of the reports. A witness in any trace counts, else a refutation that is no
-    /// guess, else whatever comes closest.
+    /// The races, in the order of the reports. A witness in any trace counts. A refutation speaks of the operations of its own trace,
+    /// so it counts only where no other trace leaves the same warning open; of equals, one that is no guess.
     pub fn confirmed(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
         let (runs, suppressed) = (self.runs, self.suppressed);
         let numbered = self.warnings.iter().enumerate();
@@ -136,7 +149,14 @@ impl<'a> Outcome<'a> {
                 let answer = &run.answers[row];
                 let matched = matches!(answer.finding, Finding::Decided(_) | Finding::BothAtomic(..));
                 let beside = answer.beside.is_none();
-                (class(answer, &run.findings), beside, answer.is_guess(), !matched)
+                let open = match class(answer, &run.findings) {
+                    Class::Witnessed => 0,
+                    Class::NotInTrace => 1,
+                    Class::Unknown if matched => 2,
+                    Class::Refuted => 3,
+                    Class::Unknown => 4,
+                };
+                (open, beside, answer.is_guess())
             };
             let best = (0..runs.len()).min_by_key(|&run| rank(&runs[run])).unwrap_or(0);
             Confirmed {

@@ -41,12 +41,12 @@ pub struct WarningResult {
     pub tool: String,
     /// What the tool calls it.
     pub title: String,
-    /// `witnessed`, `refuted` or `unknown`.
+    /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
     /// The id of the race, as in `witness-results/1`, if the warning means a pair of the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Refuted: `must-happen-before`, `lockset`, `lock history`, `core`, `both atomic`. Unknown: `not in this trace`, `allocation`,
+    /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`, `both atomic`. Unknown: `not in this trace`, `allocation`,
     /// `no places given`, `no shared memory`, `one thread`, `only reads`, `ambiguous`, or as in `witness-results/1`.
     /// Witnessed: null.
     pub reason: Option<String>,
@@ -130,6 +130,9 @@ pub struct ConfirmSummary {
     pub witnessed: usize,
     /// Refuted ones.
     pub refuted: usize,
+    /// Those that only the values read in the traces exclude.
+    #[serde(default)]
+    pub not_in_trace: usize,
     /// Those that no trace answers.
     pub unknown: usize,
 }
@@ -165,6 +168,7 @@ impl ConfirmResults {
             summary: ConfirmSummary {
                 witnessed: outcome.count(Class::Witnessed),
                 refuted: outcome.count(Class::Refuted),
+                not_in_trace: outcome.count(Class::NotInTrace),
                 unknown: outcome.count(Class::Unknown),
             },
         }

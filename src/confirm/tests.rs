@@ -100,6 +100,7 @@ fn verdict(answer: &Answer, analysis: &Analysis) -> &'static str {
             Verdict::Witnessed(_) => "witnessed",
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => "ordered",
             Verdict::Refuted(_) => "refuted",
+            Verdict::NotInTrace(_) => "not in this trace",
             Verdict::Unknown(_) => "undecided",
         },
         Finding::BothAtomic(..) => "both atomic",

@@ -73,11 +73,11 @@ impl Text {
         } else {
             ""
         };
-        let verdict = format!("{}{guess}", class.name().to_uppercase());
+        let verdict = format!("{}{guess}", class.title().to_uppercase());
         let verdict = match class {
             Class::Witnessed => self.paint.warning(verdict),
             Class::Refuted => self.paint.good(verdict),
-            Class::Unknown => self.paint.access(verdict),
+            Class::NotInTrace | Class::Unknown => self.paint.access(verdict),
         };
         writeln!(out, "==================")?;
         writeln!(
@@ -180,11 +180,16 @@ impl Text {
 
     fn summary(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
         let all = outcome.shown().count();
-        let [witnessed, refuted, unknown] =
-            [Class::Witnessed, Class::Refuted, Class::Unknown].map(|class| outcome.count(class));
+        let [witnessed, refuted, not_in_trace, unknown] =
+            [Class::Witnessed, Class::Refuted, Class::NotInTrace, Class::Unknown].map(|class| outcome.count(class));
+        let elsewhere = match not_in_trace {
+            0 => String::new(),
+            count => format!(", {count} not in this trace"),
+        };
         let plural = if all == 1 { "warning" } else { "warnings" };
-        let mut text =
-            format!("SUMMARY: witness: {all} {plural}: {witnessed} witnessed, {refuted} refuted, {unknown} unknown");
+        let mut text = format!(
+            "SUMMARY: witness: {all} {plural}: {witnessed} witnessed, {refuted} refuted{elsewhere}, {unknown} unknown"
+        );
         for (count, what) in [
             (outcome.hidden().0, "suppressed"),
             (outcome.hidden().1, "in the baseline"),
@@ -198,7 +203,12 @@ impl Text {
             let plural = if beside == 1 { "race" } else { "races" };
             text += &format!("; beside refuted ones {beside} {plural} witnessed");
         }
-        writeln!(out, "{}", self.paint.summary(witnessed + beside > 0, unknown > 0, text))
+        writeln!(
+            out,
+            "{}",
+            self.paint
+                .summary(witnessed + beside > 0, unknown + not_in_trace > 0, text)
+        )
     }
 }
 

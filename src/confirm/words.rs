@@ -43,7 +43,7 @@ impl Confirmed<'_> {
         Some(match &self.answer.finding {
             Finding::Decided(_) => match &self.pair()?.verdict {
                 Verdict::Witnessed(_) => return None,
-                Verdict::Refuted(refutation) => refutation_name(refutation),
+                Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => refutation_name(refutation),
                 Verdict::Unknown(unknown) => unknown_name(unknown),
             },
             Finding::BothAtomic(..) => "both atomic",
@@ -70,7 +70,9 @@ impl Confirmed<'_> {
                     let mut reasons: Vec<&str> = pairs[1..]
                         .iter()
                         .filter_map(|&pair| match &self.findings.analysis.pairs[pair].verdict {
-                            Verdict::Refuted(refutation) => Some(refutation_name(refutation)),
+                            Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => {
+                                Some(refutation_name(refutation))
+                            }
                             Verdict::Unknown(unknown) => Some(unknown_name(unknown)),
                             Verdict::Witnessed(_) => None,
                         })

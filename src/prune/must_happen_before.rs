@@ -17,13 +17,17 @@
 //! It is represented by [vector clocks](Clocks) that say, per event and thread, how many events of that
 //! thread must come before.
 //!
+//! Which of these hold on which [grounds](Grounds) is decided here: of the above, program order, fork, join, barriers whose
+//! threads are always the same, and posts hold in every run with these operations.
+//!
 //! Errs on the side of ordering too little: reads that only one write can explain, for example,
 //! are left to the solver.
 
 use super::Clocks;
 use super::forced_posts::Semaphores;
-use crate::trace::{EventId, Op, ThreadId, Trace, WaitOutcome};
-use hashbrown::HashMap;
+use super::grounds::{Grounds, fixed_barriers};
+use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
 /// The must-happen-before relation of a trace.
@@ -47,14 +51,26 @@ impl MustHappenBefore {
     /// Computes the relation.
     #[must_use]
     pub fn of(trace: &Trace) -> MustHappenBefore {
+        MustHappenBefore::on(trace, Grounds::Pins)
+    }
+
+    /// Computes what follows of the relation on these grounds.
+    #[must_use]
+    pub fn on(trace: &Trace, grounds: Grounds) -> MustHappenBefore {
         let semaphores = Semaphores::of(trace);
+        let fixed = match grounds {
+            Grounds::Structure => fixed_barriers(trace),
+            Grounds::Outcomes | Grounds::Pins => HashSet::new(),
+        };
         let mut forced: BTreeSet<Edge> = BTreeSet::new();
         loop {
-            let relation = MustHappenBefore::walk(trace, forced.iter().copied().collect());
+            let relation = MustHappenBefore::walk(trace, grounds, &fixed, forced.iter().copied().collect());
             let known = forced.len();
             // Each round can only add edges, and each edge can only rule out more notifies and posts.
-            let wakes = forced_wakes(trace, &relation).into_iter();
-            forced.extend(wakes.map(|(to, from)| Edge { to, from }));
+            if grounds > Grounds::Structure {
+                let wakes = forced_wakes(trace, &relation).into_iter();
+                forced.extend(wakes.map(|(to, from)| Edge { to, from }));
+            }
             forced.extend(semaphores.forced(&relation));
             if forced.len() == known {
                 return relation;
@@ -70,7 +86,14 @@ impl MustHappenBefore {
         let MustHappenBefore { clocks, mut incoming } = self;
         drop(clocks);
         incoming.extend(further);
-        MustHappenBefore::walk(trace, incoming)
+        // What the relation rests on is among its edges already.
+        MustHappenBefore::walk(trace, Grounds::Structure, &HashSet::new(), incoming)
+    }
+
+    /// Whether two relations of one trace are made of the same edges.
+    #[must_use]
+    pub fn same_edges(&self, other: &MustHappenBefore) -> bool {
+        self.incoming == other.incoming
     }
 
     /// The relation alone, without the edges that it was made of.
@@ -85,10 +108,10 @@ impl MustHappenBefore {
         self.clocks
     }
 
-    fn walk(trace: &Trace, mut given: Vec<Edge>) -> MustHappenBefore {
+    fn walk(trace: &Trace, grounds: Grounds, fixed: &HashSet<u32>, mut given: Vec<Edge>) -> MustHappenBefore {
         given.sort_unstable();
         given.dedup();
-        let mut walk = Walk::new(trace, given);
+        let mut walk = Walk::new(trace, grounds, fixed, given);
         for event in trace.events() {
             walk.step(event);
         }
@@ -165,6 +188,9 @@ impl MustHappenBefore {
 /// Computes clocks while the events go by in the order of π, along which every edge points forward.
 struct Walk<'t> {
     trace: &'t Trace,
+    grounds: Grounds,
+    /// Barriers that order on any grounds.
+    fixed: &'t HashSet<u32>,
     clocks: Clocks,
     /// Edges known before the walk, sorted, and how many of them lie behind it.
     given: Vec<Edge>,
@@ -181,9 +207,11 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    fn new(trace: &'t Trace, given: Vec<Edge>) -> Walk<'t> {
+    fn new(trace: &'t Trace, grounds: Grounds, fixed: &'t HashSet<u32>, given: Vec<Edge>) -> Walk<'t> {
         Walk {
             trace,
+            grounds,
+            fixed,
             clocks: Clocks::new(trace),
             given,
             passed: 0,
@@ -201,6 +229,7 @@ impl<'t> Walk<'t> {
         let trace = self.trace;
         let thread = trace.thread(event);
         let first = trace.place(event) == 0;
+        let outcomes = self.grounds > Grounds::Structure;
         self.begin = self.found.len();
         if let Some(sources) = self.pinned.remove(&event) {
             self.found
@@ -217,27 +246,28 @@ impl<'t> Walk<'t> {
                     self.edge(last, event);
                 }
             }
-            Op::BarrierEnter { barrier, round } if round > 0 => {
+            Op::BarrierEnter { barrier, round } if round > 0 && self.orders(barrier) => {
                 for enter in self.enters.get(&(barrier.0, round - 1)).cloned().unwrap_or_default() {
                     self.edge(enter, event);
                 }
             }
-            Op::BarrierExit { barrier, round } => {
+            Op::BarrierExit { barrier, round } if self.orders(barrier) => {
                 for enter in self.enters.get(&(barrier.0, round)).cloned().unwrap_or_default() {
                     self.edge(enter, event);
                 }
             }
-            Op::OnceWait { once } => {
+            Op::OnceWait { once } if outcomes => {
                 if let Some(&end) = self.once_end.get(&once.0) {
                     self.edge(end, event);
                 }
             }
-            Op::Input { source, .. } | Op::Output { source } => {
+            Op::Input { source, .. } | Op::Output { source } if outcomes => {
                 if let Some(previous) = self.source.insert(source.0, event) {
                     self.edge(previous, event);
                 }
             }
-            Op::Access(_) => {
+            // Somebody told the thread where the block is.
+            Op::Access(_) if outcomes => {
                 let incarnation = trace.access(event).expect("an access").incarnation;
                 if let Some(alloc) = trace.incarnation(incarnation).alloc {
                     self.edge(alloc, event);
@@ -259,6 +289,10 @@ impl<'t> Walk<'t> {
         }
     }
 
+    fn orders(&self, barrier: ObjectId) -> bool {
+        self.grounds > Grounds::Structure || self.fixed.contains(&barrier.0)
+    }
+
     fn edge(&mut self, from: EventId, to: EventId) {
         if self.trace.thread(from) != self.trace.thread(to) {
             self.found.push(Edge { to, from });
@@ -276,7 +310,7 @@ impl<'t> Walk<'t> {
 
     /// Orders what must precede a pinned access before all that follows the access.
     fn pin(&mut self, event: EventId) {
-        if self.trace.pin(event).is_none() {
+        if self.grounds < Grounds::Pins || self.trace.pin(event).is_none() {
             return;
         }
         if let Some(next) = self.trace.successor(event) {

@@ -17,6 +17,7 @@
 use super::{Edge, MustHappenBefore};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Writes that may come last before a read, above which no unique one is searched among them.
@@ -27,7 +28,7 @@ pub struct Needs<'t> {
     trace: &'t Trace,
     must: &'t MustHappenBefore,
     sections: &'t Sections,
-    needed: MustHappenBefore,
+    needed: Cow<'t, MustHappenBefore>,
     writers: Writers,
 }
 
@@ -46,8 +47,20 @@ impl<'t> Needs<'t> {
             trace,
             must,
             sections,
-            needed,
+            needed: Cow::Owned(needed),
             writers,
+        }
+    }
+
+    /// What a race needs whatever reads see: must-happen-before and locks alone.
+    #[must_use]
+    pub fn without_reads(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
+        Needs {
+            trace,
+            must,
+            sections,
+            needed: Cow::Borrowed(must),
+            writers: Writers::default(),
         }
     }
 

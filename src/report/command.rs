@@ -1,6 +1,7 @@
 //! The command that shows a witness again, as a shell takes it.
 
 use super::{Findings, folder_of};
+use crate::trace::Trace;
 use std::path::Path;
 
 /// The command that shows a witness again.
@@ -9,6 +10,16 @@ pub(super) fn replay_command(findings: &Findings<'_>, number: usize) -> String {
     let elsewhere = findings.folder.filter(|folder| *folder != folder_of(findings.path));
     let store = elsewhere.map_or_else(String::new, |folder| format!(" --store {}", quoted(folder)));
     format!("witness replay {trace}{store} --witness {number}")
+}
+
+/// The command that looks for what one trace cannot show in other runs of its program.
+pub(super) fn another_run(trace: &Trace) -> String {
+    let command = &trace.tables().meta.command;
+    if command.is_empty() {
+        return "record it with `witness run --runs 30 -- PROGRAM`".to_owned();
+    }
+    let words: Vec<String> = command.iter().map(|word| quoted(Path::new(word))).collect();
+    format!("witness run --runs 30 -- {}", words.join(" "))
 }
 
 /// A path as a shell would take it.

@@ -1,4 +1,4 @@
-//! Why a pair is refuted, or why it is not decided, in words with source lines.
+//! Why a pair is refuted, not in this trace, or not decided, in words with source lines.
 
 use super::words::{Words, value};
 use crate::trace::{CellId, EventId, ObjectId};
@@ -13,19 +13,20 @@ impl Words<'_> {
     pub fn explanation(&self, pair: &Pair) -> Vec<String> {
         match &pair.verdict {
             Verdict::Witnessed(_) => Vec::new(),
-            Verdict::Refuted(refutation) => self.refutation(pair, refutation),
+            Verdict::Refuted(refutation) => self.refutation(pair, refutation, "must happen before"),
+            Verdict::NotInTrace(why) => self.refutation(pair, why, "comes, as this run went, before"),
             Verdict::Unknown(unknown) => vec![self.unknown(unknown, &pair.instances)],
         }
     }
 
-    fn refutation(&self, pair: &Pair, refutation: &Refutation) -> Vec<String> {
+    fn refutation(&self, pair: &Pair, refutation: &Refutation, precedes: &str) -> Vec<String> {
         let (a, b) = pair.example;
         match refutation {
             Refutation::MustHappenBefore(chain) => {
                 let ends = [chain.first().copied().unwrap_or(a), chain.last().copied().unwrap_or(b)];
                 let [first, last] = ends.map(|event| format!("{} in {}", self.place(event), self.thread_of(event)));
                 let inner = chain.iter().copied().filter(|&event| event != a && event != b);
-                let order = format!("{first} must happen before {last}");
+                let order = format!("{first} {precedes} {last}");
                 std::iter::once(order)
                     .chain(inner.map(|event| self.sentence(event)))
                     .collect()
@@ -73,7 +74,7 @@ impl Words<'_> {
                 ]
             }
             Refutation::Core(facts) if facts.is_empty() => {
-                vec!["the facts that exclude it were not worked out; --explanations all does that in traces of up to 50,000 events".to_owned()]
+                vec!["the facts that exclude it were not worked out; --explanations all does that, in traces of up to 50,000 events within the solver's budget".to_owned()]
             }
             Refutation::Core(facts) => facts.iter().map(|fact| self.fact(pair, fact)).collect(),
         }
@@ -92,6 +93,7 @@ impl Words<'_> {
                 )
             }
             Unknown::Time => "the time limit was reached before it was decided; --time-limit raises it".to_owned(),
+            Unknown::Unrecorded(access) => self.unrecorded(*access),
             Unknown::Rejected => "the checker rejected the schedule that was found: a bug of witness".to_owned(),
             Unknown::Cut(how) => {
                 let how = match how {
@@ -102,6 +104,15 @@ impl Words<'_> {
                 format!("refuted {how} up to the point where the trace is cut; what was lost may show it")
             }
         }
+    }
+
+    /// What unrecorded code has to do with it.
+    fn unrecorded(&self, access: Option<EventId>) -> String {
+        let what = access.map_or_else(
+            || "memory that unrecorded code changes".to_owned(),
+            |access| format!("what {} sees was changed by unrecorded code", self.sentence(access)),
+        );
+        format!("{what}, which may order the two accesses or not; build it with -fsanitize=thread, too, to find out")
     }
 
     fn fact(&self, pair: &Pair, fact: &Fact) -> String {
@@ -287,6 +298,7 @@ mod tests {
             example,
             verdict,
             instances,
+            behind: None,
         })
     }
 

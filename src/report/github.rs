@@ -31,6 +31,7 @@ impl Exporter for GitHub {
             }
             let mut seen = BTreeSet::new();
             for row in findings.shown() {
+                // What is only not in this trace would be on every line of a program that uses flags and queues.
                 if let Verdict::Unknown(unknown) = &row.pair.verdict
                     && seen.insert(row.id)
                 {

@@ -1,7 +1,7 @@
 //! JUnit XML, for what shows test results.
 //!
 //! A test suite a trace, a test case a race or pair of places: a witnessed race fails, a refuted pair passes, an
-//! undecided one is skipped, and so is what the user hides.
+//! undecided one is skipped, like one that is not in this trace, and so is what the user hides.
 
 use super::noise::Hidden;
 use super::results::{refutation_name, unknown_name};
@@ -68,6 +68,11 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
                 let mut status = TestCaseStatus::success();
                 status.set_message(refutation_name(refutation));
                 ("refuted", status)
+            }
+            (Verdict::NotInTrace(refutation), None) => {
+                let why = findings.words().explanation(row.pair).join("; ");
+                let why = format!("not in this trace: {}: {why}", refutation_name(refutation));
+                ("not-in-trace", skipped(&why))
             }
             (Verdict::Unknown(unknown), None) => {
                 let why = findings.words().explanation(row.pair).join("; ");

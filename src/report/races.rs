@@ -28,7 +28,7 @@ impl<'a> Row<'a> {
     pub fn schedule(&self) -> Option<&'a Schedule> {
         match &self.pair.verdict {
             Verdict::Witnessed(schedule) => Some(schedule),
-            Verdict::Refuted(_) | Verdict::Unknown(_) => None,
+            _ => None,
         }
     }
 }
@@ -73,7 +73,7 @@ pub struct Heard {
     pub tool: String,
     /// The row of the pair that speaks for it; `None` if there is none.
     pub row: Option<usize>,
-    /// `witnessed`, `refuted` or `unknown`.
+    /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: &'static str,
     /// The two accesses, as the tool describes them.
     pub sides: [String; 2],
@@ -110,6 +110,12 @@ impl<'a> Findings<'a> {
         let witnessed = |pair: &Pair| matches!(pair.verdict, Verdict::Witnessed(_));
         let pairs = &self.analysis.pairs;
         witnessed(&pairs[row]).then(|| pairs[..=row].iter().filter(|pair| witnessed(pair)).count())
+    }
+
+    /// The number of the witness of the race that alone keeps a pair out of this trace.
+    #[must_use]
+    pub fn behind(&self, pair: &Pair) -> Option<usize> {
+        self.number(pair.behind? as usize)
     }
 
     /// The pairs that are shown.

@@ -98,15 +98,18 @@ pub struct PairResult {
     /// the variable.
     #[serde(default)]
     pub id: String,
-    /// `witnessed`, `refuted` or `unknown`.
+    /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
     /// What the schedule of a witnessed pair shows: `co-enabled` or `unordered`; else null.
     pub kind: Option<String>,
-    /// Refuted: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`,
-    /// `instances`, `rejected`, `cut`. Witnessed: null.
+    /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`,
+    /// `instances`, `time`, `rejected`, `cut`, `unrecorded code`. Witnessed: null.
     pub reason: Option<String>,
     /// The reason in words, one fact a sentence.
     pub explanation: Vec<String>,
+    /// If the pair is not in this trace only because of what a racing read saw: the number of that race's witness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<usize>,
     /// The access that comes earlier in the trace.
     pub a: AccessResult,
     /// The other access.
@@ -187,6 +190,9 @@ pub struct Summary {
     pub witnessed: usize,
     /// Refuted pairs.
     pub refuted: usize,
+    /// Pairs that only what happened in this trace excludes.
+    #[serde(default)]
+    pub not_in_trace: usize,
     /// Undecided pairs.
     pub unknown: usize,
     /// Pairs that are not shown, since a suppression hides them.
@@ -216,6 +222,7 @@ impl Summary {
             match row.pair.verdict {
                 Verdict::Witnessed(_) => summary.witnessed += 1,
                 Verdict::Refuted(_) => summary.refuted += 1,
+                Verdict::NotInTrace(_) => summary.not_in_trace += 1,
                 Verdict::Unknown(_) => summary.unknown += 1,
             }
         }
@@ -283,6 +290,7 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
     let (verdict, reason) = match &pair.verdict {
         Verdict::Witnessed(_) => ("witnessed", None),
         Verdict::Refuted(refutation) => ("refuted", Some(refutation_name(refutation))),
+        Verdict::NotInTrace(refutation) => ("not-in-trace", Some(refutation_name(refutation))),
         Verdict::Unknown(unknown) => ("unknown", Some(unknown_name(unknown))),
     };
     let schedule = row
@@ -294,10 +302,11 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
         verdict: verdict.to_owned(),
         kind: match &pair.verdict {
             Verdict::Witnessed(schedule) => Some(schedule.kind.to_string()),
-            Verdict::Refuted(_) | Verdict::Unknown(_) => None,
+            _ => None,
         },
         reason: reason.map(str::to_owned),
         explanation: findings.words().explanation(pair),
+        behind: findings.behind(pair),
         a: access_result(findings, pair.example.0),
         b: access_result(findings, pair.example.1),
         instances: InstancesResult {
@@ -332,6 +341,7 @@ pub(crate) fn unknown_name(unknown: &Unknown) -> &'static str {
         Unknown::Time => "time",
         Unknown::Rejected => "rejected",
         Unknown::Cut(_) => "cut",
+        Unknown::Unrecorded(_) => "unrecorded code",
     }
 }
 

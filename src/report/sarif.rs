@@ -3,15 +3,15 @@
 //! Each race is one result. Its schedule stands there twice: as a code flow with a thread flow for each
 //! thread, in which `executionOrder` is the place in the schedule (the two racing accesses have the same one, since nothing orders
 //! them), and as one flat thread flow, for viewers that show only the first. Refuted pairs are no results; undecided
-//! ones are, of kind `open`. Suppressed races are there with their suppression, known ones as `unchanged`.
+//! ones are, of kind `open`, and so are those that are not in this trace, if a warning asks about them; else they are counted. Suppressed races are there with their suppression, known ones as `unchanged`.
 //!
 //! The limits are those that GitHub documents for uploads: of more results and steps it would show only a part.
 
-use super::command::replay_command;
+use super::command::{another_run, replay_command};
 use super::condense::{Line, lines};
 use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
-use super::results::unknown_name;
+use super::results::{Summary, refutation_name, unknown_name};
 use super::{Exporter, Findings, Race};
 use crate::check::Checker;
 use crate::replay::Replay;
@@ -51,7 +51,7 @@ const RULES: [(&str, &str, &str, &str); 3] = [
         "undecided-pair",
         "UndecidedPair",
         "Two conflicting accesses whose race is neither witnessed nor refuted.",
-        "The reason says what is missing: more of the solver's budget, more instances, or the end of a trace that is cut.",
+        "The reason says what is missing: more of the solver's budget, more instances, another run, instrumented code, or the end of a trace that is cut.",
     ),
 ];
 
@@ -125,6 +125,12 @@ fn notifications(findings: &[Findings<'_>], dropped: usize) -> Vec<Value> {
         let path = findings.path.display();
         if let Some(cut) = findings.trace.cut() {
             said.push(format!("{path} is cut ({}): nothing is refuted", cut.cause));
+        }
+        if let count @ 1.. = Summary::of(findings).not_in_trace {
+            let another = another_run(findings.trace);
+            said.push(format!(
+                "{path}: {count} pairs are not in this trace; another run may show them: {another}"
+            ));
         }
         let degraded = &findings.trace.tables().meta.degraded;
         said.extend(
@@ -218,15 +224,19 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
 
 /// Undecided pairs, the same once.
 fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
-    let mut by_id: BTreeMap<&str, (&Pair, &str, usize)> = BTreeMap::new();
+    let mut by_id: BTreeMap<(&str, &str), (&Pair, &str, usize)> = BTreeMap::new();
     for row in findings.shown() {
-        if let Verdict::Unknown(unknown) = &row.pair.verdict {
-            let known = by_id.entry(row.id).or_insert((row.pair, unknown_name(unknown), 0));
-            known.2 += 1;
-        }
+        let asked = || findings.heard.iter().any(|heard| heard.row == Some(row.row));
+        let (what, reason) = match &row.pair.verdict {
+            Verdict::Unknown(unknown) => ("Not decided", unknown_name(unknown)),
+            Verdict::NotInTrace(why) if asked() => ("Not in this trace", refutation_name(why)),
+            _ => continue,
+        };
+        let known = by_id.entry((row.id, what)).or_insert((row.pair, reason, 0));
+        known.2 += 1;
     }
-    let results = by_id.into_iter().map(|(id, (pair, reason, count))| {
-        let text = format!("Not decided ({reason}): {}", findings.headline(pair));
+    let results = by_id.into_iter().map(|((id, what), (pair, reason, count))| {
+        let text = format!("{what} ({reason}): {}", findings.headline(pair));
         let explanation = findings.words().explanation(pair).join("; ");
         json!({
             "ruleId": RULES[UNDECIDED].0,

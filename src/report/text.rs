@@ -1,6 +1,6 @@
 //! The report for people, in the manner of ThreadSanitizer.
 
-use super::command::replay_command;
+use super::command::{another_run, replay_command};
 use super::interleaving::{Detail, Interleaving};
 use super::location::location;
 use super::paint::Paint;
@@ -26,7 +26,7 @@ pub(crate) const TOLD_RACES: usize = 20;
 /// Other lines of one race that the report lists.
 const LISTED_DUPLICATES: usize = 10;
 
-/// Refuted, or unknown, pairs of lines that the report lists.
+/// Pairs of lines of each other verdict that the report lists.
 const LISTED_PAIRS: usize = 50;
 
 /// Writes each witnessed race with its schedule, then the other pairs in short.
@@ -98,15 +98,23 @@ impl Text {
         self.summary(findings, out)
     }
 
-    /// Refuted and unknown pairs, the same two source lines once per reason.
+    /// All pairs but the witnessed ones, the same two source lines once per reason.
     fn others(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         let words = findings.words();
-        for title in ["refuted", "unknown"] {
+        for (title, note) in [
+            ("refuted", " (no run with these operations shows them)"),
+            (
+                "not in this trace",
+                " (excluded by what happened in this run; another may show them)",
+            ),
+            ("unknown", ""),
+        ] {
             let mut seen: Vec<(Lines, &str, usize, &Pair)> = Vec::new();
             let mut rows: HashMap<(Lines, &str), usize> = HashMap::new();
             for Row { pair, .. } in findings.shown() {
                 let reason = match &pair.verdict {
                     Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation),
+                    Verdict::NotInTrace(refutation) if title == "not in this trace" => refutation_name(refutation),
                     Verdict::Unknown(unknown) if title == "unknown" => unknown_name(unknown),
                     _ => continue,
                 };
@@ -120,11 +128,6 @@ impl Text {
             if seen.is_empty() {
                 continue;
             }
-            let note = if title == "refuted" {
-                " (no schedule of this trace shows them)"
-            } else {
-                ""
-            };
             writeln!(out, "{}{note}:", self.paint.access(capitalized(title)))?;
             let more = seen.len().saturating_sub(LISTED_PAIRS);
             for ((first, second), reason, count, pair) in seen.into_iter().take(LISTED_PAIRS) {
@@ -133,13 +136,19 @@ impl Text {
                 } else {
                     String::new()
                 };
-                writeln!(out, "  {first} and {second}: {reason}{count}")?;
+                let behind = findings
+                    .behind(pair)
+                    .map_or_else(String::new, |race| format!(", only behind race {race}"));
+                writeln!(out, "  {first} and {second}: {reason}{behind}{count}")?;
                 for sentence in words.explanation(pair) {
                     writeln!(out, "    {sentence}")?;
                 }
             }
             if more > 0 {
                 writeln!(out, "  … and {more} more; --json has them all")?;
+            }
+            if title == "not in this trace" {
+                writeln!(out, "  Other runs may show them: {}", another_run(findings.trace))?;
             }
             writeln!(out)?;
         }
@@ -150,14 +159,18 @@ impl Text {
         let Summary {
             witnessed,
             refuted,
+            not_in_trace,
             unknown,
             suppressed,
             known,
         } = Summary::of(findings);
         let pairs = if refuted == 1 { "pair" } else { "pairs" };
         let races = if witnessed == 1 { "data race" } else { "data races" };
-        let mut text =
-            format!("SUMMARY: witness: {witnessed} {races} witnessed, {refuted} {pairs} refuted, {unknown} unknown");
+        let mut text = format!("SUMMARY: witness: {witnessed} {races} witnessed, {refuted} {pairs} refuted");
+        if not_in_trace > 0 {
+            text += &format!(", {not_in_trace} not in this trace");
+        }
+        text += &format!(", {unknown} unknown");
         if suppressed > 0 {
             text += &format!(", {suppressed} suppressed");
         }

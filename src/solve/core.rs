@@ -12,7 +12,8 @@ use super::refine::{choose_other, write_down};
 use super::replay::{Violation, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId, Literal};
-use crate::trace::EventId;
+use crate::prune::Grounds;
+use crate::trace::{EventId, Op};
 use crate::verdict::Fact;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ const SHRINKING_BUDGET: u32 = 2_000_000;
 /// spent, or the time came, before the race was excluded at all.
 pub(super) fn minimal_facts(
     encoder: Encoder<'_>,
+    grounds: Grounds,
     budget: u32,
     until: Option<Instant>,
     a: EventId,
@@ -34,6 +36,7 @@ pub(super) fn minimal_facts(
 ) -> Option<Vec<Fact>> {
     let mut prover = Prover {
         encoder,
+        grounds,
         z3: Z3Session::new(budget),
         trackers: HashMap::new(),
         asserted: 0,
@@ -59,6 +62,8 @@ pub(super) fn minimal_facts(
 
 struct Prover<'t> {
     encoder: Encoder<'t>,
+    /// What the facts may rest on.
+    grounds: Grounds,
     z3: Z3Session,
     trackers: HashMap<FactId, Bool>,
     /// How many clauses of the encoder are asserted.
@@ -116,7 +121,9 @@ impl Prover<'_> {
             let next = [self.race.0, self.race.1];
             let order = linearize(&self.encoder, &model, &self.question, &[], &next, &is_active)?;
             let mut written = 0;
-            for violation in violations(&self.encoder, &order) {
+            let counts = |violation: &Violation| self.grounds_of(violation) <= self.grounds;
+            let violated: Vec<Violation> = violations(&self.encoder, &order).into_iter().filter(counts).collect();
+            for violation in violated {
                 let known = self.fact_of(&violation);
                 // Facts that are not there yet come in only while none has been ruled out. That somebody else has taken what
                 // an event chose is another fact than that it has to choose.
@@ -161,6 +168,17 @@ impl Prover<'_> {
                 }
             }
             self.asserted += 1;
+        }
+    }
+
+    fn grounds_of(&self, violation: &Violation) -> Grounds {
+        match *violation {
+            Violation::Sections(..) => Grounds::Structure,
+            Violation::Unmatched(event, _) if matches!(self.encoder.trace().op(event), Op::SemWait { .. }) => {
+                Grounds::Structure
+            }
+            Violation::Read { .. } | Violation::HandedOver { .. } | Violation::Unmatched(..) => Grounds::Outcomes,
+            Violation::Pinned { .. } => Grounds::Pins,
         }
     }
 

@@ -6,7 +6,7 @@ use super::replay::{Violation, violations};
 use super::unordered;
 use super::z3_session::{Model, Status, Z3Session};
 use crate::encode::{Encoder, Form, Literal, Mutation, Source};
-use crate::prune::MustHappenBefore;
+use crate::prune::{Grounds, MustHappenBefore};
 use crate::trace::{EventId, Sections, Trace};
 use crate::verdict::Fact;
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,10 +128,10 @@ impl<'t> Session<'t> {
     }
 
     /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
-    /// [`Answer::Infeasible`]. `None` if the budget does not suffice to find them.
+    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if the budget does not suffice to find them.
     #[must_use]
-    pub fn explain(&self, a: EventId, b: EventId) -> Option<Vec<Fact>> {
-        core::minimal_facts(self.empty.afresh(), self.budget, self.until, a, b)
+    pub fn explain(&self, grounds: Grounds, a: EventId, b: EventId) -> Option<Vec<Fact>> {
+        core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, a, b)
     }
 
     fn query(&mut self) -> Query<'_, 't> {

@@ -171,6 +171,12 @@ impl Trace {
         self.pins.get(&event).copied()
     }
 
+    /// Whether any access is pinned.
+    #[must_use]
+    pub fn has_pins(&self) -> bool {
+        !self.pins.is_empty()
+    }
+
     /// How many events of a thread come before `event` in π.
     #[must_use]
     pub fn events_before(&self, thread: ThreadId, event: EventId) -> u32 {

@@ -3,7 +3,7 @@
 use super::{CellId, EventId, Trace};
 
 /// The writes of each cell: in the order of π, and by the value that they leave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Writers {
     all: Lists,
     /// By value, then in the order of π; without frees, which leave none.

@@ -1,4 +1,4 @@
-//! What the analysis says of each candidate, and why (`docs/SEMANTICS.md`, section 3).
+//! What the analysis says of each candidate, and why (`docs/SEMANTICS.md`, section 4).
 
 use crate::schedule::Schedule;
 use crate::trace::{CellId, CodePosition, EventId, ObjectId};
@@ -33,6 +33,9 @@ pub struct Pair {
     pub verdict: Verdict,
     /// How the dynamic instances fell.
     pub instances: Instances,
+    /// If the pair is [not in this trace](Verdict::NotInTrace) only because of what a racing read saw: the row of that race in the analysis.
+    #[serde(default)]
+    pub behind: Option<u32>,
 }
 
 /// Dynamic instances of a pair of positions, by what became of them. Counted per cell: an
@@ -54,13 +57,35 @@ pub struct Instances {
 pub enum Verdict {
     /// A schedule shows it, and the checker accepted it.
     Witnessed(Schedule),
-    /// No feasible prefix of this trace shows it.
+    /// No run in which the threads perform these operations shows it, whatever their reads see.
     Refuted(Refutation),
+    /// No feasible prefix of this trace shows it, but only because of what this run made of its operations: values that reads saw,
+    /// waits, who came first to an initialization. Another run may show it.
+    NotInTrace(Refutation),
     /// Not decided.
     Unknown(Unknown),
 }
 
-/// Why a pair is refuted. Where instances fell for different reasons, the strongest argument that
+impl Verdict {
+    /// The facts that exclude the pair, if no simpler argument does; empty as long as they are not worked out.
+    #[must_use]
+    pub fn core(&self) -> Option<&Vec<Fact>> {
+        match self {
+            Verdict::Refuted(Refutation::Core(facts)) | Verdict::NotInTrace(Refutation::Core(facts)) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// The same, to be worked out or forgotten.
+    pub fn core_mut(&mut self) -> Option<&mut Vec<Fact>> {
+        match self {
+            Verdict::Refuted(Refutation::Core(facts)) | Verdict::NotInTrace(Refutation::Core(facts)) => Some(facts),
+            _ => None,
+        }
+    }
+}
+
+/// Why a pair is refuted, or not in this trace. Where instances fell for different reasons, the strongest argument that
 /// was needed: a core, else lock histories, else a common lock, else must-happen-before.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Refutation {
@@ -168,6 +193,8 @@ pub enum Unknown {
     Time,
     /// The checker rejected the schedule found: a bug of this program.
     Rejected,
+    /// Excluded only if an access of memory that unrecorded code changes keeps its place: such an access, if it is known which.
+    Unrecorded(Option<EventId>),
     /// Refuted up to the point where the trace was cut.
     Cut(CutRefutation),
 }

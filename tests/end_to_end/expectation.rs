@@ -11,6 +11,10 @@ use std::process::Command;
 pub enum Verdict {
     Witnessed,
     Refuted,
+    /// Excluded by what this run read alone.
+    NotInTrace,
+    /// Not decided.
+    Unknown,
     /// Not even a candidate.
     Absent,
     /// Whatever the recorded schedule makes of it.
@@ -155,6 +159,8 @@ fn statement(words: &[&str], markers: &BTreeMap<String, u64>) -> Result<Statemen
     let (verdict, rest) = match words {
         ["witnessed", rest @ ..] => (Verdict::Witnessed, rest),
         ["refuted", rest @ ..] => (Verdict::Refuted, rest),
+        ["not-in-trace", rest @ ..] => (Verdict::NotInTrace, rest),
+        ["unknown", rest @ ..] => (Verdict::Unknown, rest),
         ["absent", rest @ ..] => (Verdict::Absent, rest),
         ["possible", rest @ ..] => (Verdict::Possible, rest),
         _ => bail!("not a statement"),
@@ -176,8 +182,9 @@ fn statement(words: &[&str], markers: &BTreeMap<String, u64>) -> Result<Statemen
     };
     let naming: Vec<u64> = naming.iter().skip(1).map(|name| line(name)).collect::<Result<_>>()?;
     ensure!(
-        verdict == Verdict::Refuted || (because.is_none() && naming.is_empty()),
-        "only a refutation has a reason"
+        !matches!(verdict, Verdict::Witnessed | Verdict::Absent | Verdict::Possible)
+            || (because.is_none() && naming.is_empty()),
+        "only what is not witnessed has a reason"
     );
     Ok(Statement {
         verdict,

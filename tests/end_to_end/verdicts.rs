@@ -41,6 +41,7 @@ pub struct Access {
 pub struct Summary {
     pub witnessed: usize,
     pub refuted: usize,
+    pub not_in_trace: usize,
     pub unknown: usize,
 }
 
@@ -51,13 +52,19 @@ impl Results {
         ensure!(results.schema == "witness-results/1", "schema {:?}", results.schema);
         let count = |verdict: &str| results.pairs.iter().filter(|p| p.verdict == verdict).count();
         let (witnessed, refuted, unknown) = (count("witnessed"), count("refuted"), count("unknown"));
+        let not_in_trace = count("not-in-trace");
         ensure!(
-            witnessed + refuted + unknown == results.pairs.len(),
+            witnessed + refuted + not_in_trace + unknown == results.pairs.len(),
             "a verdict of another name:\n{json}"
         );
         let summary = &results.summary;
         ensure!(
-            (summary.witnessed, summary.refuted, summary.unknown) == (witnessed, refuted, unknown),
+            (
+                summary.witnessed,
+                summary.refuted,
+                summary.not_in_trace,
+                summary.unknown
+            ) == (witnessed, refuted, not_in_trace, unknown),
             "the summary does not count the pairs:\n{json}"
         );
         let expected = match (witnessed, unknown) {
@@ -115,15 +122,17 @@ pub fn differences(expectation: &Expectation, results: &Results, fifo: bool) -> 
         }
     }
     for pair in &results.pairs {
-        let listed = expectation
-            .statements
-            .iter()
-            .filter(|s| matches!(s.verdict, Verdict::Witnessed | Verdict::Possible))
-            .any(|s| pair.stands_at(&file, s.lines));
+        let stated = |wanted: &[Verdict]| {
+            let mut statements = expectation.statements.iter().filter(|s| wanted.contains(&s.verdict));
+            statements.any(|s| pair.stands_at(&file, s.lines))
+        };
+        let listed = stated(&[Verdict::Witnessed, Verdict::Possible]);
         let (a, b) = pair.positions();
         match pair.verdict.as_str() {
             "witnessed" if !listed => differences.push(format!("{a} {b} is witnessed, and should not be")),
-            "unknown" => differences.push(format!("{a} {b} is left unknown: {:?}", pair.reason)),
+            "unknown" if !stated(&[Verdict::Unknown]) => {
+                differences.push(format!("{a} {b} is left unknown: {:?}", pair.reason))
+            }
             _ => {}
         }
     }
@@ -136,10 +145,15 @@ fn holds(statement: &Statement, file: &str, pairs: &[&Pair]) -> Result<()> {
         Verdict::Possible => {}
         Verdict::Absent => ensure!(pairs.is_empty(), "it is a candidate: {verdicts:?}"),
         Verdict::Witnessed => ensure!(verdicts.contains(&"witnessed"), "the verdicts are {verdicts:?}"),
-        Verdict::Refuted => {
+        Verdict::Refuted | Verdict::NotInTrace | Verdict::Unknown => {
+            let wanted = match statement.verdict {
+                Verdict::Refuted => "refuted",
+                Verdict::NotInTrace => "not-in-trace",
+                _ => "unknown",
+            };
             ensure!(!pairs.is_empty(), "it is not among the candidates");
             for pair in pairs {
-                ensure!(pair.verdict == "refuted", "the verdicts are {verdicts:?}");
+                ensure!(pair.verdict == wanted, "the verdicts are {verdicts:?}");
                 let reason = pair.reason.as_deref();
                 ensure!(
                     statement.because.is_none() || statement.because.as_deref() == reason,
@@ -170,15 +184,16 @@ fn names(text: &str, position: &str) -> bool {
 pub fn wrong_verdicts_are_noticed() -> Result<()> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let race = Expectation::read(&programs.join("hidden_race.expect"))?;
-    let refuted = Expectation::read(&programs.join("figure3.expect"))?;
+    let excluded = Expectation::read(&programs.join("figure3.expect"))?;
     let result = |pairs: &str, status| {
         let count = |verdict: &str| pairs.matches(&format!("\"{verdict}\"")).count();
         let (witnessed, refuted, unknown) = (count("witnessed"), count("refuted"), count("unknown"));
+        let not_in_trace = count("not-in-trace");
         Results::parse(
             &format!(
                 r#"{{"schema":"witness-results/1","trace":{{"id":"0","path":"t","events":9,"threads":3,"ending":"complete"}},
                 "pairs":[{pairs}],
-                "summary":{{"witnessed":{witnessed},"refuted":{refuted},"unknown":{unknown}}}}}"#
+                "summary":{{"witnessed":{witnessed},"refuted":{refuted},"not_in_trace":{not_in_trace},"unknown":{unknown}}}}}"#
             ),
             status,
         )
@@ -225,21 +240,35 @@ pub fn wrong_verdicts_are_noticed() -> Result<()> {
         "an unknown pair passed"
     );
 
-    let statement = &refuted.statements[0];
-    let named = format!("{}:{}", refuted.file_name(), statement.naming[0]);
+    let statement = &excluded.statements[0];
+    let named = format!("{}:{}", excluded.file_name(), statement.naming[0]);
     for (reason, explanation, right) in [
         ("core", format!("the read at {named} saw 10"), true),
         ("lockset", format!("the read at {named} saw 10"), false),
         ("core", format!("the read at {named}0 saw 10"), false),
     ] {
-        let results = result(&pair(&refuted, statement.lines, "refuted", reason, &explanation), 0)?;
+        let results = result(
+            &pair(&excluded, statement.lines, "not-in-trace", reason, &explanation),
+            0,
+        )?;
         ensure!(
-            differences(&refuted, &results, true).is_empty() == right,
+            differences(&excluded, &results, true).is_empty() == right,
             "{reason}, {explanation}: should be {right}"
         );
     }
+    let refuted = pair(
+        &excluded,
+        statement.lines,
+        "refuted",
+        "core",
+        &format!("the read at {named} saw 10"),
+    );
     ensure!(
-        !differences(&refuted, &result("", 0)?, true).is_empty(),
+        !differences(&excluded, &result(&refuted, 0)?, true).is_empty(),
+        "a refutation that rests on a value passed"
+    );
+    ensure!(
+        !differences(&excluded, &result("", 0)?, true).is_empty(),
         "a candidate that is missing passed"
     );
     Ok(())

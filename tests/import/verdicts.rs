@@ -26,7 +26,7 @@ pub fn racing(trace: &Trace) -> (BTreeSet<(String, String)>, usize) {
         let (a, b) = (symbols.place(pair.positions.0), symbols.place(pair.positions.1));
         match &pair.verdict {
             Verdict::Witnessed(_) => drop(racing.insert(if a <= b { (a, b) } else { (b, a) })),
-            Verdict::Refuted(_) => {}
+            Verdict::Refuted(_) | Verdict::NotInTrace(_) => {}
             Verdict::Unknown(why) => panic!("{a} and {b}: {why:?}"),
         }
     }

@@ -114,11 +114,14 @@ fn verdicts_agree_with_exhaustive_search() {
                 Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
                 Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
                 Verdict::Refuted(Refutation::Core(_)) => "refuted: core",
+                Verdict::NotInTrace(Refutation::MustHappenBefore(_)) => "not in this trace: must-happen-before",
+                Verdict::NotInTrace(_) => "not in this trace: core",
+                Verdict::Unknown(Unknown::Unrecorded(_)) => "unknown: unrecorded code",
                 Verdict::Unknown(Unknown::Budget) => "unknown: budget",
                 Verdict::Unknown(other) => panic!("seed {seed}: {key:?} is unknown: {other:?}\n{}", described()),
             };
             *outcomes.entry(outcome).or_default() += 1;
-            let refuted = matches!(pair.verdict, Verdict::Refuted(_));
+            let refuted = excluded(&pair.verdict);
             assert!(
                 !(refuted
                     && unordered_positions
@@ -151,6 +154,9 @@ fn verdicts_agree_with_exhaustive_search() {
         "refuted: common lock",
         "refuted: atomic lock",
         "refuted: core",
+        "not in this trace: must-happen-before",
+        "not in this trace: core",
+        "unknown: unrecorded code",
     ] {
         assert!(
             outcomes.contains_key(needed),
@@ -166,6 +172,14 @@ fn verdicts_agree_with_exhaustive_search() {
         random_trace::KINDS,
         "some kind of event never occurred: {kinds:?}"
     );
+}
+
+/// Whether a verdict says that no feasible prefix of the trace shows the pair.
+fn excluded(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Refuted(_) | Verdict::NotInTrace(_) | Verdict::Unknown(Unknown::Unrecorded(_))
+    )
 }
 
 /// What is wrong with the analysis of one trace, compared with exhaustive search; `None` if nothing.
@@ -187,7 +201,7 @@ fn disagreement(seed: u64, options: &Options) -> Option<String> {
             Verdict::Witnessed(schedule) if schedule.kind == RaceKind::CoEnabled && !races.contains(&schedule.race) => {
                 Some(format!("{key:?} cannot race"))
             }
-            Verdict::Refuted(_) if racing.contains(&key) => Some(format!("{key:?} can race")),
+            verdict if excluded(verdict) && racing.contains(&key) => Some(format!("{key:?} can race")),
             _ => None,
         }
     })
@@ -340,7 +354,7 @@ fn every_fact_of_a_core_is_needed() {
             },
         );
         for pair in &analysis.pairs {
-            let Verdict::Refuted(Refutation::Core(core)) = &pair.verdict else {
+            let Some(core) = pair.verdict.core() else {
                 continue;
             };
             assert!(

@@ -46,6 +46,7 @@ impl Exporter for Html {
             .fold(Summary::default(), |all, one| Summary {
                 witnessed: all.witnessed + one.witnessed,
                 refuted: all.refuted + one.refuted,
+                not_in_trace: all.not_in_trace + one.not_in_trace,
                 unknown: all.unknown + one.unknown,
                 suppressed: all.suppressed + one.suppressed,
                 known: all.known + one.known,
@@ -96,12 +97,16 @@ fn counts(total: &Summary) -> Markup {
         ("refuted", total.refuted),
         ("unknown", total.unknown),
     ];
-    let hidden = [("suppressed", total.suppressed), ("known", total.known)];
+    let hidden = [
+        ("not-in-trace", total.not_in_trace),
+        ("suppressed", total.suppressed),
+        ("known", total.known),
+    ];
     shown.extend(hidden.into_iter().filter(|(_, count)| *count > 0));
     html! {
         ul.counts {
             @for (name, count) in shown {
-                li class={ "count " (name) } { strong { (count) } " " (name) }
+                li class={ "count " (name) } { strong { (count) } " " (overview::said(name)) }
             }
         }
     }

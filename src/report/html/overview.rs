@@ -22,7 +22,7 @@ struct Entry<'a> {
 
 pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]) -> Markup {
     let entries = entries(findings);
-    let verdicts = ["witnessed", "unknown", "refuted", "suppressed", "known"];
+    let verdicts = ["witnessed", "unknown", "not-in-trace", "refuted", "suppressed", "known"];
     let heard: Vec<_> = findings.heard.iter().filter(|heard| heard.row.is_none()).collect();
     let left_out = entries.len().saturating_sub(LISTED) + heard.len().saturating_sub(LISTED);
     let has = |verdict: &str| {
@@ -36,7 +36,7 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
             form.filter {
                 input type="search" placeholder="Filter: file, function, variable, lock…" aria-label="Filter";
                 @for verdict in &verdicts {
-                    label class={ "badge " (verdict) } { input type="checkbox" name=(verdict) checked; (verdict) }
+                    label class={ "badge " (verdict) } { input type="checkbox" name=(verdict) checked; (said(verdict)) }
                 }
             }
             table.pairs {
@@ -45,7 +45,7 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
                     @for entry in entries.iter().take(LISTED) { (line(trace, findings, entry, pictured)) }
                     @for heard in heard.iter().take(LISTED) {
                         tr data-verdict=(heard.verdict) {
-                            td { span class={ "badge " (heard.verdict) } { (heard.verdict) } }
+                            td { span class={ "badge " (heard.verdict) } { (said(heard.verdict)) } }
                             td { @for side in &heard.sides { div { (side) } } }
                             td {}
                             td { (heard.tool) " at " (heard.origin) ": " (heard.explanation.join("; ")) }
@@ -61,6 +61,14 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
     }
 }
 
+/// A verdict as people read it.
+pub(super) fn said(verdict: &str) -> &str {
+    match verdict {
+        "not-in-trace" => "not in this trace",
+        other => other,
+    }
+}
+
 /// Races, and pairs of the same places with the same verdict, once.
 fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'a>> = Vec::new();
@@ -71,6 +79,7 @@ fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
             (Some(Hidden::Known), _) => ("known", "in the baseline".to_owned()),
             (None, Verdict::Witnessed(_)) => ("witnessed", "a schedule shows it".to_owned()),
             (None, Verdict::Refuted(refutation)) => ("refuted", refutation_name(refutation).to_owned()),
+            (None, Verdict::NotInTrace(refutation)) => ("not-in-trace", refutation_name(refutation).to_owned()),
             (None, Verdict::Unknown(unknown)) => ("unknown", unknown_name(unknown).to_owned()),
         };
         let places = if matches!(row.pair.verdict, Verdict::Witnessed(_)) {
@@ -94,11 +103,11 @@ fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
         }
     }
     let rank = |verdict: &str| {
-        ["witnessed", "unknown", "refuted"]
+        ["witnessed", "unknown", "not-in-trace", "refuted"]
             .iter()
             .position(|known| *known == verdict)
     };
-    entries.sort_by_key(|entry| rank(entry.verdict).unwrap_or(3));
+    entries.sort_by_key(|entry| rank(entry.verdict).unwrap_or(4));
     entries
 }
 
@@ -113,7 +122,7 @@ fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Ra
     let memory = findings.trace.access(pair.example.0).map(|access| words.memory(access));
     html! {
         tr data-verdict=(entry.verdict) data-race=[number.map(|number| anchor(trace, number))] {
-            td { span class={ "badge " (entry.verdict) } { (entry.verdict) } }
+            td { span class={ "badge " (entry.verdict) } { (said(entry.verdict)) } }
             td {
                 @for event in [pair.example.0, pair.example.1] { (access(findings, event)) }
                 @for heard in findings.heard_of(entry.row.row) { div.faint { "warned of by " (heard) } }

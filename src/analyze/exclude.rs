@@ -1,0 +1,223 @@
+//! What is said of a candidate that no feasible prefix shows: refuted, not in this trace, or unknown for the sake of code that
+//! was not recorded (`docs/SEMANTICS.md`, section 4).
+//!
+//! Its instances are visited again on weaker grounds. If the operations alone exclude all of them, the pair is refuted. If
+//! what this run made of them does, without any pinned access, the pair is not in this trace. Else some pinned access takes
+//! part, and nothing is known.
+//!
+//! Errs on the side of the weaker word: the arguments tried on weaker grounds are the pruners' and our own solver's, Z3 is not asked again.
+
+use super::decider::Decider;
+use super::{Instance, MAX_EVENTS_Z3, case};
+use crate::prune::{Grounds, MustHappenBefore, Needs, Onces};
+use crate::solve::{Native, NativeAnswer};
+use crate::trace::{EventId, Op, Trace};
+use crate::verdict::{CutRefutation, Fact, Refutation, Unknown, Verdict};
+use std::ops::ControlFlow;
+
+/// Pinned accesses are searched for among so many events before a race.
+const SEARCHED_FOR_PIN: usize = 100_000;
+
+/// What holds in every run with these operations.
+pub(super) struct Structure {
+    /// `None` if it is all of must-happen-before.
+    order: Option<MustHappenBefore>,
+    onces: Onces,
+}
+
+/// What is known of a trace with pinned accesses if they are not pinned.
+pub(super) struct Unpinned<'t> {
+    pub order: &'t MustHappenBefore,
+    pub needs: &'t Needs<'t>,
+    pub native: Native<'t>,
+}
+
+impl Decider<'_> {
+    /// What must happen before what, on these grounds.
+    pub(super) fn order_on(&self, grounds: Grounds) -> &MustHappenBefore {
+        match grounds {
+            Grounds::Structure => self.structure().order.as_ref().unwrap_or(self.order),
+            Grounds::Outcomes => self.unpinned.as_ref().map_or(self.order, |unpinned| unpinned.order),
+            Grounds::Pins => self.order,
+        }
+    }
+
+    fn structure(&self) -> &Structure {
+        self.structure.get_or_init(|| {
+            let order = MustHappenBefore::on(self.trace, Grounds::Structure);
+            Structure {
+                order: (!order.same_edges(self.order)).then_some(order),
+                onces: Onces::of(self.trace),
+            }
+        })
+    }
+
+    /// The verdict when no instance is feasible, and the instance that it speaks of. `core`: one that needed the solver's word, or the
+    /// closure over unique writers; `first`: any.
+    pub(super) fn excluded(
+        &self,
+        sites: &[(u32, u32, u32)],
+        core: Option<Instance>,
+        first: Instance,
+    ) -> (Instance, Verdict) {
+        let order = self.order_on(Grounds::Structure);
+        let needs = Needs::without_reads(self.trace, order, self.sections);
+        let closed = |a, b| needs.exclude(a, b) || self.structure().onces.order(self.trace, order, a, b);
+        let (mut open, mut by_closure) = (None, None);
+        let visited = self.candidates.visit_on(order, &needs, sites, &mut |a, b| {
+            if closed(a, b) {
+                by_closure.get_or_insert((a, b));
+                return ControlFlow::Continue(());
+            }
+            open = Some((a, b));
+            ControlFlow::Break(())
+        });
+        let Some(open) = open else {
+            let (instance, refutation) = if let Some((a, b)) = by_closure {
+                let refutation = if self.order.concurrent(a, b) {
+                    // The facts come at the very end, and for so many only.
+                    Refutation::Core(Vec::new())
+                } else {
+                    chain(self.trace, self.order, (a, b))
+                };
+                ((a, b), refutation)
+            } else if let Some((a, b)) = visited.first_locked {
+                ((a, b), self.lock_refutation(a, b))
+            } else {
+                let instance = visited.first_ordered.unwrap_or(first);
+                (instance, chain(self.trace, order, instance))
+            };
+            return (instance, self.unless_cut(Verdict::Refuted(refutation)));
+        };
+        let clash = |(a, b): Instance| {
+            let context = |event: EventId| match self.trace.op(event) {
+                Op::Access(access) => self.contexts.of_access(access),
+                _ => unreachable!("candidates are accesses"),
+            };
+            self.contexts.clash(context(a), context(b))
+        };
+        let is_open = |&(a, b): &Instance| order.concurrent(a, b) && !clash((a, b)) && !closed(a, b);
+        let shown = core.filter(is_open).unwrap_or(open);
+        if let Some(pinned) = self.needs_pins(sites) {
+            let access = self.pinned_between(pinned);
+            return (pinned, Verdict::Unknown(Unknown::Unrecorded(access)));
+        }
+        let order = self.order_on(Grounds::Outcomes);
+        let why = if order.concurrent(shown.0, shown.1) {
+            Refutation::Core(Vec::new())
+        } else {
+            chain(self.trace, order, shown)
+        };
+        (shown, self.unless_cut(Verdict::NotInTrace(why)))
+    }
+
+    /// An instance that nothing is known to exclude unless pinned accesses keep their places.
+    fn needs_pins(&self, sites: &[(u32, u32, u32)]) -> Option<Instance> {
+        let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
+        let mut asked = 0;
+        let limit = self.options.instances.unwrap_or(u32::MAX);
+        let mut open = None;
+        self.candidates.visit_on(order, needs, sites, &mut |a, b| {
+            if needs.exclude(a, b) {
+                return ControlFlow::Continue(());
+            }
+            asked += 1;
+            if asked <= limit && matches!(native.ask(a, b), NativeAnswer::Infeasible) {
+                return ControlFlow::Continue(());
+            }
+            open = Some((a, b));
+            ControlFlow::Break(())
+        });
+        open
+    }
+
+    /// A pinned access that has to do with the order of two others: one whose place orders them, else the last before either.
+    fn pinned_between(&self, (a, b): Instance) -> Option<EventId> {
+        let (trace, unpinned) = (self.trace, self.unpinned.as_ref()?);
+        let (first, second) = if self.order.before(b, a) { (b, a) } else { (a, b) };
+        let chain = self.order.chain(trace, first, second);
+        let by_pin = |step: &&[EventId]| !unpinned.order.before(step[0], step[1]);
+        if let Some(step) = chain.windows(2).find(by_pin) {
+            return trace.predecessor(step[1]);
+        }
+        let last = |event: EventId| {
+            let before = trace.program_order(trace.thread(event))[..trace.place(event) as usize]
+                .iter()
+                .rev();
+            before
+                .take(SEARCHED_FOR_PIN)
+                .copied()
+                .find(|&event| trace.pin(event).is_some())
+        };
+        last(a).max(last(b))
+    }
+
+    /// A cut trace lacks instances, so nothing is told of all of them.
+    fn unless_cut(&self, verdict: Verdict) -> Verdict {
+        if self.trace.cut().is_none() {
+            return verdict;
+        }
+        match verdict {
+            Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => {
+                Verdict::Unknown(Unknown::Cut(match refutation {
+                    Refutation::MustHappenBefore(_) => CutRefutation::MustHappenBefore,
+                    Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } | Refutation::LockHistory { .. } => {
+                        CutRefutation::Locks
+                    }
+                    Refutation::Core(_) => CutRefutation::Core,
+                }))
+            }
+            other => other,
+        }
+    }
+
+    /// The facts that exclude an instance: as few as the solver finds, or, where a trace is too long for it, the reads along a chain
+    /// of what is needed before what. None if neither finds any.
+    pub(super) fn facts(&self, grounds: Grounds, (a, b): Instance) -> Vec<Fact> {
+        if self.trace.len() <= MAX_EVENTS_Z3 {
+            let facts = case::explain(self, grounds, (a, b));
+            if !facts.is_empty() {
+                return facts;
+            }
+        }
+        if grounds == Grounds::Structure {
+            return Vec::new();
+        }
+        let needs = self.unpinned.as_ref().map_or(self.needs, |unpinned| unpinned.needs);
+        [(a, b), (b, a)]
+            .into_iter()
+            .map(|(first, next)| reads_between(self.trace, needs, first, next))
+            .find(|facts| !facts.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// The reads by which `next` comes after `first`, each with the only write that it can have seen.
+fn reads_between(trace: &Trace, needs: &Needs<'_>, first: EventId, next: EventId) -> Vec<Fact> {
+    let Some(last) = trace.predecessor(next) else {
+        return Vec::new();
+    };
+    let chain = needs.relation().chain(trace, first, last);
+    let facts = chain.windows(2).filter_map(|step| {
+        let (write, read) = (step[0], step[1]);
+        let (writes, reads) = (trace.access(write)?, trace.access(read)?);
+        if trace.thread(write) == trace.thread(read) || !writes.kind.writes() || !reads.kind.reads() {
+            return None;
+        }
+        let seen = trace
+            .uses(reads)
+            .find(|used| trace.uses(writes).any(|left| left.cell == used.cell))?;
+        Some(Fact::Read {
+            read,
+            cell: seen.cell,
+            writers: vec![write],
+            initial: false,
+        })
+    });
+    facts.collect()
+}
+
+fn chain(trace: &Trace, order: &MustHappenBefore, (a, b): Instance) -> Refutation {
+    let (first, second) = if order.before(a, b) { (a, b) } else { (b, a) };
+    Refutation::MustHappenBefore(order.chain(trace, first, second))
+}

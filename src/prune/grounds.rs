@@ -1,0 +1,195 @@
+//! On what grounds one event comes before another: the operations themselves, what this run made of them, or the places
+//! that unrecorded code keeps (`docs/SEMANTICS.md`, section 4).
+//!
+//! An argument about one trace may rest on how the trace happened to go: whether a thread waited, which threads met at a
+//! barrier, who came first to an initialization. Another run may go another way. What is told as *refuted* rests on
+//! [`Grounds::Structure`] alone.
+//!
+//! Errs on the side of calling an order an outcome.
+
+use super::MustHappenBefore;
+use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
+
+/// What an argument may rest on; each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grounds {
+    /// The operations that the threads perform, whatever they read and however the scheduler decides.
+    Structure,
+    /// What happened in this run as well: values read, waits, who initialized what.
+    Outcomes,
+    /// The places of pinned accesses, too, for the sake of code that was not recorded.
+    Pins,
+}
+
+/// Barriers whose rounds have the same threads in every run: each round before the last has all threads that ever come.
+pub(super) fn fixed_barriers(trace: &Trace) -> HashSet<u32> {
+    let mut rounds: HashMap<u32, BTreeMap<u32, HashSet<ThreadId>>> = HashMap::new();
+    for event in trace.events() {
+        if let Op::BarrierEnter { barrier, round } = trace.op(event) {
+            let threads = rounds.entry(barrier.0).or_default().entry(round).or_default();
+            threads.insert(trace.thread(event));
+        }
+    }
+    let fixed = |rounds: &BTreeMap<u32, HashSet<ThreadId>>| {
+        let all: HashSet<ThreadId> = rounds.values().flatten().copied().collect();
+        let complete = rounds.values().rev().skip(1).all(|threads| *threads == all);
+        // Of a single round it is known that it was complete if a thread has left it.
+        complete && (rounds.len() > 1 || all.len() > 1)
+    };
+    rounds
+        .into_iter()
+        .filter(|(_, rounds)| fixed(rounds))
+        .map(|(barrier, _)| barrier)
+        .collect()
+}
+
+/// What is initialized once. Whoever comes first does it, so that the initializer precedes whatever waits for it is
+/// structure; that *this* thread's earlier events do is an outcome.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Onces {
+    /// By thread: where an initializer begins and ends in program order, and the object.
+    sections: HashMap<ThreadId, Vec<(u32, u32, ObjectId)>>,
+    /// By object: each thread's first event behind which it is initialized.
+    waits: HashMap<ObjectId, HashMap<ThreadId, EventId>>,
+}
+
+impl Onces {
+    pub(crate) fn of(trace: &Trace) -> Onces {
+        let mut found = Onces::default();
+        let mut begun: HashMap<(ThreadId, ObjectId), u32> = HashMap::new();
+        for event in trace.events() {
+            let (thread, place) = (trace.thread(event), trace.place(event));
+            match trace.op(event) {
+                Op::OnceBegin { once } => {
+                    begun.insert((thread, once), place);
+                }
+                Op::OnceEnd { once } => {
+                    if let Some(from) = begun.remove(&(thread, once)) {
+                        found.sections.entry(thread).or_default().push((from, place, once));
+                    }
+                }
+                Op::OnceWait { once } => {
+                    found.waits.entry(once).or_default().entry(thread).or_insert(event);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether one of the two is done by an initializer that the other waits for.
+    pub(crate) fn order(&self, trace: &Trace, structure: &MustHappenBefore, a: EventId, b: EventId) -> bool {
+        let within = |inside: EventId, after: EventId| {
+            let place = trace.place(inside);
+            let sections = self.sections.get(&trace.thread(inside)).into_iter().flatten();
+            let mut done = sections.filter(|&&(from, until, _)| from < place && place < until);
+            done.any(|(.., once)| {
+                let mut waits = self.waits.get(once).into_iter().flat_map(HashMap::values);
+                waits.any(|&wait| structure.before(wait, after))
+            })
+        };
+        within(a, b) || within(b, a)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, WaitOutcome};
+
+    const OBJECT: ObjectId = ObjectId(0);
+
+    fn trace(kind: ObjectKind, events: &[(u32, FileOp)]) -> Trace {
+        let object = ObjectInfo {
+            kind,
+            addr: 0,
+            name: None,
+            initial: 0,
+        };
+        let tables = Tables {
+            objects: vec![object.clone(), object],
+            ..Tables::default()
+        };
+        let event = |&(thread, op): &(u32, FileOp)| Event {
+            thread: ThreadId(thread),
+            pc: 1,
+            stack: StackId::EMPTY,
+            op,
+        };
+        Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>())
+    }
+
+    fn write() -> FileOp {
+        let mem = MemRange { addr: 0x10, size: 4 };
+        FileOp::Write { mem, value: 1 }
+    }
+
+    fn enter(round: u32) -> FileOp {
+        FileOp::BarrierEnter { barrier: OBJECT, round }
+    }
+
+    fn exit(round: u32) -> FileOp {
+        FileOp::BarrierExit { barrier: OBJECT, round }
+    }
+
+    #[test]
+    fn a_barrier_orders_in_every_run_if_the_same_threads_come_each_time() {
+        let mut events = vec![(0, write())];
+        for round in 0..2 {
+            events.extend([(0, enter(round)), (1, enter(round)), (0, exit(round)), (1, exit(round))]);
+        }
+        events.push((1, write()));
+        let (first, last) = (EventId(0), EventId(events.len() as u32 - 1));
+        let same = trace(ObjectKind::Barrier, &events);
+        assert!(MustHappenBefore::on(&same, Grounds::Structure).before(first, last));
+        // A third thread may come in the place of either.
+        events.extend([(2, enter(2)), (0, enter(2))]);
+        let others = trace(ObjectKind::Barrier, &events);
+        assert!(MustHappenBefore::of(&others).before(first, last));
+        assert!(!MustHappenBefore::on(&others, Grounds::Structure).before(first, last));
+    }
+
+    #[test]
+    fn that_a_thread_waited_and_was_woken_is_an_outcome() {
+        let (condition, lock) = (ObjectId(1), OBJECT);
+        let outcome = WaitOutcome::Notified;
+        let events = [
+            (1, FileOp::Acquire { lock }),
+            (1, FileOp::WaitBegin { condition, lock }),
+            (0, FileOp::Notify { condition }),
+            (
+                1,
+                FileOp::WaitEnd {
+                    condition,
+                    lock,
+                    outcome,
+                },
+            ),
+        ];
+        let trace = trace(ObjectKind::Mutex, &events);
+        assert!(MustHappenBefore::of(&trace).before(EventId(2), EventId(3)));
+        assert!(!MustHappenBefore::on(&trace, Grounds::Structure).before(EventId(2), EventId(3)));
+    }
+
+    #[test]
+    fn an_initializer_precedes_what_waits_for_it_whoever_runs_it() {
+        let once = OBJECT;
+        let events = [
+            (0, write()),
+            (0, FileOp::OnceBegin { once }),
+            (0, write()),
+            (0, FileOp::OnceEnd { once }),
+            (1, FileOp::OnceWait { once }),
+            (1, write()),
+        ];
+        let trace = trace(ObjectKind::Once, &events);
+        let structure = MustHappenBefore::on(&trace, Grounds::Structure);
+        let onces = Onces::of(&trace);
+        let order = |a, b| onces.order(&trace, &structure, EventId(a), EventId(b));
+        assert!(order(2, 5) && order(5, 2));
+        assert!(!order(0, 5), "had thread 1 come first, it would not have waited");
+        assert!(MustHappenBefore::of(&trace).before(EventId(0), EventId(5)));
+    }
+}
