@@ -35,7 +35,8 @@ enum Asked {
     /// A feasible prefix brings both next: so many events as recorded, then these.
     Feasible(u32, Vec<EventId>),
     Infeasible,
-    Budget,
+    /// Not decided, for want of this.
+    Open(Unknown),
 }
 
 /// Z3 has to be asked, and may not be yet.
@@ -197,8 +198,9 @@ impl<'d> Case<'d, '_> {
                     return Ok(known.witnessed((a, b), schedule, instances));
                 }
                 Asked::Infeasible => {}
-                Asked::Budget => {
-                    open = Some(open.unwrap_or(Unknown::Budget));
+                Asked::Open(why) => {
+                    // More instances would be given up in the same way.
+                    open = Some(why);
                     given_up += 1;
                     if given_up == MAX_GIVEN_UP || known.options.out_of_time() {
                         break;
@@ -255,7 +257,7 @@ impl<'d> Case<'d, '_> {
                     return Ok(known.witnessed((a, b), schedule, instances));
                 }
                 Asked::Infeasible => {}
-                Asked::Budget => unknown = Some(unknown.unwrap_or(Unknown::Budget)),
+                Asked::Open(why) => unknown = Some(why),
             }
         }
         let example = open.first().copied().unwrap_or(candidate.first);
@@ -280,22 +282,24 @@ impl<'d> Case<'d, '_> {
             match known.native.ask(a, b) {
                 NativeAnswer::Feasible(as_recorded, then) => return Ok(Asked::Feasible(as_recorded, then)),
                 NativeAnswer::Infeasible => return Ok(Asked::Infeasible),
-                NativeAnswer::Unknown if known.options.solver == Solver::Native => return Ok(Asked::Budget),
+                NativeAnswer::Unknown if known.options.solver == Solver::Native => {
+                    return Ok(Asked::Open(Unknown::Steps));
+                }
                 NativeAnswer::Unknown => {}
             }
         }
         if known.trace.len() > MAX_EVENTS_Z3 {
-            return Ok(Asked::Budget);
+            return Ok(Asked::Open(Unknown::Steps));
         }
         let allowance = allowance(known);
         let session = self.session()?;
         if session.spent() >= allowance && known.options.solver != Solver::Z3Reference {
-            return Ok(Asked::Budget);
+            return Ok(Asked::Open(Unknown::Budget));
         }
         Ok(match session.ask(a, b) {
             Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
             Answer::Infeasible => Asked::Infeasible,
-            Answer::Budget => Asked::Budget,
+            Answer::Budget => Asked::Open(Unknown::Budget),
         })
     }
 

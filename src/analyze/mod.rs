@@ -21,6 +21,7 @@ use crate::predict::SyncPreserving;
 use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
+use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{EventId, MemoryOrder, Sections, Trace, Wakes};
 use crate::verdict::{Analysis, Fact, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
@@ -234,8 +235,32 @@ fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {
         analysis.pairs.push(decision.pair);
         analysis.rejected.extend(decision.rejected);
     }
+    doubt(trace, &mut analysis);
     find_behind(trace, &mut analysis);
     analysis
+}
+
+/// Takes back what is witnessed, but only if a library that was not recorded did not synchronize the two accesses.
+fn doubt(trace: &Trace, analysis: &mut Analysis) {
+    let witnessed = |pair: &Pair| matches!(pair.verdict, Verdict::Witnessed(_));
+    if trace.tables().modules.is_empty() || !analysis.pairs.iter().any(witnessed) {
+        return;
+    }
+    let calls = UnrecordedCalls::of(trace.tables());
+    if !calls.may_synchronize() {
+        return;
+    }
+    let hidden = calls.hidden_synchronization(trace);
+    for pair in &mut analysis.pairs {
+        if let Verdict::Witnessed(schedule) = &pair.verdict
+            && let Some(library) = hidden_between(trace, &hidden, pair.example.0, pair.example.1)
+        {
+            pair.verdict = Verdict::Unknown(Unknown::Unsynchronized {
+                schedule: Box::new(schedule.clone()),
+                library: calls.library(library).to_owned(),
+            });
+        }
+    }
 }
 
 /// Finds the pairs that are kept apart by what a racing read saw: the facts need it, and without it some order keeps the others.

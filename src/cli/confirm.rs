@@ -5,6 +5,7 @@ use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code
 use super::execution::must_be_execution;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
+use super::runs;
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::io::Read;
@@ -20,6 +21,7 @@ use witness::report::results::Summary;
 use witness::report::{Findings, Noise, Words};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
+use witness::verdict::Verdict;
 use witness::warnings::{self, Format, Warning};
 
 /// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
@@ -54,14 +56,13 @@ pub struct ConfirmArgs {
     /// The answers as JSON (schema witness-confirm/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
-    /// Record the program first: one run after another, under other policies and seeds, until the places of every
-    /// warning meet in a trace.
+    /// Record the program first: one run after another, under other policies and seeds, until every warning is witnessed.
     #[arg(long, env = "WITNESS_RUN", requires = "command")]
     run: bool,
     /// With --run: runs at most.
     #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// With --run: the trace file; later runs that show something put their number into its name.
+    /// With --run: the trace file; later runs that show something put their number into its name, trace.run2.bin.
     #[arg(
         short,
         long,
@@ -106,7 +107,7 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
             let opened = import::open(path, None, false)?;
             vec![ask(path, Trace::from_file(&opened.file)?, &questions, &options)?]
         }
-        None => record_until_matched(args, &questions, &options)?,
+        None => record_until_witnessed(args, &questions, &options)?,
     };
     report(args, &warnings, asked, color)
 }
@@ -141,16 +142,19 @@ fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> 
     })
 }
 
-/// The runs, one after the other, until the two places of each question have met in one of them.
-fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Options) -> anyhow::Result<Vec<Asked>> {
+/// The runs, one after the other, until each question has a witness in one of them.
+fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &Options) -> anyhow::Result<Vec<Asked>> {
     let (program, arguments) = args.command.split_first().context("no program given")?;
     let mut asked: Vec<Asked> = Vec::new();
     let mut open: Vec<usize> = (0..questions.len()).collect();
     let input = StandardInput::here();
     for number in 1..=args.runs {
         input.rewind();
-        let (policy, seed) = policy(number);
-        let path = numbered(&args.output, number);
+        let (policy, seed) = match number {
+            1 => (Policy::Fifo, 0),
+            later => runs::policy_of(later, 0),
+        };
+        let path = runs::trace_of(&args.output, number);
         let recorded = record::record(&record::Options {
             program: program.clone(),
             arguments: arguments.to_vec(),
@@ -166,13 +170,17 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
             arg0: None,
         })?;
         let run = ask(&path, Trace::open(&path)?, questions, options)?;
-        open.retain(|&question| {
-            let finding = &run.confirmation.answers[question].finding;
-            !matches!(finding, Finding::Decided(_) | Finding::BothAtomic(..))
-        });
+        let witnessed = |question: usize| match &run.confirmation.answers[question].finding {
+            Finding::Decided(pairs) => {
+                let verdict = &run.confirmation.analysis.pairs[pairs[0]].verdict;
+                matches!(verdict, Verdict::Witnessed(_))
+            }
+            Finding::BothAtomic(..) | Finding::Unknown(_) => false,
+        };
+        open.retain(|&question| !witnessed(question));
         say!(
-            "witness: run {number} ({}): {} events, {} of {} warnings matched so far: {}",
-            name(policy, seed),
+            "witness: run {number} ({}): {} events, {} of {} warnings witnessed so far: {}",
+            runs::name(policy, seed),
             recorded.summary.events,
             questions.len() - open.len(),
             questions.len(),
@@ -184,37 +192,6 @@ fn record_until_matched(args: &ConfirmArgs, questions: &[Question], options: &Op
         }
     }
     Ok(asked)
-}
-
-/// First as it comes, then by turns at random and by priorities, each time with another seed.
-fn policy(number: u32) -> (Policy, u64) {
-    match number {
-        1 => (Policy::Fifo, 0),
-        n if n % 2 == 0 => (Policy::Random, u64::from(n / 2)),
-        n => (Policy::Pct, u64::from(n / 2)),
-    }
-}
-
-fn name(policy: Policy, seed: u64) -> String {
-    match policy {
-        Policy::Random => format!("random, seed {seed}"),
-        Policy::Pct => format!("pct, seed {seed}"),
-        Policy::Fifo | Policy::Schedule => "fifo".to_owned(),
-    }
-}
-
-/// `trace.bin`, `trace-2.bin`, `trace-3.bin`, …
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    if number == 1 {
-        return path.to_owned();
-    }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
 }
 
 fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Color) -> anyhow::Result<ExitCode> {
@@ -339,8 +316,8 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
     drop(runs);
     drop(symbols);
     let kept = asked.into_iter().zip(used).filter(|(asked, used)| {
-        if !used && let Err(error) = std::fs::remove_file(&asked.path) {
-            say!("witness: {} is not removed: {error}", asked.path.display());
+        if !used {
+            runs::remove(&asked.path, None);
         }
         *used
     });

@@ -3,6 +3,7 @@
 use super::ExitCode;
 use super::output::say;
 use super::program_end;
+use super::runs;
 use super::suite;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
@@ -134,7 +135,26 @@ pub fn options(args: &RecordArgs) -> anyhow::Result<Options> {
 pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
     let options = options(args)?;
     let recorded = record::record(&options)?;
-    say!("witness: {}", summary(&recorded));
+    tell(&recorded, "");
+    Ok(recorded)
+}
+
+/// Records a run after the first, whose trace is `first`.
+pub fn record_again(args: &RecordArgs, first: &Path, run: u32) -> anyhow::Result<Recorded> {
+    let (policy, seed) = runs::policy_of(run, args.seed);
+    let recorded = record::record(&Options {
+        output: runs::trace_of(first, run),
+        naming: Naming::Exact,
+        policy,
+        seed,
+        ..options(args)?
+    })?;
+    tell(&recorded, &format!("run {run} ({}): ", runs::name(policy, seed)));
+    Ok(recorded)
+}
+
+fn tell(recorded: &Recorded, run: &str) {
+    say!("witness: {run}{}", summary(recorded));
     for process in &recorded.processes {
         say!("witness: {}", summary_of(process));
     }
@@ -145,7 +165,6 @@ pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
     for process in &recorded.processes {
         say_standstill(&process.summary.path, &format!("process {}: ", process.number));
     }
-    Ok(recorded)
 }
 
 /// Says which threads wait for ever, and where the program died.

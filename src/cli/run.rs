@@ -1,39 +1,38 @@
-//! `witness run`: records a program, analyses the trace, and drives the program along each witness.
+//! `witness run`: records a program, analyses the trace, and drives the program along each witness; again, under other policies and
+//! seeds, as long as something is open.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, report};
-use super::live::scratch;
-use super::output::{Color, print, say};
+use super::analyze::AnalysisArgs;
+use super::merged::Merged;
+use super::output::{Color, say};
 use super::program_end;
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
-use std::io::Write;
-use std::path::Path;
-use witness::check::Checker;
-use witness::record::{Launch, StandardInput};
-use witness::replay::live::{self, LiveError, Outcome};
-use witness::report::{Paint, Words, in_short};
-use witness::store;
-use witness::symbols::Symbols;
-use witness::trace::Trace;
+use witness::record::{Recorded, StandardInput};
 
-/// Record one run of a program, analyze it, and show each race live.
+/// Record runs of a program, analyze them, and show each race live.
 ///
 /// As `witness record`, then `witness analyze` of its trace, then `witness replay --live` of each
-/// witness, without what the program prints then. Other processes of the program, which have traces of their own, are
-/// analyzed one after another. A witness is a proof also if its live run does not come to the race. Without one, the run must have
+/// witness, without what the program prints then. Unless races were found and nothing is left open, other runs follow, under other policies
+/// and seeds, up to --runs; all of them make one report, with each race once, by its id. The traces of later runs are trace.run2.bin, …
+/// beside the first; those that add nothing are removed. Other processes of the program, which have traces of their own, are
+/// reported one after another. A witness is a proof also if its live run does not come to the race. Without one, the run must have
 /// ended well: the status is another than 0 if the program died, failed, deadlocked or was ended by --timeout.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness run -- ./app --threads 4
   witness run --policy random --seed 7 -o run7.bin -- ./app
-  witness run --no-live -- ./server --once
+  witness run --runs 1 --no-live -- ./server --once
+  witness run --runs 100 -- ./test_queue
   witness run --report sarif=races.sarif --baseline known.json -- ./app
 
 Exit status: 66 a race witnessed, confirmed live or not; without a race 67 if threads waited for one
 another for ever, 68 if the program died or ended with a status other than 0, 124 if --timeout ended
 it; 3 only unknowns, 0 nothing, 2 a program that cannot be recorded.")]
 pub struct RunArgs {
+    /// Runs at most: the first as --policy and --seed say, later ones by turns at random and by priorities, with further seeds.
+    #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
     /// Do not run the program along its witnesses.
     #[arg(long, env = "WITNESS_NO_LIVE")]
     no_live: bool,
@@ -49,93 +48,51 @@ pub struct RunArgs {
 }
 
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let filters = args.reports.filters()?;
     let input = StandardInput::here();
-    let recorded = record::record(&args.record)?;
-    let first = &recorded.summary.path;
-    let mut code = show(args, first, &args.analysis, &args.reports, input, color)?;
-    for process in &recorded.processes {
-        let (number, path) = (&process.number, &process.summary.path);
-        say!("witness: process {number}: {}", path.display());
-        let (analysis, reports) = (args.analysis.of_process(number), args.reports.of_process(number));
-        code = code.or_worse(show(args, path, &analysis, &reports, input, color)?);
-    }
-    if let Some(how) = program_end::failure(&recorded).filter(|_| recorded.stopped.is_none() && !recorded.deadlock) {
-        say!("witness: the program {how}: what is said of its races is of the run up to there");
-    }
-    Ok(code.or_worse(program_end::code(&recorded)))
-}
-
-/// Analyses a trace, reports, and drives the program along each witness.
-fn show(
-    args: &RunArgs,
-    path: &Path,
-    analysis: &AnalysisArgs,
-    reports: &ReportArgs,
-    input: StandardInput,
-    color: Color,
-) -> anyhow::Result<ExitCode> {
-    let trace = Trace::open(path)?;
-    let code = report(path, &trace, analysis, reports, false, color)?;
-    if code == ExitCode::Witnessed && !args.no_live {
-        let folder = analysis.folder(path);
-        if reports.prints_text() {
-            let paint = Paint { on: color.for_stdout() };
-            confirm(args, &trace, &folder, input, paint, &|line| {
-                print(|out| Ok(writeln!(out, "{line}")?))
-            })?;
-        } else {
-            // Text would not belong into the report of another kind that is printed.
-            confirm(args, &trace, &folder, input, Paint::default(), &|line| {
-                say!("{line}");
-                Ok(())
-            })?;
+    let live = (!args.no_live).then_some((input, args.attempts));
+    let mut processes: Vec<Merged<'_>> = vec![Merged::new(None, &filters)];
+    let mut code = ExitCode::Nothing;
+    let mut first: Option<Recorded> = None;
+    for run in 1..=args.runs {
+        input.rewind();
+        let recorded = match &first {
+            None => record::record(&args.record)?,
+            Some(first) => record::record_again(&args.record, &first.summary.path, run)?,
+        };
+        let ended = program_end::code(&recorded);
+        code = code.or_worse(ended);
+        // A trace that shows how the program went wrong is wanted for that.
+        let keep = run == 1 || ended != ExitCode::Nothing;
+        processes[0].add(&recorded.summary.path, &args.analysis, live, keep)?;
+        for process in &recorded.processes {
+            let (number, path) = (&process.number, &process.summary.path);
+            let known = processes.iter().position(|one| one.number() == Some(number));
+            let row = known.unwrap_or_else(|| {
+                processes.push(Merged::new(Some(number.clone()), &filters));
+                processes.len() - 1
+            });
+            processes[row].add(path, &args.analysis.of_process(number), live, keep)?;
+        }
+        if let Some(how) = program_end::failure(&recorded).filter(|_| recorded.stopped.is_none() && !recorded.deadlock)
+        {
+            say!("witness: the program {how}: what is said of its races is of the run up to there");
+        }
+        // The first run holds the name that the others are called after.
+        first.get_or_insert(recorded);
+        if processes.iter().all(|process| process.is_settled(live.is_some())) {
+            break;
         }
     }
-    Ok(code)
-}
-
-/// Says a line, where there is a place for it.
-type Tell<'a> = &'a dyn Fn(&str) -> anyhow::Result<()>;
-
-/// Runs the program along each witness, and says in one line what became of it.
-fn confirm(
-    args: &RunArgs,
-    trace: &Trace,
-    folder: &Path,
-    input: StandardInput,
-    paint: Paint,
-    tell: Tell<'_>,
-) -> anyhow::Result<()> {
-    let Some(stored) = store::load(folder, trace.id())? else {
-        return Ok(());
-    };
-    let launch = match live::launch(trace, &[]) {
-        Ok(launch) => Launch { input, ..launch },
-        Err(why @ LiveError::UnknownPolicy { .. }) => return tell(&format!("Live: not shown: {why}")),
-        Err(error) => return Err(error.into()),
-    };
-    let checker = Checker::new(trace);
-    let symbols = Symbols::new(trace.tables());
-    let words = Words {
-        trace,
-        symbols: &symbols,
-    };
-    tell("Live:")?;
-    let mut confirmed = 0;
-    let pairs = stored.results.pairs.iter().filter(|pair| pair.verdict == "witnessed");
-    let shown: Vec<bool> = pairs.map(|pair| pair.suppressed.is_none() && !pair.known).collect();
-    let numbered = (1..).zip(&stored.schedules).zip(&shown);
-    for ((number, schedule), _) in numbered.filter(|(_, shown)| **shown) {
-        let (run, ..) = live::attempt(&checker, schedule, &launch, &scratch(), args.attempts)?;
-        confirmed += usize::from(matches!(run.outcome, Outcome::Confirmed(_)));
-        let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
-        tell(&format!("  witness {number}: {a} and {b}: {}", in_short(&run.outcome)))?;
+    for process in processes {
+        let (reports, analysis) = match process.number() {
+            None => (args.reports.clone(), args.analysis.clone()),
+            Some(number) => {
+                say!("witness: process {number}:");
+                (args.reports.of_process(number), args.analysis.of_process(number))
+            }
+        };
+        code = code.or_worse(process.report(&reports, &analysis, live.is_some(), color)?);
     }
-    let (witnessed, unknown) = (
-        shown.iter().filter(|shown| **shown).count() - confirmed,
-        stored.results.summary.unknown,
-    );
-    let summary =
-        format!("SUMMARY: witness: {confirmed} confirmed live, {witnessed} witnessed only, {unknown} unknown");
-    tell(&format!("\n{}", paint.warning(summary)))
+    Ok(code)
 }

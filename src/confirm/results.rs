@@ -234,7 +234,7 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
 fn line(hidden: &Hidden) -> Option<String> {
     match hidden {
         Hidden::Suppressed(line) => Some(line.clone()),
-        Hidden::Known => None,
+        Hidden::Known | Hidden::Elsewhere => None,
     }
 }
 

@@ -201,7 +201,7 @@ impl Text {
         let beside = outcome.beside();
         if beside > 0 {
             let plural = if beside == 1 { "race" } else { "races" };
-            text += &format!("; beside refuted ones {beside} {plural} witnessed");
+            text += &format!("; beside these {beside} {plural} witnessed");
         }
         writeln!(
             out,

@@ -12,14 +12,11 @@ pub(super) fn replay_command(findings: &Findings<'_>, number: usize) -> String {
     format!("witness replay {trace}{store} --witness {number}")
 }
 
-/// The command that looks for what one trace cannot show in other runs of its program.
-pub(super) fn another_run(trace: &Trace) -> String {
+/// The command that looks for what one trace cannot show in other runs of its program; `None` if that is not known.
+pub(super) fn another_run(trace: &Trace) -> Option<String> {
     let command = &trace.tables().meta.command;
-    if command.is_empty() {
-        return "record it with `witness run --runs 30 -- PROGRAM`".to_owned();
-    }
     let words: Vec<String> = command.iter().map(|word| quoted(Path::new(word))).collect();
-    format!("witness run --runs 30 -- {}", words.join(" "))
+    (!words.is_empty()).then(|| format!("witness run --runs 30 -- {}", words.join(" ")))
 }
 
 /// A path as a shell would take it.

@@ -83,17 +83,22 @@ impl Words<'_> {
     fn unknown(&self, unknown: &Unknown, instances: &Instances) -> String {
         match unknown {
             Unknown::Budget => "the solver's budget was spent on at least one instance; --budget raises it".to_owned(),
+            Unknown::Steps => "the steps of witness' own solver did not suffice, and Z3 was not asked: it is with --solver both, about \
+                               traces of up to 50,000 events; a shorter run may be decided (record --max-events)"
+                .to_owned(),
             Unknown::Instances => {
-                let left = instances
-                    .total
-                    .saturating_sub(instances.ordered + instances.locked + instances.tried);
+                let open = instances.total.saturating_sub(instances.ordered + instances.locked);
                 format!(
-                    "{} instances were tried and {left} were not; --instances raises the limit",
-                    instances.tried
+                    "of up to {open} instances that neither order nor locks exclude, the solvers were asked about the nearest only, and \
+                     found no schedule; --instances has them asked about more"
                 )
             }
             Unknown::Time => "the time limit was reached before it was decided; --time-limit raises it".to_owned(),
             Unknown::Unrecorded(access) => self.unrecorded(*access),
+            Unknown::Unsynchronized { library, .. } => format!(
+                "a schedule brings both accesses next, but {library}, which was not recorded, may synchronize between them; \
+                 `witness run` tries it in the program itself, or build {library} with -fsanitize=thread, too"
+            ),
             Unknown::Rejected => "the checker rejected the schedule that was found: a bug of witness".to_owned(),
             Unknown::Cut(how) => {
                 let how = match how {
@@ -108,11 +113,21 @@ impl Words<'_> {
 
     /// What unrecorded code has to do with it.
     fn unrecorded(&self, access: Option<EventId>) -> String {
-        let what = access.map_or_else(
-            || "memory that unrecorded code changes".to_owned(),
-            |access| format!("what {} sees was changed by unrecorded code", self.sentence(access)),
-        );
-        format!("{what}, which may order the two accesses or not; build it with -fsanitize=thread, too, to find out")
+        let Some(access) = access else {
+            return "excluded only if code that was not recorded, and changed memory here, keeps its place; build it with \
+                    -fsanitize=thread, too, and record again"
+                .to_owned();
+        };
+        let calls = self.symbols.unrecorded().before_pinned(self.trace, access);
+        let code = match &calls[..] {
+            [] => String::new(),
+            calls => format!(" (perhaps {})", calls.join(", or ")),
+        };
+        format!(
+            "unrecorded code{code} changed what this saw: {}; that code may order the two accesses, or not. Build it with \
+             -fsanitize=thread, too, and record again",
+            self.sentence(access)
+        )
     }
 
     fn fact(&self, pair: &Pair, fact: &Fact) -> String {
@@ -399,7 +414,7 @@ mod tests {
         assert!(said(Unknown::Time).contains("--time-limit"));
         assert_eq!(
             said(Unknown::Instances),
-            "2 instances were tried and 4 were not; --instances raises the limit"
+            "of up to 6 instances that neither order nor locks exclude, the solvers were asked about the nearest only, and found no schedule; --instances has them asked about more"
         );
         assert!(said(Unknown::Cut(CutRefutation::Core)).contains("where the trace is cut"));
     }

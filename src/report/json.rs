@@ -1,16 +1,16 @@
-//! The results object as JSON.
+//! The results object as JSON: one, also of several traces.
 
 use super::{Exporter, Findings, Results};
 use std::io::{self, Write};
 
-/// Writes [`Results`] as JSON, indented, with a line end; one object a trace.
+/// Writes [`Results`] as JSON, indented, with a line end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 
 impl Exporter for Json {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
-        for findings in findings {
-            serde_json::to_writer_pretty(&mut *out, &Results::of(findings))?;
+        if let Some(results) = Results::merged(findings) {
+            serde_json::to_writer_pretty(&mut *out, &results)?;
             writeln!(out)?;
         }
         Ok(())

@@ -63,7 +63,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
     for row in findings.rows() {
         let (verdict, status) = match (&row.pair.verdict, row.hidden) {
             (_, Some(Hidden::Suppressed(line))) => ("suppressed", skipped(&format!("suppressed by {line}"))),
-            (_, Some(Hidden::Known)) => ("known", skipped("in the baseline")),
+            (_, Some(Hidden::Known | Hidden::Elsewhere)) => ("known", skipped("in the baseline")),
             (Verdict::Refuted(refutation), None) => {
                 let mut status = TestCaseStatus::success();
                 status.set_message(refutation_name(refutation));

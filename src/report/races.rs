@@ -87,11 +87,11 @@ pub struct Heard {
 const LISTED_WARNINGS: usize = 10;
 
 impl<'a> Findings<'a> {
-    /// All pairs, also those that are not shown.
+    /// All pairs, also those that are not shown, but for those that another trace speaks for.
     pub fn rows(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
         let noise = self.noise;
         let mut witnesses = 0;
-        self.analysis.pairs.iter().enumerate().map(move |(row, pair)| {
+        let all = self.analysis.pairs.iter().enumerate().map(move |(row, pair)| {
             let witnessed = matches!(pair.verdict, Verdict::Witnessed(_));
             witnesses += usize::from(witnessed);
             Row {
@@ -101,7 +101,8 @@ impl<'a> Findings<'a> {
                 id: noise.id(row),
                 hidden: noise.hidden(row),
             }
-        })
+        });
+        all.filter(|row| row.hidden != Some(&Hidden::Elsewhere))
     }
 
     /// The number of a pair's witness; `None` if it has none.

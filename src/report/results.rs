@@ -26,7 +26,10 @@ pub struct Results {
     pub options: Options,
     /// The trace.
     pub trace: TraceSummary,
-    /// One entry per pair of code positions, ordered by their first conflict in the trace.
+    /// The traces of other runs that add something, if several were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_traces: Vec<TraceSummary>,
+    /// One entry per pair of code positions, ordered by their first conflict in the trace; of several traces, one trace behind the other.
     pub pairs: Vec<PairResult>,
     /// The witnessed pairs, the same race once.
     #[serde(default)]
@@ -44,6 +47,9 @@ pub struct RaceResult {
     pub count: usize,
     /// The numbers of their witnesses.
     pub witnesses: Vec<usize>,
+    /// The trace that shows it, if that is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
     /// The line of a suppression file that hides it.
     pub suppression: Option<String>,
 }
@@ -102,8 +108,8 @@ pub struct PairResult {
     pub verdict: String,
     /// What the schedule of a witnessed pair shows: `co-enabled` or `unordered`; else null.
     pub kind: Option<String>,
-    /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`,
-    /// `instances`, `time`, `rejected`, `cut`, `unrecorded code`. Witnessed: null.
+    /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`, `steps`,
+    /// `instances`, `time`, `rejected`, `cut`, `unrecorded code`, `unrecorded synchronization`. Witnessed: null.
     pub reason: Option<String>,
     /// The reason in words, one fact a sentence.
     pub explanation: Vec<String>,
@@ -124,6 +130,9 @@ pub struct PairResult {
     /// Whether the baseline has it; absent without a baseline, or if it has not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
+    /// The trace that it is of, if that is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// Dynamic instances of a pair, by what became of them. A pair is not looked at further once it is witnessed, so only
@@ -136,7 +145,7 @@ pub struct InstancesResult {
     pub ordered: u64,
     /// Refuted by locks.
     pub locked: u64,
-    /// Asked of the solver.
+    /// Looked at one by one; the solvers were asked about few of these.
     pub tried: u64,
 }
 
@@ -230,6 +239,22 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Counts the pairs of several analyses together.
+    #[must_use]
+    pub fn total(findings: &[Findings<'_>]) -> Summary {
+        let all = findings.iter().map(Summary::of);
+        all.fold(Summary::default(), |all, one| Summary {
+            witnessed: all.witnessed + one.witnessed,
+            refuted: all.refuted + one.refuted,
+            not_in_trace: all.not_in_trace + one.not_in_trace,
+            unknown: all.unknown + one.unknown,
+            suppressed: all.suppressed + one.suppressed,
+            known: all.known + one.known,
+        })
+    }
+}
+
 impl TraceSummary {
     /// What there is to say of a trace.
     #[must_use]
@@ -251,6 +276,30 @@ impl TraceSummary {
 }
 
 impl Results {
+    /// The results object of the analyses of several runs: that of the first, with what the others add, which says of which trace it is.
+    #[must_use]
+    pub fn merged(findings: &[Findings<'_>]) -> Option<Results> {
+        let (first, others) = findings.split_first()?;
+        let mut all = Results::of(first);
+        for other in others {
+            let Results {
+                pairs, races, trace, ..
+            } = Results::of(other);
+            let path = Some(trace.path.clone());
+            all.pairs.extend(pairs.into_iter().map(|pair| PairResult {
+                trace: path.clone(),
+                ..pair
+            }));
+            all.races.extend(races.into_iter().map(|race| RaceResult {
+                trace: path.clone(),
+                ..race
+            }));
+            all.further_traces.push(trace);
+        }
+        all.summary = Summary::total(findings);
+        Some(all)
+    }
+
     /// The results object of an analysis.
     #[must_use]
     pub fn of(findings: &Findings<'_>) -> Results {
@@ -259,6 +308,7 @@ impl Results {
             tool: tool(),
             options: findings.options,
             trace: TraceSummary::of(findings.trace, findings.path),
+            further_traces: Vec::new(),
             pairs: findings.rows().map(|row| pair_result(findings, &row)).collect(),
             races: findings
                 .races(|_| true)
@@ -281,6 +331,7 @@ fn race_result(findings: &Findings<'_>, race: &Race<'_>) -> RaceResult {
         id: race.first().id.to_owned(),
         count: race.rows.len(),
         witnesses: race.rows.iter().filter_map(|row| row.number).collect(),
+        trace: None,
         suppression: findings.suppression(race.first().pair),
     }
 }
@@ -318,9 +369,10 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
         schedule: schedule.map(|path| path.display().to_string()),
         suppressed: match row.hidden {
             Some(Hidden::Suppressed(line)) => Some(line.clone()),
-            Some(Hidden::Known) | None => None,
+            Some(Hidden::Known | Hidden::Elsewhere) | None => None,
         },
         known: row.hidden == Some(&Hidden::Known),
+        trace: None,
     }
 }
 
@@ -337,11 +389,13 @@ pub(crate) fn refutation_name(refutation: &Refutation) -> &'static str {
 pub(crate) fn unknown_name(unknown: &Unknown) -> &'static str {
     match unknown {
         Unknown::Budget => "budget",
+        Unknown::Steps => "steps",
         Unknown::Instances => "instances",
         Unknown::Time => "time",
         Unknown::Rejected => "rejected",
         Unknown::Cut(_) => "cut",
         Unknown::Unrecorded(_) => "unrecorded code",
+        Unknown::Unsynchronized { .. } => "unrecorded synchronization",
     }
 }
 

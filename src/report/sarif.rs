@@ -216,7 +216,7 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
         Some(Hidden::Suppressed(line)) => {
             result["suppressions"] = json!([{ "kind": "external", "justification": line }]);
         }
-        Some(Hidden::Known) => result["baselineState"] = json!("unchanged"),
+        Some(Hidden::Known | Hidden::Elsewhere) => result["baselineState"] = json!("unchanged"),
         None => {}
     }
     result

@@ -41,7 +41,22 @@ type Lines = (String, String);
 
 impl Exporter for Text {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
-        findings.iter().try_for_each(|findings| self.one(findings, out))
+        for (number, one) in findings.iter().enumerate() {
+            if number > 0 && one.shown().next().is_none() {
+                continue;
+            }
+            if findings.len() > 1 {
+                let meta = &one.trace.tables().meta;
+                let policy = match (meta.policy.as_str(), meta.seed) {
+                    ("" | "fifo", _) => meta.policy.clone(),
+                    (policy, seed) => format!("{policy}, seed {seed}"),
+                };
+                let heading = format!("Run {}, {policy}: {}", number + 1, one.path.display());
+                writeln!(out, "{}\n", self.paint.access(heading))?;
+            }
+            self.one(one, out)?;
+        }
+        self.summary(&Summary::total(findings), out)
     }
 }
 
@@ -95,7 +110,7 @@ impl Text {
         for problem in findings.symbols.problems() {
             writeln!(out, "witness: {problem}")?;
         }
-        self.summary(findings, out)
+        Ok(())
     }
 
     /// All pairs but the witnessed ones, the same two source lines once per reason.
@@ -129,6 +144,8 @@ impl Text {
                 continue;
             }
             writeln!(out, "{}{note}:", self.paint.access(capitalized(title)))?;
+            // Those behind a race no other run can show without it.
+            let elsewhere = seen.iter().any(|(.., pair)| pair.behind.is_none());
             let more = seen.len().saturating_sub(LISTED_PAIRS);
             for ((first, second), reason, count, pair) in seen.into_iter().take(LISTED_PAIRS) {
                 let count = if count > 1 {
@@ -147,23 +164,26 @@ impl Text {
             if more > 0 {
                 writeln!(out, "  … and {more} more; --json has them all")?;
             }
-            if title == "not in this trace" {
-                writeln!(out, "  Other runs may show them: {}", another_run(findings.trace))?;
+            if title == "not in this trace"
+                && elsewhere
+                && let Some(command) = another_run(findings.trace)
+            {
+                writeln!(out, "  Other runs may show them: {command}")?;
             }
             writeln!(out)?;
         }
         Ok(())
     }
 
-    fn summary(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let Summary {
+    fn summary(&self, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+        let &Summary {
             witnessed,
             refuted,
             not_in_trace,
             unknown,
             suppressed,
             known,
-        } = Summary::of(findings);
+        } = summary;
         let pairs = if refuted == 1 { "pair" } else { "pairs" };
         let races = if witnessed == 1 { "data race" } else { "data races" };
         let mut text = format!("SUMMARY: witness: {witnessed} {races} witnessed, {refuted} {pairs} refuted");

@@ -8,8 +8,10 @@
 //! information a position is shown as module and offset. Paths are shown as recorded. A variable
 //! of the trace's own `variables` table (imported traces) is found before one of a module.
 
+mod calls;
 mod module;
 mod names;
+mod unrecorded;
 
 use crate::trace::{CodePosition, StackId, Tables};
 use hashbrown::HashMap;
@@ -22,6 +24,7 @@ use std::rc::Rc;
 
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
+pub use unrecorded::{UnrecordedCalls, hidden_between};
 
 /// One function activation at a code position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +109,7 @@ pub struct Symbols<'t> {
     variables: BTreeMap<u64, usize>,
     modules: Vec<OnceCell<Module>>,
     known: RefCell<HashMap<CodePosition, Rc<[Frame]>>>,
+    unrecorded: OnceCell<UnrecordedCalls>,
 }
 
 impl<'t> Symbols<'t> {
@@ -120,7 +124,14 @@ impl<'t> Symbols<'t> {
             variables: variables.map(|(row, variable)| (variable.addr, row)).collect(),
             modules: tables.modules.iter().map(|_| OnceCell::new()).collect(),
             known: RefCell::default(),
+            unrecorded: OnceCell::new(),
         }
+    }
+
+    /// The calls of code that was not recorded.
+    #[must_use]
+    pub fn unrecorded(&self) -> &UnrecordedCalls {
+        self.unrecorded.get_or_init(|| UnrecordedCalls::of(self.tables))
     }
 
     /// The function activations at a code position, innermost (inlined) first; never empty.

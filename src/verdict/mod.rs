@@ -48,7 +48,7 @@ pub struct Instances {
     pub ordered: u64,
     /// Refuted by a common lock or by lock acquisition histories.
     pub locked: u64,
-    /// Looked at one by one: by a fast predictor, by the closure over unique writers, or by the solver.
+    /// Looked at one by one, by a fast predictor or the closure over unique writers; the solvers were asked about few of these.
     pub tried: u64,
 }
 
@@ -187,12 +187,21 @@ pub enum Fact {
 pub enum Unknown {
     /// The solver's resource budget was spent on at least one instance.
     Budget,
-    /// Instances are left that were not tried.
+    /// Our own solver's steps were spent, and Z3 was not asked.
+    Steps,
+    /// The solvers were not asked about all instances.
     Instances,
     /// The time that the user gave ran out before.
     Time,
     /// The checker rejected the schedule found: a bug of this program.
     Rejected,
+    /// A schedule brings both next, but this library, which was not recorded, may synchronize the two where nobody sees it.
+    Unsynchronized {
+        /// The schedule: the pair is witnessed if a live run shows it.
+        schedule: Box<Schedule>,
+        /// The file name of the library.
+        library: String,
+    },
     /// Excluded only if an access of memory that unrecorded code changes keeps its place: such an access, if it is known which.
     Unrecorded(Option<EventId>),
     /// Refuted up to the point where the trace was cut.

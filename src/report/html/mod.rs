@@ -40,17 +40,7 @@ impl Exporter for Html {
             .enumerate()
             .map(|(number, findings)| trace(number, findings, &sources))
             .collect();
-        let total = findings
-            .iter()
-            .map(Summary::of)
-            .fold(Summary::default(), |all, one| Summary {
-                witnessed: all.witnessed + one.witnessed,
-                refuted: all.refuted + one.refuted,
-                not_in_trace: all.not_in_trace + one.not_in_trace,
-                unknown: all.unknown + one.unknown,
-                suppressed: all.suppressed + one.suppressed,
-                known: all.known + one.known,
-            });
+        let total = Summary::total(findings);
         let names: Vec<String> = findings
             .iter()
             .map(|findings| findings.path.display().to_string())

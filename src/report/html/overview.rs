@@ -76,7 +76,7 @@ fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
     for row in findings.rows() {
         let (verdict, reason) = match (row.hidden, &row.pair.verdict) {
             (Some(Hidden::Suppressed(line)), _) => ("suppressed", line.clone()),
-            (Some(Hidden::Known), _) => ("known", "in the baseline".to_owned()),
+            (Some(Hidden::Known | Hidden::Elsewhere), _) => ("known", "in the baseline".to_owned()),
             (None, Verdict::Witnessed(_)) => ("witnessed", "a schedule shows it".to_owned()),
             (None, Verdict::Refuted(refutation)) => ("refuted", refutation_name(refutation).to_owned()),
             (None, Verdict::NotInTrace(refutation)) => ("not-in-trace", refutation_name(refutation).to_owned()),

@@ -86,7 +86,7 @@ impl Known {
         Known {
             id,
             witnessed: verdict == WITNESSED,
-            refuted: verdict == "refuted",
+            refuted: matches!(verdict, "refuted" | "not-in-trace"),
         }
     }
 }

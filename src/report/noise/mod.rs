@@ -33,6 +33,8 @@ pub enum Hidden {
     Suppressed(String),
     /// The baseline has it.
     Known,
+    /// Another trace of the same program says more of it, or says it first.
+    Elsewhere,
 }
 
 /// The names of the pairs of an analysis, and which of them are hidden.
@@ -83,10 +85,31 @@ impl Noise {
         }
     }
 
+    /// Without the pairs whose ids another trace speaks for.
+    #[must_use]
+    pub fn only(&self, own: impl Fn(&str) -> bool) -> Noise {
+        let hidden = self.ids.iter().zip(&self.hidden);
+        let hidden = hidden.map(|(id, hidden)| {
+            if own(id) {
+                hidden.clone()
+            } else {
+                Some(Hidden::Elsewhere)
+            }
+        });
+        Noise {
+            hidden: hidden.collect(),
+            ..self.clone()
+        }
+    }
+
     /// How many pairs are hidden: by suppressions, and by the baseline.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        let all = self.hidden.iter().flatten();
+        let all = self
+            .hidden
+            .iter()
+            .flatten()
+            .filter(|hidden| **hidden != Hidden::Elsewhere);
         let known = all.clone().filter(|hidden| **hidden == Hidden::Known).count();
         (all.count() - known, known)
     }
@@ -120,8 +143,9 @@ fn id(words: &Words<'_>, pair: &Pair) -> String {
 fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mut [bool]) -> Option<Hidden> {
     let witnessed = match &pair.verdict {
         Verdict::Witnessed(_) => true,
-        Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
-        Verdict::Refuted(_) => return None,
+        Verdict::Unknown(_) => false,
+        // Neither is a finding.
+        Verdict::Refuted(_) | Verdict::NotInTrace(_) => return None,
     };
     if filters.suppressions.is_empty() && filters.baseline.is_none() {
         return None;

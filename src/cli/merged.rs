@@ -1,0 +1,344 @@
+//! What several runs of one program show together: each race once, by its id, with the trace that shows it best.
+
+use super::ExitCode;
+use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code};
+use super::live::scratch;
+use super::output::{Color, print, say};
+use super::reports::{ReportArgs, name_unused};
+use super::runs;
+use hashbrown::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use witness::check::Checker;
+use witness::record::{Launch, ProcessNumber, StandardInput};
+use witness::replay::live::{self, LiveError, Outcome};
+use witness::report::results::Summary;
+use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, in_short};
+use witness::schedule::Schedule;
+use witness::symbols::Symbols;
+use witness::trace::Trace;
+use witness::verdict::{Analysis, Unknown, Verdict};
+
+/// What is said of a race, from what says most to what says least. A refutation speaks of one trace's operations, so it comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Said {
+    Confirmed,
+    Witnessed,
+    Unknown,
+    NotInTrace,
+    /// Not in the trace, and only because of another race.
+    Behind,
+    Refuted,
+}
+
+/// The traces of one process of the program, one for each run that added something.
+pub struct Merged<'a> {
+    number: Option<ProcessNumber>,
+    filters: &'a Filters,
+    traces: Vec<Analysed>,
+    /// By id.
+    best: HashMap<String, Said>,
+}
+
+/// One trace, and what was found in it.
+struct Analysed {
+    path: PathBuf,
+    folder: PathBuf,
+    trace: Trace,
+    analysis: Analysis,
+    /// By row: what became of the live runs of its witness.
+    live: HashMap<usize, Shown>,
+    /// Why the program cannot be driven along any.
+    not_live: Option<String>,
+}
+
+/// What became of a witness' live runs.
+struct Shown {
+    confirmed: bool,
+    words: String,
+}
+
+/// How to show witnesses live: standard input, and runs for each.
+pub type Live = Option<(StandardInput, u32)>;
+
+impl<'a> Merged<'a> {
+    pub fn new(number: Option<ProcessNumber>, filters: &'a Filters) -> Merged<'a> {
+        Merged {
+            number,
+            filters,
+            traces: Vec::new(),
+            best: HashMap::new(),
+        }
+    }
+
+    /// Which process of the program it is; `None` for the one that was started.
+    pub fn number(&self) -> Option<&ProcessNumber> {
+        self.number.as_ref()
+    }
+
+    /// Analyses the trace of one more run, and drives the program along the witnesses that are not confirmed yet. The trace is removed
+    /// if it adds nothing, unless it is to be kept.
+    pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Live, keep: bool) -> anyhow::Result<()> {
+        let trace = Trace::open(path)?;
+        let found = analysis.decide(path, &trace)?;
+        let mut one = Analysed {
+            path: path.to_owned(),
+            folder: analysis.folder(path),
+            trace,
+            analysis: found,
+            live: HashMap::new(),
+            not_live: None,
+        };
+        let confirmed = |id: &str| self.best.get(id) == Some(&Said::Confirmed);
+        if let Some((input, attempts)) = live {
+            one.show_live(self.filters, &confirmed, input, attempts)?;
+        }
+        let said = one.said(self.filters);
+        let adds = said
+            .iter()
+            .any(|(id, said)| self.best.get(id).is_none_or(|best| said < best));
+        if adds || keep || self.traces.is_empty() || !one.analysis.rejected.is_empty() {
+            for (id, said) in said {
+                let best = self.best.entry(id).or_insert(said);
+                *best = said.min(*best);
+            }
+            self.traces.push(one);
+        } else {
+            runs::remove(path, Some(&one.folder));
+        }
+        Ok(())
+    }
+
+    /// Whether something was found, and nothing is left that another run could settle; or there is nothing that one could change.
+    pub fn is_settled(&self, live: bool) -> bool {
+        let open = |said: &Said| match said {
+            Said::Unknown | Said::NotInTrace => true,
+            Said::Witnessed => live,
+            Said::Confirmed | Said::Behind | Said::Refuted => false,
+        };
+        let found = |said: &Said| *said <= Said::Witnessed;
+        let one_thread = self
+            .traces
+            .iter()
+            .all(|one| one.trace.threads() < 2 && one.trace.cut().is_none());
+        one_thread || (self.best.values().any(found) && !self.best.values().any(open))
+    }
+
+    /// Reports on all of them at once, and stores the results of each.
+    pub fn report(
+        mut self,
+        reports: &ReportArgs,
+        analysis: &AnalysisArgs,
+        live: bool,
+        color: Color,
+    ) -> anyhow::Result<ExitCode> {
+        let owners = self.owners();
+        // What has come to be shown better by a later run is not needed any more; the first trace stays, under the name that was asked for.
+        let mut number = 0;
+        self.traces.retain(|one| {
+            number += 1;
+            let kept =
+                number == 1 || owners.values().any(|&owner| owner == number - 1) || !one.analysis.rejected.is_empty();
+            if !kept {
+                runs::remove(&one.path, Some(&one.folder));
+            }
+            kept
+        });
+        let owners = self.owners();
+        let root = reports.root();
+        let symbols: Vec<Symbols<'_>> = self.traces.iter().map(|one| Symbols::new(one.trace.tables())).collect();
+        let own: Vec<Noise> = self.traces.iter().map(|one| one.noise(self.filters)).collect();
+        let merged: Vec<Noise> = own
+            .iter()
+            .enumerate()
+            .map(|(row, noise)| noise.only(|id| owners.get(id).is_none_or(|&owner| owner == row)))
+            .collect();
+        let options = reported(&analysis.options());
+        let mut all = Vec::new();
+        for ((one, symbols), (own, noise)) in self.traces.iter().zip(&symbols).zip(own.iter().zip(&merged)) {
+            let findings = |noise| Findings {
+                trace: &one.trace,
+                path: &one.path,
+                analysis: &one.analysis,
+                symbols,
+                options,
+                folder: None,
+                noise,
+                root: &root,
+                heard: &[],
+            };
+            let folder = stored(findings(own), &one.folder).folder;
+            all.push(Findings {
+                folder,
+                ..findings(noise)
+            });
+        }
+        reports.write(
+            &all,
+            color,
+            false,
+            &|paint, out| Ok(Text { paint }.export(&all, out)?),
+            &|_, out| Ok(Json.export(&all, out)?),
+        )?;
+        let mut used = vec![false; self.filters.suppressions.len()];
+        for noise in &own {
+            used.iter_mut().zip(noise.used()).for_each(|(used, also)| *used |= also);
+        }
+        name_unused(&self.filters.suppressions.unused(&used, false));
+        let total = Summary::total(&all);
+        if live && total.witnessed > 0 {
+            self.tell_live(&all, &total, reports, color)?;
+        }
+        for one in &self.traces {
+            if let Some(code) = rejected_code(&one.analysis, &one.folder) {
+                return Ok(code);
+            }
+        }
+        Ok(verdict_code(total))
+    }
+
+    /// By id: the first trace that says most of it.
+    fn owners(&self) -> HashMap<String, usize> {
+        let mut owners = HashMap::new();
+        for (row, one) in self.traces.iter().enumerate() {
+            for (id, said) in one.said(self.filters) {
+                if self.best.get(&id) == Some(&said) {
+                    owners.entry(id).or_insert(row);
+                }
+            }
+        }
+        owners
+    }
+
+    /// What became of each witness in the program itself, one line each.
+    fn tell_live(
+        &self,
+        all: &[Findings<'_>],
+        total: &Summary,
+        reports: &ReportArgs,
+        color: Color,
+    ) -> anyhow::Result<()> {
+        // Text would not belong into the report of another kind that is printed.
+        let printed = reports.prints_text();
+        let tell = |line: &str| {
+            if printed {
+                return print(|out| Ok(writeln!(out, "{line}")?));
+            }
+            say!("{line}");
+            Ok(())
+        };
+        let paint = Paint {
+            on: printed && color.for_stdout(),
+        };
+        tell("Live:")?;
+        let (mut confirmed, mut witnessed) = (0, 0);
+        for (one, findings) in self.traces.iter().zip(all) {
+            let of = if self.traces.len() > 1 {
+                format!("{}, ", one.path.display())
+            } else {
+                String::new()
+            };
+            let rows: Vec<(Row<'_>, usize)> = findings.shown().filter_map(|row| Some((row, row.number?))).collect();
+            if let Some(why) = one.not_live.as_ref().filter(|_| !rows.is_empty()) {
+                tell(&format!("  {of}not shown: {why}"))?;
+            }
+            let words = findings.words();
+            for (row, number) in rows {
+                let shown = one.live.get(&row.row);
+                match shown {
+                    Some(Shown { confirmed: true, .. }) => confirmed += 1,
+                    _ => witnessed += 1,
+                }
+                if let (Some(shown), Some(schedule)) = (shown, row.schedule()) {
+                    let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
+                    tell(&format!("  {of}witness {number}: {a} and {b}: {}", shown.words))?;
+                }
+            }
+        }
+        let unknown = total.unknown;
+        let summary =
+            format!("SUMMARY: witness: {confirmed} confirmed live, {witnessed} witnessed only, {unknown} unknown");
+        tell(&format!("\n{}", paint.warning(summary)))
+    }
+}
+
+impl Analysed {
+    fn noise(&self, filters: &Filters) -> Noise {
+        let symbols = Symbols::new(self.trace.tables());
+        let words = Words {
+            trace: &self.trace,
+            symbols: &symbols,
+        };
+        Noise::of(&words, &self.analysis, filters)
+    }
+
+    /// The most that the trace says of each race that is not hidden.
+    fn said(&self, filters: &Filters) -> HashMap<String, Said> {
+        let noise = self.noise(filters);
+        let mut all: HashMap<String, Said> = HashMap::new();
+        for (row, pair) in self.analysis.pairs.iter().enumerate() {
+            if noise.hidden(row).is_some() {
+                continue;
+            }
+            let said = match &pair.verdict {
+                Verdict::Witnessed(_) if self.live.get(&row).is_some_and(|shown| shown.confirmed) => Said::Confirmed,
+                Verdict::Witnessed(_) => Said::Witnessed,
+                Verdict::Unknown(_) => Said::Unknown,
+                Verdict::NotInTrace(_) if pair.behind.is_some() => Said::Behind,
+                Verdict::NotInTrace(_) => Said::NotInTrace,
+                Verdict::Refuted(_) => Said::Refuted,
+            };
+            let most = all.entry(noise.id(row).to_owned()).or_insert(said);
+            *most = said.min(*most);
+        }
+        all
+    }
+
+    /// Runs the program along each witness whose race is not confirmed yet.
+    fn show_live(
+        &mut self,
+        filters: &Filters,
+        confirmed: &dyn Fn(&str) -> bool,
+        input: StandardInput,
+        attempts: u32,
+    ) -> anyhow::Result<()> {
+        let noise = self.noise(filters);
+        let pairs = self.analysis.pairs.iter().enumerate();
+        let open = pairs.filter_map(|(row, pair)| {
+            let schedule = match &pair.verdict {
+                Verdict::Witnessed(schedule) => schedule,
+                // Unseen synchronization would keep the program from getting there.
+                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) => schedule.as_ref(),
+                _ => return None,
+            };
+            let wanted = noise.hidden(row).is_none() && !confirmed(noise.id(row));
+            wanted.then(|| (row, schedule.clone()))
+        });
+        let open: Vec<(usize, Schedule)> = open.collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let launch = match live::launch(&self.trace, &[]) {
+            Ok(launch) => Launch { input, ..launch },
+            Err(why @ LiveError::UnknownPolicy { .. }) => {
+                self.not_live = Some(why.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let checker = Checker::new(&self.trace);
+        for (row, schedule) in open {
+            let (run, ..) = live::attempt(&checker, &schedule, &launch, &scratch(), attempts)?;
+            let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
+            let shown = Shown {
+                confirmed,
+                words: in_short(&run.outcome),
+            };
+            self.live.insert(row, shown);
+            if confirmed {
+                self.analysis.pairs[row].verdict = Verdict::Witnessed(schedule);
+            }
+        }
+        Ok(())
+    }
+}

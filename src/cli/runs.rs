@@ -1,0 +1,79 @@
+//! Several runs of one program: under which policy each, and into which trace.
+//!
+//! The first is what the user asked for. Later ones vary the order of threads: by turns at random and by priorities, each time with
+//! another seed, so that the same command gives the same runs.
+
+use super::output::say;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use witness::record::Policy;
+
+/// Policy and seed of a run, from 2.
+pub fn policy_of(run: u32, first_seed: u64) -> (Policy, u64) {
+    let seed = first_seed.wrapping_add(u64::from(run / 2));
+    if run % 2 == 0 {
+        (Policy::Random, seed)
+    } else {
+        (Policy::Pct, seed)
+    }
+}
+
+/// A policy as progress and reports name it.
+pub fn name(policy: Policy, seed: u64) -> String {
+    match policy {
+        Policy::Random => format!("random, seed {seed}"),
+        Policy::Pct => format!("pct, seed {seed}"),
+        Policy::Fifo | Policy::Schedule => "fifo".to_owned(),
+    }
+}
+
+/// The trace of a run: `trace.bin`, `trace.run2.bin`, `trace.run3.bin`, … No other recording takes these names while it may not take
+/// the first.
+pub fn trace_of(first: &Path, run: u32) -> PathBuf {
+    if run == 1 {
+        return first.to_owned();
+    }
+    let mut name = first.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".run{run}"));
+    if let Some(extension) = first.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    first.with_file_name(name)
+}
+
+/// Removes a trace that adds nothing to those of other runs, and what is stored beside it.
+pub fn remove(trace: &Path, results: Option<&Path>) {
+    let removed = fs::remove_file(trace).and_then(|()| match results.map(fs::remove_dir_all) {
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    });
+    if let Err(error) = removed {
+        say!("witness: {} is not removed: {error}", trace.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_trace_and_a_seed_of_its_own() {
+        let first = Path::new("out/trace.bin");
+        let names: Vec<PathBuf> = (1..4).map(|run| trace_of(first, run)).collect();
+        assert_eq!(
+            names,
+            ["out/trace.bin", "out/trace.run2.bin", "out/trace.run3.bin"].map(PathBuf::from)
+        );
+        assert_eq!(trace_of(Path::new("t"), 2), Path::new("t.run2"));
+        let policies: Vec<String> = (2..6)
+            .map(|run| policy_of(run, 0))
+            .map(|(policy, seed)| name(policy, seed))
+            .collect();
+        assert_eq!(
+            policies,
+            ["random, seed 1", "pct, seed 1", "random, seed 2", "pct, seed 2"]
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! Where the threads of a trace may have called code that was not recorded, and whether that code may synchronize.
+//!
+//! A library counts as unrecorded if it is not built with the instrumentation, and the runtime takes the place of none of its functions. It may
+//! synchronize if it has atomic instructions, or calls the kernel's futex. Which functions call it is read from the modules' files
+//! ([`calls`]), so nothing is known of modules that are gone or built anew, nor of calls through pointers.
+//!
+//! Errs on both sides: a call that stands in a function need not have been made between two events of it. What rests on this is never a
+//! refutation: it names who may have changed memory, and keeps a race from being told as proven until it is shown live.
+
+use super::calls::{Linkage, calls, linkage};
+use super::file_name;
+use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
+use hashbrown::{HashMap, HashSet};
+use object::Object;
+
+/// What comes with the system, orders nothing for the program, and has functions that the runtime leaves alone.
+const OF_THE_SYSTEM: [&str; 4] = ["ld-linux", "libgcc_s.", "libm.", "linux-vdso"];
+
+/// Events that are looked at before a pinned access for the access before it.
+const SEARCHED: usize = 100_000;
+
+/// Calls that are named at most.
+const NAMED: usize = 3;
+
+/// A call that may leave what is recorded, by run-time addresses.
+#[derive(Clone, Debug)]
+struct Site {
+    at: CodePosition,
+    within: (CodePosition, CodePosition),
+    function: String,
+    library: usize,
+}
+
+/// The calls of unrecorded code in a trace's modules.
+pub struct UnrecordedCalls {
+    /// By `at`.
+    sites: Vec<Site>,
+    /// The functions that have some, by address.
+    functions: Vec<(CodePosition, CodePosition)>,
+    /// By module: unrecorded, and may synchronize.
+    synchronizes: Vec<bool>,
+    /// By module: its path.
+    paths: Vec<String>,
+    /// By module: its code, at run time.
+    ranges: Vec<(CodePosition, CodePosition)>,
+}
+
+impl UnrecordedCalls {
+    /// Reads the modules of a trace.
+    #[must_use]
+    pub fn of(tables: &Tables) -> UnrecordedCalls {
+        let modules = &tables.modules;
+        let files: Vec<Vec<u8>> = modules
+            .iter()
+            .map(|module| {
+                let bytes = std::fs::read(&module.path).unwrap_or_default();
+                let same = object::File::parse(&*bytes)
+                    .is_ok_and(|file| file.build_id().ok().flatten().unwrap_or_default() == module.build_id);
+                if same { bytes } else { Vec::new() }
+            })
+            .collect();
+        let linkages: Vec<Linkage> = files.iter().map(|bytes| linkage(bytes).unwrap_or_default()).collect();
+        let mut definer: HashMap<&str, usize> = HashMap::new();
+        for (row, linkage) in linkages.iter().enumerate() {
+            for name in &linkage.exports {
+                definer.entry(name).or_insert(row);
+            }
+        }
+        let replaced: HashSet<&str> = linkages
+            .iter()
+            .filter(|linkage| linkage.runtime)
+            .flat_map(|linkage| linkage.exports.iter().map(String::as_str))
+            .collect();
+        let recorded = |row: usize| linkages[row].instrumented || linkages[row].runtime;
+        let synchronizes = (0..modules.len()).map(|row| {
+            let name = file_name(&modules[row].path);
+            !recorded(row)
+                && linkages[row].atomics
+                && !OF_THE_SYSTEM.iter().any(|known| name.starts_with(known))
+                && !linkages[row]
+                    .exports
+                    .iter()
+                    .any(|name| replaced.contains(name.as_str()))
+        });
+        let synchronizes: Vec<bool> = synchronizes.collect();
+        let mut sites = Vec::new();
+        for (row, bytes) in files
+            .iter()
+            .enumerate()
+            .filter(|&(row, _)| linkages[row].instrumented && !linkages[row].runtime)
+        {
+            let base = modules[row].base;
+            let wanted = |name: &str| definer.get(name).is_some_and(|&library| !recorded(library));
+            let found = calls(bytes, &wanted).into_iter().map(|call| Site {
+                at: call.at.wrapping_add(base),
+                within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
+                library: definer[call.function.as_str()],
+                function: call.function,
+            });
+            sites.extend(found);
+        }
+        sites.sort_by_key(|site| site.at);
+        let mut functions: Vec<(CodePosition, CodePosition)> = sites.iter().map(|site| site.within).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        UnrecordedCalls {
+            sites,
+            functions,
+            synchronizes,
+            paths: modules.iter().map(|module| module.path.clone()).collect(),
+            ranges: modules.iter().map(|module| (module.start, module.end)).collect(),
+        }
+    }
+
+    /// `fill of liblib.so`, for the calls that may have changed what a pinned access saw: those that threads may have made since the access of the
+    /// same memory before it. The first few.
+    #[must_use]
+    pub fn before_pinned(&self, trace: &Trace, access: EventId) -> Vec<String> {
+        let Some(used) = trace.cell_uses(access).find(|used| trace.cell(used.cell).external) else {
+            return Vec::new();
+        };
+        let until = trace.pin(access).map_or(access, |pin| pin.from);
+        let alloc = trace.incarnation(trace.cell(used.cell).incarnation).alloc;
+        let earlier = (0..until.0).rev().take(SEARCHED).map(EventId);
+        let from = earlier
+            .filter(|&other| matches!(trace.op(other), Op::Access(_)))
+            .find(|&other| trace.cell_uses(other).any(|other| other.cell == used.cell))
+            .or(alloc)
+            .unwrap_or(EventId(0));
+        let mut named: Vec<String> = Vec::new();
+        for thread in (0..trace.threads() as u32).map(ThreadId) {
+            let order = trace.program_order(thread);
+            let first = order.partition_point(|&event| event <= from).saturating_sub(1);
+            let behind = order.partition_point(|&event| event < until);
+            for at in first..=behind {
+                let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
+                for site in self.between(trace, before, after) {
+                    let name = format!("{} of {}", site.function, file_name(&self.paths[site.library]));
+                    if !named.contains(&name) {
+                        named.push(name);
+                    }
+                }
+                if named.len() > NAMED || at > first + SEARCHED {
+                    break;
+                }
+            }
+        }
+        named.truncate(NAMED);
+        named
+    }
+
+    /// The calls that a thread may have made between two of its events that follow each other.
+    fn between(&self, trace: &Trace, before: Option<EventId>, after: Option<EventId>) -> impl Iterator<Item = &Site> {
+        let pc = |event: Option<EventId>| event.map_or(0, |event| trace.pc(event));
+        let (first, last) = (pc(before), pc(after));
+        let (here, there) = (self.sites_beside(first), self.sites_beside(last));
+        let same = here.as_ptr() == there.as_ptr() && !here.is_empty();
+        // Forwards; or around a loop, anywhere in it.
+        let passed = move |site: &&Site| match same {
+            true => first >= last || (first <= site.at && site.at < last),
+            false => first <= site.at,
+        };
+        let behind = there.iter().filter(move |site| !same && site.at < last);
+        here.iter().filter(passed).chain(behind)
+    }
+
+    /// The calls in the function that a position lies in.
+    fn sites_beside(&self, pc: CodePosition) -> &[Site] {
+        let below = self.functions.partition_point(|&(start, _)| start < pc);
+        match self.functions[..below].last() {
+            Some(&(start, end)) if pc <= end => {
+                let from = self.sites.partition_point(|site| site.at < start);
+                let until = self.sites.partition_point(|site| site.at < end);
+                &self.sites[from..until]
+            }
+            _ => &[],
+        }
+    }
+
+    /// Whether any library may synchronize where nobody sees it.
+    #[must_use]
+    pub fn may_synchronize(&self) -> bool {
+        self.synchronizes.contains(&true)
+    }
+
+    /// For each thread, the stretches in which it may have synchronized in unrecorded code.
+    #[must_use]
+    pub fn hidden_synchronization(&self, trace: &Trace) -> Vec<Vec<Hidden>> {
+        let library_at = |pc: CodePosition| {
+            let row = self.ranges.iter().position(|&(start, end)| start <= pc && pc < end)?;
+            self.synchronizes[row].then_some(row)
+        };
+        // Threads that such a library created run its code between what they call back.
+        let mut owner: HashMap<ThreadId, usize> = HashMap::new();
+        for event in trace.events() {
+            if let Op::Fork { child } = trace.op(event)
+                && let Some(library) = library_at(trace.pc(event))
+            {
+                owner.insert(child, library);
+            }
+        }
+        let mut known: HashMap<(CodePosition, CodePosition), Option<usize>> = HashMap::new();
+        let threads = (0..trace.threads() as u32).map(ThreadId);
+        let stretches = threads.map(|thread| {
+            let order = trace.program_order(thread);
+            let pairs = order.windows(2).filter_map(|pair| {
+                let key = (trace.pc(pair[0]), trace.pc(pair[1]));
+                let library = owner.get(&thread).copied().or_else(|| {
+                    *known.entry(key).or_insert_with(|| {
+                        let mut between = self.between(trace, Some(pair[0]), Some(pair[1]));
+                        between
+                            .find(|site| self.synchronizes[site.library])
+                            .map(|site| site.library)
+                    })
+                })?;
+                Some(Hidden {
+                    from: pair[0],
+                    until: pair[1],
+                    library,
+                })
+            });
+            pairs.collect()
+        });
+        stretches.collect()
+    }
+
+    /// The file name of a library.
+    #[must_use]
+    pub fn library(&self, row: usize) -> &str {
+        file_name(&self.paths[row])
+    }
+}
+
+/// A stretch between two events of a thread in which it may have synchronized unseen.
+#[derive(Clone, Copy, Debug)]
+pub struct Hidden {
+    /// The event before.
+    pub from: EventId,
+    /// The event behind.
+    pub until: EventId,
+    /// The module that it may have called.
+    pub library: usize,
+}
+
+/// The library whose unseen synchronization may order two accesses in π: the thread of the first calls it after the access, then that of the second, before
+/// its own. (What passes through third threads is not looked for.)
+#[must_use]
+pub fn hidden_between(trace: &Trace, hidden: &[Vec<Hidden>], a: EventId, b: EventId) -> Option<usize> {
+    let (first, second) = (a.min(b), a.max(b));
+    let after = hidden[trace.thread(first).index()]
+        .iter()
+        .find(|stretch| stretch.from >= first)?;
+    let before = hidden[trace.thread(second).index()]
+        .iter()
+        .rev()
+        .find(|stretch| stretch.until <= second)?;
+    (after.from < before.until).then_some(before.library)
+}
