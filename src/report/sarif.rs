@@ -127,9 +127,9 @@ fn notifications(findings: &[Findings<'_>], dropped: usize) -> Vec<Value> {
             said.push(format!("{path} is cut ({}): nothing is refuted", cut.cause));
         }
         if let count @ 1.. = Summary::of(findings).not_in_trace {
-            let another = another_run(findings.trace);
+            let another = another_run(findings.trace).map_or_else(String::new, |command| format!(": {command}"));
             said.push(format!(
-                "{path}: {count} pairs are not in this trace; another run may show them: {another}"
+                "{path}: {count} pairs are not in this trace; another run may show them{another}"
             ));
         }
         let degraded = &findings.trace.tables().meta.degraded;

@@ -40,7 +40,10 @@ fn a_refutation_comes_with_the_facts_that_exclude_it() {
     let folder = folder("explain-refuted");
     let trace = record(&folder, "bank_account");
     let text = witness(&folder, &["explain", &trace, "bank_account.c:18", "bank_account.c:27"]).expect(3);
-    assert!(text.contains("Not in this trace") && text.contains("core") && text.contains("can only reach"), "{text}");
+    assert!(
+        text.contains("Not in this trace") && text.contains("core") && text.contains("can only reach"),
+        "{text}"
+    );
     let atomic = record(&folder, "atomic_flag");
     let text = witness(&folder, &["explain", &atomic, "producer", "producer"]);
     assert!([0, 3].contains(&text.status), "{}", text.stdout);

@@ -11,3 +11,4 @@ mod real;
 mod recorded;
 mod run;
 mod suppressed;
+mod unrecorded;

@@ -400,7 +400,10 @@ fn a_race_beside_a_refuted_warning_is_told() {
     let trace = record(&folder, "signal_orders");
     let path = reports().join("signal_orders.gcc.tsan").display().to_string();
     let told = witness(&folder, &["confirm", &trace, &path]).expect(3);
-    assert!(told.contains("1 not in this trace") && !told.contains("beside"), "{told}");
+    assert!(
+        told.contains("1 not in this trace") && !told.contains("beside"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `--run`: the program is recorded until the places of each warning meet.
+//! `--run`, and `witness run`: the program is recorded until each warning, or all that is found, is witnessed.
 
 use crate::command::witness;
 use crate::recorded::{compile, folder, reports};
@@ -49,5 +49,47 @@ fn traces_that_show_nothing_more_are_not_kept() {
     let results: ConfirmResults = serde_json::from_str(&said.stdout).expect("results");
     assert_eq!((results.summary.witnessed, results.summary.unknown), (1, 1));
     assert_eq!(results.traces.len(), 1);
-    assert!(folder.join("t.bin").exists() && !folder.join("t-2.bin").exists());
+    assert!(folder.join("t.bin").exists() && !folder.join("t.run2.bin").exists());
+}
+
+#[test]
+fn what_the_first_run_excludes_by_a_value_is_witnessed_by_another() {
+    let folder = folder("run-counter");
+    compile(&folder, "counter_orders", &[]);
+    let source = std::fs::read_to_string(crate::recorded::programs().join("counter_orders.c")).expect("the source");
+    let line = |mark: &str| 1 + source.lines().position(|line| line.contains(mark)).expect("a marked line");
+    let pair = format!("counter_orders.c:{} counter_orders.c:{}\n", line("@write */"), line("@read */"));
+    std::fs::write(folder.join("pairs"), pair).expect("a file");
+    let asked = |runs: &str| {
+        let limits = ["confirm", "--run", "--runs", runs, "--json", "-o", "c.bin", "pairs"];
+        witness(&folder, &[&limits[..], &["--", "./counter_orders"]].concat())
+    };
+    let once = asked("1");
+    assert_eq!(once.status, 3, "{}", once.stderr);
+    let results: ConfirmResults = serde_json::from_str(&once.stdout).expect("results");
+    assert_eq!(results.warnings[0].verdict, "not-in-trace");
+    assert_eq!(results.summary.not_in_trace, 1);
+    let often = asked("10");
+    assert_eq!(often.status, 66, "{}", often.stderr);
+
+    let run = |runs: &str, file: &str| {
+        let limits = ["run", "--runs", runs, "--report", file, "-o", "r.bin"];
+        witness(&folder, &[&limits[..], &["--", "./counter_orders"]].concat())
+    };
+    let once = run("1", "text");
+    assert_eq!(once.status, 0, "{}", once.stderr);
+    assert!(once.stdout.contains("1 not in this trace, 0 unknown"), "{}", once.stdout);
+    let often = run("10", "text");
+    assert_eq!(often.status, 66, "{}", often.stderr);
+    let summaries = often.stdout.matches("witnessed, ").count();
+    assert_eq!(summaries, 1, "one report of all runs: {}", often.stdout);
+    let shown = (2..=10).map(|run| folder.join(format!("r.run{run}.bin"))).filter(|path| path.exists());
+    let shown: Vec<_> = shown.collect();
+    assert_eq!(shown.len(), 1, "the trace that shows it is kept: {shown:?}");
+    let json = run("10", "json");
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("one object");
+    assert_eq!(json["summary"]["witnessed"], 1);
+    assert_eq!(json["summary"]["not_in_trace"], 0, "the witness speaks for it");
+    let trace = json["races"][0]["trace"].as_str().expect("a trace");
+    assert_eq!(json["further_traces"][0]["path"], trace);
 }

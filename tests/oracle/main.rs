@@ -19,6 +19,7 @@ use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
 use witness::schedule::RaceKind;
+use witness::prune::Grounds;
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Refutation, Unknown, Verdict};
 
@@ -362,7 +363,11 @@ fn every_fact_of_a_core_is_needed() {
                 "seed {seed}: {:?} is refuted without a fact",
                 pair.positions
             );
-            let Some(feasible) = needed_facts::feasible(&trace, pair.example, core) else {
+            let grounds = match pair.verdict {
+                Verdict::Refuted(_) => Grounds::Structure,
+                _ => Grounds::Outcomes,
+            };
+            let Some(feasible) = needed_facts::feasible(&trace, grounds, pair.example, core) else {
                 continue;
             };
             assert!(
@@ -374,7 +379,7 @@ fn every_fact_of_a_core_is_needed() {
             for left_out in 0..core.len() {
                 let mut rest = core.clone();
                 let dropped = rest.remove(left_out);
-                let feasible = needed_facts::feasible(&trace, pair.example, &rest);
+                let feasible = needed_facts::feasible(&trace, grounds, pair.example, &rest);
                 assert_eq!(
                     feasible,
                     Some(true),

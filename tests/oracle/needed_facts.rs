@@ -2,22 +2,22 @@
 //!
 //! Exhaustive search again, but with the constraints taken from the facts instead of from the trace:
 //! what is not among them does not hold. Must-happen-before (forks, joins, rounds, allocations, …)
-//! always does.
+//! does, as far as the verdict may rest on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use witness::prune::MustHappenBefore;
+use witness::prune::{Grounds, MustHappenBefore};
 use witness::trace::{AccessKind, EventId, ThreadId, Trace};
 use witness::verdict::Fact;
 
 /// `None` if there is a fact of a kind that is not modelled here.
-pub fn feasible(trace: &Trace, (a, b): (EventId, EventId), facts: &[Fact]) -> Option<bool> {
+pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), facts: &[Fact]) -> Option<bool> {
     if !facts
         .iter()
         .all(|fact| matches!(fact, Fact::Read { .. } | Fact::Lock { .. } | Fact::Wait { .. }))
     {
         return None;
     }
-    let order = MustHappenBefore::of(trace);
+    let order = MustHappenBefore::on(trace, grounds);
     let start = State {
         done: vec![0; trace.threads()],
         last: BTreeMap::new(),

@@ -1,0 +1,122 @@
+//! Libraries that are not instrumented: what they change, and what they may synchronize.
+
+use crate::command::{said, witness};
+use crate::recorded::folder;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Writes memory of the caller.
+const LABEL: &str = "void copy_label(char *to) { to[0] = 'a'; to[1] = 0; }\n";
+
+/// A lock that nobody sees.
+const HOLD: &str = "static int held;
+void hold(void) { while (__sync_val_compare_and_swap(&held, 0, 1)) { } }
+void let_go(void) { __sync_lock_release(&held); }
+void nothing(void) { }
+";
+
+const LABELLED: &str = "#include <pthread.h>
+void copy_label(char *to);
+static char label[4];
+static int ready, late;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *writer(void *unused)
+{
+    copy_label(label);
+    pthread_mutex_lock(&lock);
+    ready = 1;
+    pthread_mutex_unlock(&lock);
+    late = 1;
+    return unused;
+}
+static void *reader(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    int seen = ready;
+    pthread_mutex_unlock(&lock);
+    if (label[0] == 'a')
+        late = 2 + seen;
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, writer, 0);
+    pthread_create(&b, 0, reader, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+const HELD: &str = "#include <pthread.h>
+void hold(void);
+void let_go(void);
+static int sum;
+static void *add(void *unused)
+{
+    hold();
+    sum++;
+    let_go();
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, add, 0);
+    pthread_create(&b, 0, add, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+/// Builds a library without instrumentation and a program with it, records, and returns what `analyze` says, with its status.
+fn analyzed(folder: &Path, name: &str, library: &str, program: &str) -> (i32, Value) {
+    let file = |suffix: &str| folder.join(format!("{name}{suffix}"));
+    let shared = folder.join(format!("lib{name}.so"));
+    fs::write(file("_library.c"), library).expect("a source");
+    fs::write(file(".c"), program).expect("a source");
+    said(Command::new("gcc").args(["-g", "-shared", "-fPIC", "-o"]).arg(&shared).arg(file("_library.c"))).expect(0);
+    let mut link = Command::new("gcc");
+    link.args(["-g", "-fsanitize=thread", "-pthread", "-o"]).arg(file("")).arg(file(".c"));
+    said(link.arg(&shared).arg(format!("-Wl,-rpath,{}", folder.display()))).expect(0);
+    let (program, trace) = (format!("./{name}"), format!("{name}.bin"));
+    witness(folder, &["record", "-o", &trace, "--", &program]).expect(0);
+    let said = witness(folder, &["analyze", &trace, "--json"]);
+    (said.status, serde_json::from_str(&said.stdout).expect("results"))
+}
+
+#[test]
+fn what_a_library_changed_refutes_nothing_and_is_named() {
+    let folder = folder("unrecorded-label");
+    let (status, results) = analyzed(&folder, "label", LABEL, LABELLED);
+    let pairs = results["pairs"].as_array().expect("pairs");
+    let late = pairs.iter().find(|pair| pair["a"]["variable"] == "late").expect("a pair");
+    assert_eq!((&late["verdict"], &late["reason"]), (&"unknown".into(), &"unrecorded code".into()));
+    let why = late["explanation"][0].as_str().expect("a reason");
+    assert!(why.contains("copy_label of liblabel.so"), "{why}");
+    assert_eq!(status, 3);
+}
+
+#[test]
+fn what_a_library_may_synchronize_is_not_told_as_proven() {
+    let folder = folder("unrecorded-hold");
+    let (status, results) = analyzed(&folder, "hold", HOLD, HELD);
+    let pairs = results["pairs"].as_array().expect("pairs");
+    assert!(!pairs.is_empty());
+    for pair in pairs {
+        let told = (&pair["verdict"], &pair["reason"]);
+        assert_eq!(told, (&"unknown".into(), &"unrecorded synchronization".into()), "{pair}");
+        let why = pair["explanation"][0].as_str().expect("a reason");
+        assert!(why.contains("libhold.so"), "{why}");
+    }
+    assert_eq!(status, 3);
+    // A library that has atomics, and is called where it orders nothing.
+    let free = HELD.replace("    hold();\n", "").replace("    let_go();\n", "");
+    let called = free.replace("pthread_t a, b;", "pthread_t a, b; hold(); let_go();");
+    let (status, results) = analyzed(&folder, "before", HOLD, &called);
+    assert_eq!((status, &results["summary"]["unknown"]), (66, &0.into()), "{results}");
+}
