@@ -160,6 +160,21 @@ impl AnalysisArgs {
         }
     }
 
+    /// For the trace of a run after the first: its results have a place of their own.
+    pub fn of_run(&self, run: u32) -> AnalysisArgs {
+        AnalysisArgs {
+            store: self.store.clone().map(|folder| match run {
+                1 => folder,
+                run => {
+                    let mut name = folder.into_os_string();
+                    name.push(format!(".run{run}"));
+                    name.into()
+                }
+            }),
+            ..self.clone()
+        }
+    }
+
     /// The folder of the results of `trace`.
     pub fn folder(&self, trace: &Path) -> PathBuf {
         self.store

@@ -76,6 +76,11 @@ impl<'a> Merged<'a> {
         self.number.as_ref()
     }
 
+    /// Its first trace.
+    pub fn first(&self) -> &Path {
+        self.traces.first().map_or(Path::new(""), |one| &one.path)
+    }
+
     /// Analyses the trace of one more run, and drives the program along the witnesses that are not confirmed yet. The trace is removed
     /// if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Live, keep: bool) -> anyhow::Result<()> {

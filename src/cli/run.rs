@@ -64,7 +64,8 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
         code = code.or_worse(ended);
         // A trace that shows how the program went wrong is wanted for that.
         let keep = run == 1 || ended != ExitCode::Nothing;
-        processes[0].add(&recorded.summary.path, &args.analysis, live, keep)?;
+        let analysis = args.analysis.of_run(run);
+        processes[0].add(&recorded.summary.path, &analysis, live, keep)?;
         for process in &recorded.processes {
             let (number, path) = (&process.number, &process.summary.path);
             let known = processes.iter().position(|one| one.number() == Some(number));
@@ -72,7 +73,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
                 processes.push(Merged::new(Some(number.clone()), &filters));
                 processes.len() - 1
             });
-            processes[row].add(path, &args.analysis.of_process(number), live, keep)?;
+            processes[row].add(path, &analysis.of_process(number), live, keep)?;
         }
         if let Some(how) = program_end::failure(&recorded).filter(|_| recorded.stopped.is_none() && !recorded.deadlock)
         {
@@ -88,7 +89,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
         let (reports, analysis) = match process.number() {
             None => (args.reports.clone(), args.analysis.clone()),
             Some(number) => {
-                say!("witness: process {number}:");
+                say!("witness: process {number}: {}", process.first().display());
                 (args.reports.of_process(number), args.analysis.of_process(number))
             }
         };

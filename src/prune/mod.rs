@@ -8,8 +8,8 @@
 mod atomic_locks;
 mod clocks;
 mod forced_posts;
-mod histories;
 mod grounds;
+mod histories;
 mod lock_history;
 mod lockset;
 mod must_happen_before;
@@ -17,9 +17,9 @@ mod unique_writers;
 
 pub use atomic_locks::AtomicLocks;
 pub use clocks::Clocks;
-pub use histories::{Histories, HistoryId};
 pub use grounds::Grounds;
 pub(crate) use grounds::Onces;
+pub use histories::{Histories, HistoryId};
 pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};
 pub use must_happen_before::{Edge, MustHappenBefore};

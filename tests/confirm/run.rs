@@ -57,8 +57,17 @@ fn what_the_first_run_excludes_by_a_value_is_witnessed_by_another() {
     let folder = folder("run-counter");
     compile(&folder, "counter_orders", &[]);
     let source = std::fs::read_to_string(crate::recorded::programs().join("counter_orders.c")).expect("the source");
-    let line = |mark: &str| 1 + source.lines().position(|line| line.contains(mark)).expect("a marked line");
-    let pair = format!("counter_orders.c:{} counter_orders.c:{}\n", line("@write */"), line("@read */"));
+    let line = |mark: &str| {
+        1 + source
+            .lines()
+            .position(|line| line.contains(mark))
+            .expect("a marked line")
+    };
+    let pair = format!(
+        "counter_orders.c:{} counter_orders.c:{}\n",
+        line("@write */"),
+        line("@read */")
+    );
     std::fs::write(folder.join("pairs"), pair).expect("a file");
     let asked = |runs: &str| {
         let limits = ["confirm", "--run", "--runs", runs, "--json", "-o", "c.bin", "pairs"];
@@ -78,12 +87,18 @@ fn what_the_first_run_excludes_by_a_value_is_witnessed_by_another() {
     };
     let once = run("1", "text");
     assert_eq!(once.status, 0, "{}", once.stderr);
-    assert!(once.stdout.contains("1 not in this trace, 0 unknown"), "{}", once.stdout);
+    assert!(
+        once.stdout.contains("1 not in this trace, 0 unknown"),
+        "{}",
+        once.stdout
+    );
     let often = run("10", "text");
     assert_eq!(often.status, 66, "{}", often.stderr);
     let summaries = often.stdout.matches("witnessed, ").count();
     assert_eq!(summaries, 1, "one report of all runs: {}", often.stdout);
-    let shown = (2..=10).map(|run| folder.join(format!("r.run{run}.bin"))).filter(|path| path.exists());
+    let shown = (2..=10)
+        .map(|run| folder.join(format!("r.run{run}.bin")))
+        .filter(|path| path.exists());
     let shown: Vec<_> = shown.collect();
     assert_eq!(shown.len(), 1, "the trace that shows it is kept: {shown:?}");
     let json = run("10", "json");

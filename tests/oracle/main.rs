@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
-use witness::schedule::RaceKind;
 use witness::prune::Grounds;
+use witness::schedule::RaceKind;
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Refutation, Unknown, Verdict};
 
@@ -154,7 +154,6 @@ fn verdicts_agree_with_exhaustive_search() {
         "refuted: must-happen-before",
         "refuted: common lock",
         "refuted: atomic lock",
-        "refuted: core",
         "not in this trace: must-happen-before",
         "not in this trace: core",
         "unknown: unrecorded code",

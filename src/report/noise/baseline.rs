@@ -86,7 +86,7 @@ impl Known {
         Known {
             id,
             witnessed: verdict == WITNESSED,
-            refuted: matches!(verdict, "refuted" | "not-in-trace"),
+            refuted: verdict == "refuted",
         }
     }
 }

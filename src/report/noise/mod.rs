@@ -143,9 +143,8 @@ fn id(words: &Words<'_>, pair: &Pair) -> String {
 fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mut [bool]) -> Option<Hidden> {
     let witnessed = match &pair.verdict {
         Verdict::Witnessed(_) => true,
-        Verdict::Unknown(_) => false,
-        // Neither is a finding.
-        Verdict::Refuted(_) | Verdict::NotInTrace(_) => return None,
+        Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
+        Verdict::Refuted(_) => return None,
     };
     if filters.suppressions.is_empty() && filters.baseline.is_none() {
         return None;
