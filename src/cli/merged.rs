@@ -50,6 +50,8 @@ struct Analysed {
     live: HashMap<usize, Shown>,
     /// Why the program cannot be driven along any.
     not_live: Option<String>,
+    /// Whether the trace stays, whatever others show.
+    keep: bool,
 }
 
 /// What became of a witness' live runs.
@@ -93,6 +95,7 @@ impl<'a> Merged<'a> {
             analysis: found,
             live: HashMap::new(),
             not_live: None,
+            keep: keep || self.traces.is_empty(),
         };
         let confirmed = |id: &str| self.best.get(id) == Some(&Said::Confirmed);
         if let Some((input, attempts)) = live {
@@ -102,7 +105,7 @@ impl<'a> Merged<'a> {
         let adds = said
             .iter()
             .any(|(id, said)| self.best.get(id).is_none_or(|best| said < best));
-        if adds || keep || self.traces.is_empty() || !one.analysis.rejected.is_empty() {
+        if adds || one.keep || !one.analysis.rejected.is_empty() {
             for (id, said) in said {
                 let best = self.best.entry(id).or_insert(said);
                 *best = said.min(*best);
@@ -138,12 +141,11 @@ impl<'a> Merged<'a> {
         color: Color,
     ) -> anyhow::Result<ExitCode> {
         let owners = self.owners();
-        // What has come to be shown better by a later run is not needed any more; the first trace stays, under the name that was asked for.
-        let mut number = 0;
+        // What has come to be shown better by a later run is not needed any more.
+        let mut row = 0;
         self.traces.retain(|one| {
-            number += 1;
-            let kept =
-                number == 1 || owners.values().any(|&owner| owner == number - 1) || !one.analysis.rejected.is_empty();
+            let kept = one.keep || owners.values().any(|&owner| owner == row) || !one.analysis.rejected.is_empty();
+            row += 1;
             if !kept {
                 runs::remove(&one.path, Some(&one.folder));
             }

@@ -3,12 +3,13 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
-use super::merged::Merged;
+use super::merged::{Live, Merged};
 use super::output::{Color, say};
 use super::program_end;
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
 use witness::record::{Recorded, StandardInput};
+use witness::report::Filters;
 
 /// Record runs of a program, analyze them, and show each race live.
 ///
@@ -54,26 +55,37 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     let mut processes: Vec<Merged<'_>> = vec![Merged::new(None, &filters)];
     let mut code = ExitCode::Nothing;
     let mut first: Option<Recorded> = None;
+    let mut wrong = Vec::new();
     for run in 1..=args.runs {
         input.rewind();
         let recorded = match &first {
             None => record::record(&args.record)?,
-            Some(first) => record::record_again(&args.record, &first.summary.path, run)?,
+            Some(first) => match record::record_again(&args.record, &first.summary.path, run) {
+                Ok(recorded) => recorded,
+                Err(error) => {
+                    // What the runs before showed is not lost.
+                    say!("witness: run {run} fails, and is the last: {error:#}");
+                    break;
+                }
+            },
         };
         let ended = program_end::code(&recorded);
         code = code.or_worse(ended);
-        // A trace that shows how the program went wrong is wanted for that.
-        let keep = run == 1 || ended != ExitCode::Nothing;
-        let analysis = args.analysis.of_run(run);
-        processes[0].add(&recorded.summary.path, &analysis, live, keep)?;
-        for process in &recorded.processes {
-            let (number, path) = (&process.number, &process.summary.path);
-            let known = processes.iter().position(|one| one.number() == Some(number));
-            let row = known.unwrap_or_else(|| {
-                processes.push(Merged::new(Some(number.clone()), &filters));
-                processes.len() - 1
-            });
-            processes[row].add(path, &analysis.of_process(number), live, keep)?;
+        // A trace that is the first to show that the program goes wrong is wanted for that.
+        let keep = run == 1 || (ended != ExitCode::Nothing && !wrong.contains(&ended));
+        wrong.push(ended);
+        if let Err(error) = add(
+            &mut processes,
+            &recorded,
+            &args.analysis.of_run(run),
+            &filters,
+            live,
+            keep,
+        ) {
+            if run == 1 {
+                return Err(error);
+            }
+            say!("witness: run {run} is left out: {error:#}");
         }
         if let Some(how) = program_end::failure(&recorded).filter(|_| recorded.stopped.is_none() && !recorded.deadlock)
         {
@@ -96,4 +108,26 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
         code = code.or_worse(process.report(&reports, &analysis, live.is_some(), color)?);
     }
     Ok(code)
+}
+
+/// Adds the traces of one run to those of the runs before.
+fn add<'a>(
+    processes: &mut Vec<Merged<'a>>,
+    recorded: &Recorded,
+    analysis: &AnalysisArgs,
+    filters: &'a Filters,
+    live: Live,
+    keep: bool,
+) -> anyhow::Result<()> {
+    processes[0].add(&recorded.summary.path, analysis, live, keep)?;
+    for process in &recorded.processes {
+        let (number, path) = (&process.number, &process.summary.path);
+        let known = processes.iter().position(|one| one.number() == Some(number));
+        let row = known.unwrap_or_else(|| {
+            processes.push(Merged::new(Some(number.clone()), filters));
+            processes.len() - 1
+        });
+        processes[row].add(path, &analysis.of_process(number), live, keep)?;
+    }
+    Ok(())
 }

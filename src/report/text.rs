@@ -51,7 +51,7 @@ impl Exporter for Text {
                     ("" | "fifo", _) => meta.policy.clone(),
                     (policy, seed) => format!("{policy}, seed {seed}"),
                 };
-                let heading = format!("Run {}, {policy}: {}", number + 1, one.path.display());
+                let heading = format!("Seen in {} ({policy}):", one.path.display());
                 writeln!(out, "{}\n", self.paint.access(heading))?;
             }
             self.one(one, out)?;
