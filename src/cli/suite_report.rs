@@ -152,12 +152,7 @@ impl SuiteReport {
             used.iter_mut().zip(noise.used()).for_each(|(used, also)| *used |= also);
         }
         name_unused(&filters.suppressions.unused(&used, false));
-        let mut total = Summary::default();
-        for one in findings.iter().map(Summary::of) {
-            total.witnessed += one.witnessed;
-            total.refuted += one.refuted;
-            total.unknown += one.unknown;
-        }
+        let total = Summary::total(&findings);
         if reports.prints_text() {
             print(|out| {
                 Ok(writeln!(
@@ -182,7 +177,7 @@ fn said(verdict: &Verdict) -> Said {
     match verdict {
         Verdict::Witnessed(_) => Said::Witnessed,
         Verdict::Unknown(_) => Said::Unknown,
-        Verdict::Refuted(_) => Said::Less,
+        Verdict::Refuted(_) | Verdict::NotInTrace(_) => Said::Less,
     }
 }
 
