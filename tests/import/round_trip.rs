@@ -1,7 +1,7 @@
 //! What survives a way through another format.
 
 #[allow(dead_code, reason = "the oracle uses all of it, and this test its traces")]
-#[path = "../oracle/random_trace.rs"]
+#[path = "../oracle/random_trace/mod.rs"]
 mod random_trace;
 
 use crate::describe;

@@ -3,9 +3,10 @@
 //! The trace with the write is the truth. Without it, the analysis may find fewer races, and must
 //! not find one that the truth does not have.
 
-use super::{brute_force, environment, random_trace};
+use super::execution::Execution;
+use super::{LIMIT, brute_force, environment, event_kind, random_trace};
 use trace_format::{Event, Op};
-use witness::trace::{EventId, Trace};
+use witness::trace::EventId;
 
 #[test]
 fn a_write_that_was_not_recorded_adds_no_race() {
@@ -14,15 +15,15 @@ fn a_write_that_was_not_recorded_adds_no_race() {
     let (mut tried, mut fewer) = (0_u64, 0_u64);
     for seed in first..first + traces {
         let (tables, events) = random_trace::generate(seed);
-        let whole = Trace::from_events(tables.clone(), &events);
-        if whole.cells().iter().any(|cell| cell.external) {
+        let whole = Execution::new(&tables, &events);
+        if whole.cells.iter().any(|cell| cell.external) {
             continue;
         }
         for hidden in (0..events.len()).filter(|&at| shows(&events, at)) {
             let mut rest = events.clone();
             rest.remove(hidden);
-            let part = Trace::from_events(tables.clone(), &rest);
-            let (Some(truth), Some(found)) = (brute_force::races(&whole, 200_000), brute_force::races(&part, 200_000))
+            let part = Execution::new(&tables, &rest);
+            let (Some(truth), Some(found)) = (brute_force::races(&whole, LIMIT), brute_force::races(&part, LIMIT))
             else {
                 continue;
             };
@@ -31,7 +32,7 @@ fn a_write_that_was_not_recorded_adds_no_race() {
                 assert!(
                     truth.contains(&(in_whole(a), in_whole(b))),
                     "seed {seed}: without {hidden}, {a:?} and {b:?} race\n{}",
-                    random_trace::describe(&events)
+                    event_kind::describe(&events)
                 );
             }
             tried += 1;

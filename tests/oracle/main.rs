@@ -1,20 +1,29 @@
 //! The analysis against exhaustive search, on many small random traces.
 //!
-//! `brute_force` enumerates every feasible prefix of a trace, straight from the table of
-//! `docs/SEMANTICS.md` and sharing nothing with the encoder; `random_trace` makes small valid
-//! traces with every kind of event. For each pair of code positions the verdict has to be the
-//! oracle's: witnessed if some instance races in some prefix, refuted if none does. `unordered` does the same for
-//! the pairs that only a memory order fails to order.
+//! `execution` and `machine` are a reading of `docs/SEMANTICS.md` of their own, from the events of a file on; `brute_force`
+//! enumerates every feasible prefix with it, and `random_trace` makes small traces with every kind of event. For each pair
+//! of code positions the verdict has to be the oracle's: witnessed if some instance races in some prefix, refuted if none
+//! does. `unordered` does the same for the pairs that only a memory order fails to order, and `checker` compares the
+//! checker with the same reading, event by event.
 //!
-//! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed.
+//! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed. A trace that is judged
+//! wrongly is left behind as a file; `traces/` keeps those of the past.
 
 mod brute_force;
+mod checker;
+mod event_kind;
+mod execution;
 mod hidden_writes;
+mod machine;
 mod needed_facts;
 mod random_trace;
+mod stored;
 mod unordered;
 
+use event_kind::kind;
+use execution::Execution;
 use std::collections::{BTreeMap, BTreeSet};
+use trace_format::{Event, Tables};
 use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
@@ -23,11 +32,22 @@ use witness::schedule::RaceKind;
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Refutation, Unknown, Verdict};
 
+/// States that one search may visit.
+const LIMIT: usize = 200_000;
+
 fn environment(name: &str, default: u64) -> u64 {
     std::env::var(name)
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(default)
+}
+
+/// All instances of each pair.
+fn every_instance() -> Options {
+    Options {
+        instances: None,
+        ..Options::default()
+    }
 }
 
 /// The pairs of code positions that race in some feasible prefix, by the oracle.
@@ -36,117 +56,132 @@ fn racing_positions(trace: &Trace, races: &BTreeSet<(EventId, EventId)>) -> BTre
     positions.map(|(a, b)| (a.min(b), a.max(b))).collect()
 }
 
+/// What the oracle says of the analysis of a trace.
+enum Judged {
+    /// All verdicts are right: how many there are of each kind.
+    Right(BTreeMap<&'static str, u64>),
+    TooLarge,
+    Wrong(String),
+}
+
+/// Whether a verdict says that no feasible prefix of the trace shows the pair.
+fn excluded(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Refuted(_) | Verdict::NotInTrace(_) | Verdict::Unknown(Unknown::Unrecorded(_))
+    )
+}
+
+fn judge(tables: &Tables, events: &[Event]) -> Judged {
+    let trace = Trace::from_events(tables.clone(), events);
+    if let Err(violation) = validate(&trace) {
+        return Judged::Wrong(format!("the trace itself is refused: {violation}"));
+    }
+    judge_with(&trace, &Execution::new(tables, events), &every_instance(), true)
+}
+
+/// Compares the verdicts on a valid trace with exhaustive search, also for unordered races if `unordered`.
+fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered: bool) -> Judged {
+    let Some(races) = brute_force::races(execution, LIMIT) else {
+        return Judged::TooLarge;
+    };
+    let racing = racing_positions(trace, &races);
+    // Not all of these are found within the budget, so `None` forbids nothing.
+    let unordered = if unordered {
+        unordered::races(execution, LIMIT)
+    } else {
+        None
+    };
+    let unordered_positions = unordered.as_ref().map(|unordered| racing_positions(trace, unordered));
+    let analysis = analyze(trace, options);
+    if let Some(rejected) = analysis.rejected.first() {
+        return Judged::Wrong(format!("the checker rejected a schedule: {}", rejected.reason));
+    }
+    let mut outcomes: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for pair in &analysis.pairs {
+        let (one, other) = pair.positions;
+        let key = (one.min(other), one.max(other));
+        seen.insert(key);
+        let outcome = match &pair.verdict {
+            Verdict::Witnessed(schedule) if schedule.kind == RaceKind::Unordered => {
+                if racing.contains(&key) {
+                    return Judged::Wrong(format!("{key:x?} is unordered, but they are next at once, too"));
+                }
+                if unordered
+                    .as_ref()
+                    .is_some_and(|unordered| !unordered.contains(&schedule.race))
+                {
+                    return Judged::Wrong(format!("{:?} is unordered, but something orders them", schedule.race));
+                }
+                "witnessed, unordered"
+            }
+            Verdict::Witnessed(schedule) if races.contains(&schedule.race) => "witnessed",
+            Verdict::Witnessed(schedule) => return Judged::Wrong(format!("{:?} cannot race", schedule.race)),
+            verdict if excluded(verdict) && racing.contains(&key) => {
+                return Judged::Wrong(format!("{key:x?} can race, but are refuted: {:?}", pair.verdict));
+            }
+            verdict if excluded(verdict) && unordered_positions.as_ref().is_some_and(|known| known.contains(&key)) => {
+                return Judged::Wrong(format!(
+                    "nothing orders {key:x?}, but they are refuted: {:?}",
+                    pair.verdict
+                ));
+            }
+            Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
+            Verdict::Refuted(Refutation::CommonLock { .. }) => "refuted: common lock",
+            Verdict::Refuted(Refutation::AtomicLock { .. }) => "refuted: atomic lock",
+            Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
+            Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
+            Verdict::Refuted(Refutation::Core(_)) => "refuted: core",
+            Verdict::NotInTrace(Refutation::MustHappenBefore(_)) => "not in this trace: must-happen-before",
+            Verdict::NotInTrace(_) => "not in this trace: core",
+            Verdict::Unknown(Unknown::Unrecorded(_)) => "unknown: unrecorded code",
+            Verdict::Unknown(Unknown::Budget) => "unknown: budget",
+            Verdict::Unknown(other) => return Judged::Wrong(format!("{key:x?} is unknown: {other:?}")),
+        };
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    match racing.difference(&seen).next() {
+        Some(missed) => Judged::Wrong(format!("{missed:x?} race, but are no candidate")),
+        None => Judged::Right(outcomes),
+    }
+}
+
 #[test]
 fn verdicts_agree_with_exhaustive_search() {
     let traces = environment("WITNESS_ORACLE_TRACES", 2_000);
     let first = environment("WITNESS_ORACLE_SEED", 1);
     let mut outcomes: BTreeMap<&str, u64> = BTreeMap::new();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut skipped = 0;
+    let (mut skipped, mut wrong) = (0, Vec::new());
     for seed in first..first + traces {
         let (tables, events) = random_trace::generate(seed);
-        let trace = Trace::from_events(tables, &events);
         for event in &events {
-            *kinds.entry(random_trace::kind(&event.op)).or_default() += 1;
+            *kinds.entry(kind(&event.op)).or_default() += 1;
         }
-        let described = || random_trace::describe(&events);
-        if let Err(violation) = validate(&trace) {
-            panic!(
-                "seed {seed}: the generated trace is invalid: {violation}\n{}",
-                described()
-            );
-        }
-        let Some(races) = brute_force::races(&trace, 200_000) else {
-            skipped += 1;
-            continue;
-        };
-        let racing = racing_positions(&trace, &races);
-        let unordered = unordered::races(&trace, 200_000);
-        let unordered_positions = unordered.as_ref().map(|unordered| racing_positions(&trace, unordered));
-        let analysis = analyze(
-            &trace,
-            &Options {
-                instances: None,
-                ..Options::default()
-            },
-        );
-        if let Some(rejected) = analysis.rejected.first() {
-            panic!(
-                "seed {seed}: the checker rejected a schedule: {}\n{}",
-                rejected.reason,
-                described()
-            );
-        }
-        let mut seen = BTreeSet::new();
-        for pair in &analysis.pairs {
-            let key = (
-                pair.positions.0.min(pair.positions.1),
-                pair.positions.0.max(pair.positions.1),
-            );
-            seen.insert(key);
-            let outcome = match &pair.verdict {
-                Verdict::Witnessed(schedule) if schedule.kind == RaceKind::Unordered => {
-                    assert!(
-                        !racing.contains(&key),
-                        "seed {seed}: {key:?} are next at once, too\n{}",
-                        described()
-                    );
-                    let known = unordered.as_ref();
-                    assert!(
-                        known.is_none_or(|unordered| unordered.contains(&schedule.race)),
-                        "seed {seed}: {:?} are ordered\n{}",
-                        schedule.race,
-                        described()
-                    );
-                    "witnessed, unordered"
+        // What the analysis stumbles over is wrong, too, and the seed has to be told.
+        let judged = std::panic::catch_unwind(|| judge(&tables, &events));
+        match judged.unwrap_or_else(|_| Judged::Wrong("a panic".to_owned())) {
+            Judged::Right(counts) => {
+                for (outcome, count) in counts {
+                    *outcomes.entry(outcome).or_default() += count;
                 }
-                Verdict::Witnessed(schedule) => {
-                    assert!(
-                        races.contains(&schedule.race),
-                        "seed {seed}: {:?}\n{}",
-                        schedule.race,
-                        described()
-                    );
-                    "witnessed"
-                }
-                Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
-                Verdict::Refuted(Refutation::CommonLock { .. }) => "refuted: common lock",
-                Verdict::Refuted(Refutation::AtomicLock { .. }) => "refuted: atomic lock",
-                Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
-                Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
-                Verdict::Refuted(Refutation::Core(_)) => "refuted: core",
-                Verdict::NotInTrace(Refutation::MustHappenBefore(_)) => "not in this trace: must-happen-before",
-                Verdict::NotInTrace(_) => "not in this trace: core",
-                Verdict::Unknown(Unknown::Unrecorded(_)) => "unknown: unrecorded code",
-                Verdict::Unknown(Unknown::Budget) => "unknown: budget",
-                Verdict::Unknown(other) => panic!("seed {seed}: {key:?} is unknown: {other:?}\n{}", described()),
-            };
-            *outcomes.entry(outcome).or_default() += 1;
-            let refuted = excluded(&pair.verdict);
-            assert!(
-                !(refuted
-                    && unordered_positions
-                        .as_ref()
-                        .is_some_and(|positions| positions.contains(&key))),
-                "seed {seed}: nothing orders {key:?}, but it is refuted\n{}",
-                described()
-            );
-            assert!(
-                !(refuted && racing.contains(&key)),
-                "seed {seed}: positions {key:?} race but are refuted: {:?}\n{}",
-                pair.verdict,
-                described()
-            );
+            }
+            Judged::TooLarge => skipped += 1,
+            Judged::Wrong(what) => {
+                let file = stored::leave_behind(&format!("verdict-{seed}"), &tables, &events);
+                wrong.push(format!("seed {seed}: {what}\n  {file}"));
+            }
         }
-        let missed: Vec<_> = racing.difference(&seen).collect();
-        assert!(
-            missed.is_empty(),
-            "seed {seed}: racing positions that are no candidates: {missed:?}\n{}",
-            described()
-        );
     }
     println!("{traces} traces from seed {first}, {skipped} too large to enumerate");
     println!("verdicts: {outcomes:#?}\nevents: {kinds:#?}");
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(20)].join("\n")
+    );
     assert!(skipped * 20 < traces, "too many traces are too large for the oracle");
     for needed in [
         "witnessed",
@@ -169,53 +204,14 @@ fn verdicts_agree_with_exhaustive_search() {
     );
     assert_eq!(
         kinds.len(),
-        random_trace::KINDS,
+        event_kind::KINDS,
         "some kind of event never occurred: {kinds:?}"
     );
 }
 
-/// Whether a verdict says that no feasible prefix of the trace shows the pair.
-fn excluded(verdict: &Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Refuted(_) | Verdict::NotInTrace(_) | Verdict::Unknown(Unknown::Unrecorded(_))
-    )
-}
-
-/// What is wrong with the analysis of one trace, compared with exhaustive search; `None` if nothing.
-fn disagreement(seed: u64, options: &Options) -> Option<String> {
-    let (tables, events) = random_trace::generate(seed);
-    let trace = Trace::from_events(tables, &events);
-    let races = brute_force::races(&trace, 200_000)?;
-    let racing = racing_positions(&trace, &races);
-    let analysis = analyze(&trace, options);
-    if let Some(rejected) = analysis.rejected.first() {
-        return Some(format!("a schedule is rejected: {}", rejected.reason));
-    }
-    analysis.pairs.iter().find_map(|pair| {
-        let key = (
-            pair.positions.0.min(pair.positions.1),
-            pair.positions.0.max(pair.positions.1),
-        );
-        match &pair.verdict {
-            Verdict::Witnessed(schedule) if schedule.kind == RaceKind::CoEnabled && !races.contains(&schedule.race) => {
-                Some(format!("{key:?} cannot race"))
-            }
-            verdict if excluded(verdict) && racing.contains(&key) => Some(format!("{key:?} can race")),
-            _ => None,
-        }
-    })
-}
-
-/// Whether the trace of a seed has the events that a family of clauses is about.
-fn concerns(mutation: Mutation, seed: u64) -> bool {
-    let (tables, events) = random_trace::generate(seed);
-    let count = |kind| {
-        events
-            .iter()
-            .filter(|event| random_trace::kind(&event.op) == kind)
-            .count()
-    };
+/// Whether a trace has the events that a family of clauses is about.
+fn concerns(mutation: Mutation, tables: &Tables, events: &[Event]) -> bool {
+    let count = |wanted| events.iter().filter(|event| kind(&event.op) == wanted).count();
     match mutation {
         Mutation::NoWaits => count("wait end, notified") > 0,
         Mutation::NotifyWakesMany => count("wait end, notified") > 1 && count("notify") > 1,
@@ -224,8 +220,8 @@ fn concerns(mutation: Mutation, seed: u64) -> bool {
         Mutation::NoBranches | Mutation::NoDecisions | Mutation::NoFreeReads => tables.meta.control_flow_recorded,
         Mutation::NoHandOvers => tables.meta.foreign_unlock,
         Mutation::NoPins => {
-            let trace = Trace::from_events(tables, &events);
-            trace.events().any(|event| trace.pin(event).is_some())
+            let execution = Execution::new(tables, events);
+            execution.ids().any(|event| execution.pin(event).is_some())
         }
         _ => true,
     }
@@ -236,33 +232,27 @@ fn concerns(mutation: Mutation, seed: u64) -> bool {
 fn every_broken_formula_is_noticed() {
     for mutation in Mutation::ALL {
         let options = Options {
-            instances: None,
             mutation: Some(mutation),
-            ..Options::default()
+            ..every_instance()
         };
-        let mut relevant = (1..1_000_000).filter(|&seed| concerns(mutation, seed)).take(20_000);
-        let noticed = relevant.find_map(|seed| {
+        let notices = |seed: u64| {
+            let (tables, events) = random_trace::generate(seed);
+            let trace = Trace::from_events(tables.clone(), &events);
+            let execution = Execution::new(&tables, &events);
             // A broken formula may also make the analysis stumble; that is noticed, too.
-            let result = std::panic::catch_unwind(|| disagreement(seed, &options));
-            result
-                .unwrap_or_else(|_| Some("a panic".to_owned()))
-                .map(|what| (seed, what))
+            let judged = std::panic::catch_unwind(|| judge_with(&trace, &execution, &options, false));
+            match judged.unwrap_or_else(|_| Judged::Wrong("a panic".to_owned())) {
+                Judged::Wrong(what) => Some((seed, what)),
+                Judged::Right(_) | Judged::TooLarge => None,
+            }
+        };
+        let concerned = (1..1_000_000).filter(|&seed| {
+            let (tables, events) = random_trace::generate(seed);
+            concerns(mutation, &tables, &events)
         });
+        let noticed = concerned.take(20_000).find_map(notices);
         let (seed, what) = noticed.unwrap_or_else(|| panic!("{mutation:?} goes unnoticed"));
         println!("{mutation:?}: noticed at seed {seed}: {what}");
-    }
-}
-
-/// What long runs found: an unordered race whose schedule was reordered around pinned accesses; two readers
-/// that hold a lock from the start, of whom the first to give it back was taken for its only holder.
-#[test]
-fn traces_that_were_once_judged_wrongly() {
-    let options = Options {
-        instances: None,
-        ..Options::default()
-    };
-    for seed in [1_080_312, 3_157_801, 10_124_543] {
-        assert_eq!(disagreement(seed, &options), None, "seed {seed}");
     }
 }
 
@@ -273,14 +263,13 @@ fn the_whole_trace_form_finds_a_subset() {
     let (mut whole, mut prefix) = (0, 0);
     for seed in 1..300 {
         let (tables, events) = random_trace::generate(seed);
-        let trace = Trace::from_events(tables, &events);
-        let Some(races) = brute_force::races(&trace, 200_000) else {
+        let Some(races) = brute_force::races(&Execution::new(&tables, &events), LIMIT) else {
             continue;
         };
+        let trace = Trace::from_events(tables, &events);
         let options = Options {
-            instances: None,
             form: Form::WholeTrace,
-            ..Options::default()
+            ..every_instance()
         };
         let analysis = analyze(&trace, &options);
         assert!(analysis.rejected.is_empty(), "seed {seed}: {:?}", analysis.rejected);
@@ -300,7 +289,7 @@ fn the_whole_trace_form_finds_a_subset() {
 /// in a linearization of the whole trace, one of the reads would see the other's write.
 #[test]
 fn what_comes_after_the_race_matters_to_the_whole_trace_form_only() {
-    use trace_format::{Event, MemRange, Op, StackId, Tables, ThreadId, ThreadInfo};
+    use trace_format::{MemRange, Op, StackId, ThreadId, ThreadInfo};
     let mem = MemRange { addr: 0x1000, size: 4 };
     let event = |thread: u32, pc: u64, op: Op| Event {
         thread: ThreadId(thread),
@@ -346,13 +335,7 @@ fn every_fact_of_a_core_is_needed() {
     for seed in 1..=4_000 {
         let (tables, events) = random_trace::generate(seed);
         let trace = Trace::from_events(tables, &events);
-        let analysis = analyze(
-            &trace,
-            &Options {
-                instances: None,
-                ..Options::default()
-            },
-        );
+        let analysis = analyze(&trace, &every_instance());
         for pair in &analysis.pairs {
             let Some(core) = pair.verdict.core() else {
                 continue;
@@ -384,7 +367,7 @@ fn every_fact_of_a_core_is_needed() {
                     Some(true),
                     "seed {seed}: {:?} does not need {dropped:?} of {core:?}\n{}",
                     pair.example,
-                    random_trace::describe(&events)
+                    event_kind::describe(&events)
                 );
                 facts += 1;
             }

@@ -5,9 +5,11 @@
 //! that is next in a thread which does not know races with it. One bit where the checker keeps a clock,
 //! and nothing of the checker's.
 
-use super::brute_force::{self, State};
+use super::execution::{Execution, is_atomic, writes};
+use super::machine::State;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use witness::trace::{AccessKind, EventId, MemoryOrder, Op, ThreadId, Trace};
+use trace_format::{MemoryOrder, Op};
+use witness::trace::EventId;
 
 /// Who and what knows of an access.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -18,10 +20,10 @@ struct Knowing {
     /// Threads that knew at their last release fence.
     fenced: BTreeSet<u32>,
     /// By cell: heads of the release sequences that release it.
-    sequences: BTreeMap<u32, BTreeSet<u32>>,
+    sequences: BTreeMap<usize, BTreeSet<u32>>,
     /// By cell: its last writer knew; whether it wrote atomically.
-    writer: BTreeMap<u32, bool>,
-    blocks: BTreeSet<u32>,
+    writer: BTreeMap<usize, bool>,
+    blocks: BTreeSet<usize>,
     objects: BTreeSet<u32>,
     /// Locks that readers who knew have given back.
     readers: BTreeSet<u32>,
@@ -32,45 +34,57 @@ struct Knowing {
 
 /// Every conflicting pair of accesses of which, in some feasible prefix, the first is performed, the second next, and
 /// nothing orders the two. `None` if more than `limit` states would have to be visited for one access.
-pub fn races(trace: &Trace, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
+pub fn races(execution: &Execution, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
     let mut found = BTreeSet::new();
-    let weak = |event: EventId| {
-        let access = trace.access(event);
-        access.is_some_and(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst)
+    let weak = |event: EventId| match execution.op(event) {
+        Op::Fence { .. } => true,
+        op => order_of(op).is_some_and(|order| order != MemoryOrder::SeqCst),
     };
-    let fences = |event: EventId| matches!(trace.op(event), Op::Fence { .. });
-    if !trace.events().any(|event| weak(event) || fences(event)) {
+    if !execution.ids().any(weak) {
         return Some(found);
     }
-    for first in trace.events().filter(|&event| trace.access(event).is_some()) {
-        if trace.events().any(|other| brute_force::conflict(trace, first, other)) {
-            races_of(trace, first, limit, &mut found)?;
+    for first in execution.ids() {
+        if execution.ids().any(|other| execution.conflict(first, other)) {
+            races_of(execution, first, limit, &mut found)?;
         }
     }
     Some(found)
 }
 
-fn races_of(trace: &Trace, first: EventId, limit: usize, found: &mut BTreeSet<(EventId, EventId)>) -> Option<()> {
-    let start = (brute_force::start(trace), Knowing::default());
+/// The memory order of an atomic operation.
+fn order_of(op: &Op) -> Option<MemoryOrder> {
+    match *op {
+        Op::AtomicLoad { order, .. } | Op::AtomicStore { order, .. } | Op::AtomicRmw { order, .. } => Some(order),
+        _ => None,
+    }
+}
+
+fn races_of(
+    execution: &Execution,
+    first: EventId,
+    limit: usize,
+    found: &mut BTreeSet<(EventId, EventId)>,
+) -> Option<()> {
+    let start = (State::start(execution), Knowing::default());
     let mut visited = HashSet::from([start.clone()]);
     let mut stack = vec![start];
     while let Some((state, knowing)) = stack.pop() {
         if visited.len() > limit {
             return None;
         }
-        let performed = brute_force::is_done(trace, &state, first);
-        for thread in 0..trace.threads() as u32 {
-            let Some(event) = brute_force::next_of(trace, &state, ThreadId(thread)) else {
+        let performed = state.is_done(execution, first);
+        for thread in 0..execution.threads() {
+            let Some(event) = state.next(execution, thread) else {
                 continue;
             };
-            let knows = knowing.threads.contains(&thread) || through_block(trace, &knowing, event);
-            if performed && !knows && brute_force::conflict(trace, first, event) {
+            let knows = knowing.threads.contains(&thread) || through_block(execution, &knowing, event);
+            if performed && !knows && execution.conflict(first, event) {
                 found.insert((first, event));
             }
-            for after in brute_force::step(trace, &state, event) {
+            for after in state.step(execution, event) {
                 let mut then = knowing.clone();
-                then.learn(trace, event, first, (&state, &after));
-                let next = (after, then);
+                then.learn(execution, event, first, (&state, &after.state));
+                let next = (after.state, then);
                 if visited.insert(next.clone()) {
                     stack.push(next);
                 }
@@ -80,9 +94,12 @@ fn races_of(trace: &Trace, first: EventId, limit: usize, found: &mut BTreeSet<(E
     Some(())
 }
 
-fn through_block(trace: &Trace, knowing: &Knowing, event: EventId) -> bool {
-    let access = trace.access(event);
-    access.is_some_and(|access| knowing.blocks.contains(&access.incarnation.0))
+fn through_block(execution: &Execution, knowing: &Knowing, event: EventId) -> bool {
+    let accesses = execution.alloc_of(event).is_some();
+    accesses
+        && execution
+            .block(event)
+            .is_some_and(|block| knowing.blocks.contains(&block))
 }
 
 fn acquires(order: MemoryOrder) -> bool {
@@ -97,13 +114,13 @@ fn releases(order: MemoryOrder) -> bool {
 }
 
 impl Knowing {
-    fn learn(&mut self, trace: &Trace, event: EventId, first: EventId, (before, after): (&State, &State)) {
-        let thread = trace.thread(event).0;
+    fn learn(&mut self, execution: &Execution, event: EventId, first: EventId, (before, after): (&State, &State)) {
+        let thread = execution.thread(event);
         if event == first {
             self.threads.insert(thread);
         }
-        let foreign = trace.tables().meta.foreign_unlock;
-        match trace.op(event) {
+        let foreign = execution.foreign_unlock();
+        match *execution.op(event) {
             Op::Fork { child } if self.threads.contains(&thread) => {
                 self.threads.insert(child.0);
             }
@@ -144,20 +161,21 @@ impl Knowing {
                 self.hear(thread, barrier.0);
                 self.tell(thread, barrier.0);
             }
-            Op::Input { source, .. } | Op::Output { source } => {
+            Op::Input { source, .. } => {
                 self.hear(thread, source.0);
                 self.tell(thread, source.0);
             }
-            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => self.tell(thread, object.0),
+            Op::Output { source: object } | Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => {
+                self.tell(thread, object.0)
+            }
             Op::BarrierExit { barrier: object, .. }
             | Op::SemWait { semaphore: object }
             | Op::OnceWait { once: object } => self.hear(thread, object.0),
-            Op::Alloc { incarnation } if self.threads.contains(&thread) => {
-                self.blocks.insert(incarnation.0);
+            Op::Alloc { .. } if self.threads.contains(&thread) => {
+                self.blocks.extend(execution.block(event));
             }
             Op::Fence { order } => self.fence(thread, order),
-            Op::Access(_) => self.access(trace, event, thread),
-            _ => {}
+            _ => self.access(execution, event, thread),
         }
     }
 
@@ -194,17 +212,17 @@ impl Knowing {
         }
     }
 
-    fn access(&mut self, trace: &Trace, event: EventId, thread: u32) {
-        let access = trace.access(event).expect("an access");
-        let atomic = access.kind.is_atomic();
-        if through_block(trace, self, event) {
+    fn access(&mut self, execution: &Execution, event: EventId, thread: u32) {
+        let op = execution.op(event);
+        let atomic = is_atomic(op);
+        if through_block(execution, self, event) {
             self.threads.insert(thread);
         }
-        if trace.pin(event).is_some() && !self.threads.is_empty() {
-            self.threads.extend(0..trace.threads() as u32);
+        if execution.pin(event).is_some() && !self.threads.is_empty() {
+            self.threads.extend(0..execution.threads());
         }
-        let cells: Vec<u32> = trace.uses(access).map(|used| used.cell.0).collect();
-        let (reads, writes) = (access.kind.reads(), access.kind.writes());
+        let cells: Vec<usize> = execution.uses(event).iter().map(|used| used.cell).collect();
+        let reads = execution.uses(event).iter().any(|used| used.sees.is_some());
         for cell in &cells {
             if reads && self.writer.get(cell).is_some_and(|&by_atomic| !(atomic && by_atomic)) {
                 self.threads.insert(thread);
@@ -213,20 +231,20 @@ impl Knowing {
         for cell in &cells {
             if reads && atomic && self.sequences.get(cell).is_some_and(|heads| !heads.is_empty()) {
                 self.loaded.insert(thread);
-                if acquires(access.order) {
+                if order_of(op).is_some_and(acquires) {
                     self.threads.insert(thread);
                 }
             }
         }
         let knows = self.threads.contains(&thread);
-        for &cell in cells.iter().filter(|_| writes) {
+        for &cell in cells.iter().filter(|_| writes(op)) {
             let heads = self.sequences.entry(cell).or_default();
-            match access.kind {
-                AccessKind::AtomicRmw => {}
-                AccessKind::AtomicStore => heads.retain(|&head| head == thread),
+            match op {
+                Op::AtomicRmw { .. } => {}
+                Op::AtomicStore { .. } => heads.retain(|&head| head == thread),
                 _ => heads.clear(),
             }
-            if atomic && (self.fenced.contains(&thread) || knows && releases(access.order)) {
+            if atomic && (self.fenced.contains(&thread) || knows && order_of(op).is_some_and(releases)) {
                 heads.insert(thread);
             }
             if heads.is_empty() {

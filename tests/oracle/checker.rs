@@ -1,0 +1,353 @@
+//! The checker against the oracle's own machine, prefix by prefix.
+//!
+//! Both go along every feasible prefix of a small trace side by side. After each, the checker is offered every event of
+//! the trace, whether it is next or not, and every thread that a notify could be told to wake, waiting or not: it
+//! has to accept what the oracle's machine can do, and nothing else. Whole schedules are compared at the same time: a walk
+//! with both accesses of a conflict next is a schedule that it accepts, and the same schedule with a slice too few, too
+//! many or out of place is one that it accepts only if the oracle finds the race there.
+
+use super::execution::Execution;
+use super::machine::State;
+use super::{environment, event_kind, random_trace, stored};
+use std::collections::{BTreeMap, HashSet};
+use trace_format::{Event, ObjectKind, Op, Tables};
+use witness::check::{Checker, validate};
+use witness::schedule::{RaceKind, Schedule, Slice};
+use witness::trace::{EventId, ThreadId, Trace};
+
+/// States of one trace that are compared; the walk is in a random order, so that longer prefixes are among them.
+const STATES: usize = 150;
+
+/// An event and whom it wakes.
+type Taken = (EventId, Option<u32>);
+
+#[derive(Default)]
+struct Counts {
+    accepted: u64,
+    rejected: u64,
+    schedules: u64,
+    refused_schedules: u64,
+    /// Events that were rejected though next in their threads, by kind.
+    kinds: BTreeMap<&'static str, u64>,
+}
+
+#[test]
+fn the_checker_accepts_what_is_feasible_and_nothing_else() {
+    let traces = environment("WITNESS_ORACLE_TRACES", 1_000);
+    let first = environment("WITNESS_ORACLE_SEED", 1);
+    let mut counts = Counts::default();
+    for seed in first..first + traces {
+        let (tables, events) = random_trace::generate(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        if let Err(what) = compare(&tables, &events, &mut random, &mut counts) {
+            let file = stored::leave_behind(&format!("checker-{seed}"), &tables, &events);
+            panic!("seed {seed}: {what}\n{}{file}", event_kind::describe(&events));
+        }
+    }
+    println!(
+        "{} steps accepted, {} rejected; {} schedules accepted, {} rejected; rejected though next: {:#?}",
+        counts.accepted, counts.rejected, counts.schedules, counts.refused_schedules, counts.kinds
+    );
+    assert!(counts.accepted > 0 && counts.schedules > 0 && counts.refused_schedules > 0);
+    for kind in [
+        "read",
+        "write",
+        "join",
+        "acquire",
+        "acquire shared",
+        "acquire failed",
+        "wait end, notified",
+        "wait end, timed out",
+        "barrier enter",
+        "barrier exit",
+        "semaphore wait",
+        "once wait",
+        "input",
+        "branch",
+        "fork",
+        "end",
+        "output",
+        "atomic load",
+        "atomic read-modify-write",
+        "free",
+        "release",
+        "notify",
+    ] {
+        assert!(counts.kinds.contains_key(kind), "no {kind} was ever rejected");
+    }
+}
+
+fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts: &mut Counts) -> Result<(), String> {
+    let execution = Execution::new(tables, events);
+    let trace = Trace::from_events(tables.clone(), events);
+    let checker = Checker::new(&trace);
+    let start = State::start(&execution);
+    let mut visited = HashSet::from([start.clone()]);
+    let mut open = vec![(start, checker.start(), Vec::<Taken>::new())];
+    let mut compared = 0;
+    while !open.is_empty() && compared < STATES {
+        compared += 1;
+        let (state, beside, path) = open.swap_remove(random.usize(..open.len()));
+        let mut feasible: BTreeMap<Taken, State> = BTreeMap::new();
+        for thread in 0..execution.threads() {
+            let next = state.next(&execution, thread);
+            for (event, after) in next.into_iter().flat_map(|event| {
+                state
+                    .step(&execution, event)
+                    .into_iter()
+                    .map(move |after| (event, after))
+            }) {
+                feasible.insert((event, after.wakes), after.state);
+            }
+        }
+        let nobody_and_each = || std::iter::once(None).chain((0..execution.threads()).map(Some));
+        for event in execution.ids() {
+            for wakes in nobody_and_each() {
+                let mut then = beside.clone();
+                let step = then.step(event, wakes.map(ThreadId));
+                match (step, feasible.get(&(event, wakes))) {
+                    (Ok(_), Some(after)) => {
+                        counts.accepted += 1;
+                        if visited.insert(after.clone()) {
+                            let mut path = path.clone();
+                            path.push((event, wakes));
+                            open.push((after.clone(), then, path));
+                        }
+                    }
+                    (Err(violation), None) => {
+                        counts.rejected += 1;
+                        let told_nobody = wakes.is_none();
+                        let thread = execution.thread(event);
+                        if told_nobody && beside.next(ThreadId(thread)) == Some(event) {
+                            *counts.kinds.entry(event_kind::kind(execution.op(event))).or_default() += 1;
+                        }
+                        drop(violation);
+                    }
+                    (Ok(_), None) => {
+                        return Err(format!(
+                            "after {path:?} the checker accepts {event:?}, waking {wakes:?}"
+                        ));
+                    }
+                    (Err(violation), Some(_)) => {
+                        return Err(format!(
+                            "after {path:?}, waking {wakes:?}, the checker rejects: {violation}"
+                        ));
+                    }
+                }
+            }
+        }
+        schedules(&execution, &checker, &state, &path, random, counts)?;
+    }
+    Ok(())
+}
+
+/// Compares whole schedules: one that ends in this state, and one that was damaged.
+fn schedules(
+    execution: &Execution,
+    checker: &Checker<'_>,
+    state: &State,
+    path: &[Taken],
+    random: &mut fastrand::Rng,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    let conflicts: Vec<(EventId, EventId)> = execution
+        .ids()
+        .flat_map(|a| execution.ids().map(move |b| (a, b)))
+        .filter(|&(a, b)| a < b && execution.conflict(a, b))
+        .collect();
+    if conflicts.is_empty() {
+        return Ok(());
+    }
+    let is_next = |state: &State, event| state.next(execution, execution.thread(event)) == Some(event);
+    let racing = |state: &State, (a, b)| is_next(state, a) && is_next(state, b);
+    let there = conflicts.iter().copied().find(|&race| racing(state, race));
+    let race = there.unwrap_or_else(|| conflicts[random.usize(..conflicts.len())]);
+    let mut damaged = path.to_vec();
+    match random.u32(..4) {
+        0 => drop(damaged.pop()),
+        1 if damaged.len() > 1 => {
+            let at = random.usize(1..damaged.len());
+            damaged.swap(at - 1, at);
+        }
+        2 if !damaged.is_empty() => drop(damaged.remove(random.usize(..damaged.len()))),
+        3 => damaged.extend(
+            execution
+                .ids()
+                .nth(random.usize(..execution.events.len()))
+                .map(|event| (event, None)),
+        ),
+        _ => {}
+    }
+    for steps in [path, &damaged[..]] {
+        let schedule = schedule_of(execution, checker, steps, race);
+        let reached = walk(execution, &schedule);
+        let expected = reached.is_some_and(|state| racing(&state, race));
+        let said = checker.check(&schedule);
+        match (expected, said) {
+            (true, Ok(_)) => counts.schedules += 1,
+            (false, Err(_)) => counts.refused_schedules += 1,
+            (true, Err(rejection)) => return Err(format!("{schedule:?} is a witness, and rejected: {rejection}")),
+            (false, Ok(_)) => return Err(format!("{schedule:?} is no witness, and accepted")),
+        }
+    }
+    Ok(())
+}
+
+/// The steps as a schedule: which threads take their next event one after the other, and whom each notify wakes.
+fn schedule_of(execution: &Execution, checker: &Checker<'_>, steps: &[Taken], race: (EventId, EventId)) -> Schedule {
+    let slice = |&(event, _): &Taken| Slice {
+        thread: ThreadId(execution.thread(event)),
+        events: 1,
+    };
+    let mut slices: Vec<Slice> = Vec::new();
+    for next in steps.iter().map(slice) {
+        match slices.last_mut() {
+            Some(last) if last.thread == next.thread => last.events += 1,
+            _ => slices.push(next),
+        }
+    }
+    let wakes = steps
+        .iter()
+        .filter_map(|&(event, wakes)| Some((event, ThreadId(wakes?))));
+    Schedule {
+        trace: checker.trace().id(),
+        kind: RaceKind::CoEnabled,
+        race,
+        as_recorded: 0,
+        slices,
+        wakes: wakes.collect(),
+    }
+}
+
+/// Where a schedule leads; `None` if some event of it is not enabled, or a wake is not due.
+fn walk(execution: &Execution, schedule: &Schedule) -> Option<State> {
+    let mut state = State::start(execution);
+    let mut wakes = schedule.wakes.clone();
+    for slice in &schedule.slices {
+        for _ in 0..slice.events {
+            let event = state.next(execution, slice.thread.0)?;
+            let told = wakes
+                .iter()
+                .position(|&(notify, _)| notify == event)
+                .map(|at| wakes.remove(at).1.0);
+            let after = state
+                .step(execution, event)
+                .into_iter()
+                .find(|after| after.wakes == told)?;
+            state = after.state;
+        }
+    }
+    wakes.is_empty().then_some(state)
+}
+
+/// Whether the events in their own order are an execution, whomever each notify woke.
+fn is_execution(execution: &Execution) -> bool {
+    let mut states = HashSet::from([State::start(execution)]);
+    for event in execution.ids() {
+        let next = |state: State| {
+            let ready = state.next(execution, execution.thread(event)) == Some(event);
+            if ready {
+                state.step(execution, event)
+            } else {
+                Vec::new()
+            }
+        };
+        states = states.into_iter().flat_map(next).map(|after| after.state).collect();
+    }
+    let lock = |object: u32| {
+        let kinds = [
+            ObjectKind::Mutex,
+            ObjectKind::RecursiveMutex,
+            ObjectKind::RwLock,
+            ObjectKind::SpinLock,
+        ];
+        kinds.contains(&execution.tables.objects[object as usize].kind)
+    };
+    let is = |object: u32, kind| execution.tables.objects[object as usize].kind == kind;
+    let fits = |event: EventId| match *execution.op(event) {
+        Op::Acquire { lock: object }
+        | Op::AcquireShared { lock: object }
+        | Op::AcquireFailed { lock: object, .. }
+        | Op::Release { lock: object } => lock(object.0),
+        Op::WaitBegin {
+            condition,
+            lock: object,
+        }
+        | Op::WaitEnd {
+            condition,
+            lock: object,
+            ..
+        } => is(condition.0, ObjectKind::Condition) && lock(object.0),
+        Op::Notify { condition } | Op::NotifyAll { condition } => is(condition.0, ObjectKind::Condition),
+        Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => is(barrier.0, ObjectKind::Barrier),
+        Op::SemPost { semaphore } | Op::SemWait { semaphore } => is(semaphore.0, ObjectKind::Semaphore),
+        Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => is(once.0, ObjectKind::Once),
+        Op::Input { source, .. } | Op::Output { source } => is(source.0, ObjectKind::Source),
+        _ => true,
+    };
+    let torn = |event: EventId| {
+        match *execution.op(event) {
+        Op::WaitBegin { condition, lock } => execution.next_in_thread(event).is_some_and(|next| {
+            !matches!(*execution.op(next), Op::WaitEnd { condition: on, lock: with, .. } if (on, with) == (condition, lock))
+        }),
+        // Only what a thread did before all else can have begun before the trace.
+        Op::WaitEnd { condition, lock, .. } => execution.place(event) > 0 && {
+            let last = execution.of_thread(execution.thread(event))[execution.place(event) as usize - 1];
+            *execution.op(last) != Op::WaitBegin { condition, lock }
+        },
+        Op::Begin => execution.place(event) > 0,
+        Op::End => execution.next_in_thread(event).is_some(),
+        Op::Fork { child } => execution.fork_of(child.0) != Some(event),
+        _ => false,
+    }
+    };
+    !states.is_empty() && execution.overlapping.is_empty() && execution.ids().all(|event| fits(event) && !torn(event))
+}
+
+/// Traces with an event too many, one too few, two exchanged, or an object of another kind: are they executions?
+#[test]
+fn traces_are_refused_that_are_no_executions() {
+    let traces = environment("WITNESS_ORACLE_TRACES", 4_000);
+    let first = environment("WITNESS_ORACLE_SEED", 1);
+    let (mut valid, mut invalid) = (0_u64, 0_u64);
+    for seed in first..first + traces {
+        let (mut tables, mut events) = random_trace::generate(seed);
+        let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed);
+        let at = random.usize(..events.len().max(1));
+        match random.u32(..7) {
+            _ if events.len() < 2 => {}
+            0 => drop(events.remove(at)),
+            1 => events.insert(at, events[random.usize(..events.len())]),
+            2 if at > 0 => events.swap(at - 1, at),
+            3 => events[at].thread = events[random.usize(..events.len())].thread,
+            4 => {
+                let object = random.usize(..tables.objects.len());
+                let kind = tables.objects[random.usize(..tables.objects.len())].kind;
+                (tables.objects[object].kind, tables.objects[object].initial) = (kind, 1);
+            }
+            5 => {
+                let addr = 0x9000 + random.u64(..12);
+                let size = random.u64(..10);
+                let block = Event {
+                    op: Op::Alloc { addr, size },
+                    ..events[at]
+                };
+                events.insert(at, block);
+            }
+            _ => {}
+        }
+        let execution = Execution::new(&tables, &events);
+        let expected = is_execution(&execution);
+        let said = validate(&Trace::from_events(tables.clone(), &events));
+        if said.is_ok() != expected {
+            let file = stored::leave_behind(&format!("execution-{seed}"), &tables, &events);
+            panic!(
+                "seed {seed}: an execution: {expected}; the checker: {said:?}\n{}{file}",
+                event_kind::describe(&events)
+            );
+        }
+        *if expected { &mut valid } else { &mut invalid } += 1;
+    }
+    println!("{valid} executions, {invalid} that are none");
+    assert!(valid > 0 && invalid > 0);
+}

@@ -1,0 +1,343 @@
+//! The table of section 1 of `docs/SEMANTICS.md` as a machine: when an event is enabled, and what it does.
+//!
+//! The checker is one such machine; this is another, written from the page alone and as plainly as it can be.
+
+use super::execution::{Execution, Leaves, writes};
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::{Op, WaitOutcome};
+use witness::trace::EventId;
+
+/// All that the enabling of events depends on, beyond the trace.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    /// Events done, per thread.
+    done: Vec<u32>,
+    /// Cells that hold something else than at first; `None`: nobody knows what.
+    memory: BTreeMap<usize, Option<u64>>,
+    /// Exclusive holder and depth, per lock.
+    owner: BTreeMap<u32, (u32, u32)>,
+    /// Depth per (lock, reader).
+    pub readers: BTreeMap<(u32, u32), u32>,
+    /// Depth kept across a wait, per (lock, thread).
+    kept: BTreeMap<(u32, u32), u32>,
+    /// (condition, thread) in the wait set.
+    pub waiting: BTreeSet<(u32, u32)>,
+    pub woken: BTreeSet<u32>,
+    count: BTreeMap<u32, u32>,
+    /// Threads of which a read saw another value than in π, where that is allowed.
+    strayed: BTreeSet<u32>,
+}
+
+/// What one event leads to.
+pub struct After {
+    pub state: State,
+    /// Whom a notify woke, where it had to choose one.
+    pub wakes: Option<u32>,
+}
+
+impl State {
+    /// The state before the first event.
+    pub fn start(execution: &Execution) -> State {
+        let mut start = State {
+            done: vec![0; execution.threads() as usize],
+            memory: BTreeMap::new(),
+            owner: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            woken: BTreeSet::new(),
+            count: BTreeMap::new(),
+            strayed: BTreeSet::new(),
+        };
+        start.hold_from_start(execution);
+        start
+    }
+
+    /// What a trace that begins in the middle of a run shows of the time before: locks that are given back
+    /// before anybody took them, waits that end without having begun.
+    fn hold_from_start(&mut self, execution: &Execution) {
+        for event in execution.ids() {
+            let thread = execution.thread(event);
+            let earlier = || execution.ids().take_while(|&other| other < event);
+            match *execution.op(event) {
+                Op::Release { lock } | Op::WaitBegin { lock, .. } => {
+                    let taken = |other: EventId| matches!(*execution.op(other), Op::Acquire { lock: taken } | Op::WaitEnd { lock: taken, .. } if taken == lock);
+                    let read = |other: EventId| *execution.op(other) == Op::AcquireShared { lock };
+                    if earlier().any(taken) {
+                        continue;
+                    }
+                    let reading = readers_before(execution, lock.0, event);
+                    if reading.contains_key(&thread) || (execution.foreign_unlock() && !reading.is_empty()) {
+                        continue;
+                    }
+                    if earlier().any(read) {
+                        *self.readers.entry((lock.0, thread)).or_default() += 1;
+                    } else {
+                        self.owner.entry(lock.0).or_insert((thread, 0)).1 += 1;
+                    }
+                }
+                Op::WaitEnd {
+                    condition,
+                    outcome: WaitOutcome::Notified,
+                    ..
+                } => {
+                    let begins = |other: EventId| {
+                        execution.thread(other) == thread && matches!(execution.op(other), Op::WaitBegin { .. })
+                    };
+                    let notifies = |other: EventId| matches!(*execution.op(other), Op::Notify { condition: on } | Op::NotifyAll { condition: on } if on == condition);
+                    if earlier().any(begins) {
+                        continue;
+                    }
+                    if earlier().any(notifies) {
+                        self.waiting.insert((condition.0, thread));
+                    } else {
+                        self.woken.insert(thread);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub fn is_done(&self, execution: &Execution, event: EventId) -> bool {
+        self.done[execution.thread(event) as usize] > execution.place(event)
+    }
+
+    /// The next event of a thread, if the thread is there and, for an access, its memory is.
+    pub fn next(&self, execution: &Execution, thread: u32) -> Option<EventId> {
+        let event = *execution.of_thread(thread).get(self.done[thread as usize] as usize)?;
+        let forked = execution
+            .fork_of(thread)
+            .is_none_or(|fork| self.is_done(execution, fork));
+        let exists = execution
+            .alloc_of(event)
+            .is_none_or(|alloc| self.is_done(execution, alloc));
+        (forked && exists).then_some(event)
+    }
+
+    /// The states after an event that is next; none if it is not enabled, several if a notify can choose.
+    pub fn step(&self, execution: &Execution, event: EventId) -> Vec<After> {
+        let thread = execution.thread(event);
+        let op = execution.op(event);
+        let mut after = self.clone();
+        after.done[thread as usize] += 1;
+        if let Op::Notify { condition } = *op {
+            let waiters: Vec<(u32, u32)> = self
+                .waiting
+                .iter()
+                .copied()
+                .filter(|&(on, _)| on == condition.0)
+                .collect();
+            if !waiters.is_empty() {
+                let choices = waiters.into_iter().map(|waiter| {
+                    let mut chosen = after.clone();
+                    chosen.waiting.remove(&waiter);
+                    chosen.woken.insert(waiter.1);
+                    After {
+                        state: chosen,
+                        wakes: Some(waiter.1),
+                    }
+                });
+                return choices.collect();
+            }
+        }
+        let depends = matches!(op, Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. });
+        let enabled = !(depends && self.strayed.contains(&thread)) && after.perform(self, execution, event);
+        enabled
+            .then_some(After {
+                state: after,
+                wakes: None,
+            })
+            .into_iter()
+            .collect()
+    }
+
+    /// Makes this the state after an event, `before` being the one before it. False if the event is not enabled.
+    fn perform(&mut self, before: &State, execution: &Execution, event: EventId) -> bool {
+        let thread = execution.thread(event);
+        let free =
+            |lock: u32| !before.owner.contains_key(&lock) && !before.readers.keys().any(|&(other, _)| other == lock);
+        let done = |event: EventId| before.is_done(execution, event);
+        let all = |wanted: &dyn Fn(EventId, &Op) -> bool| {
+            execution
+                .ids()
+                .filter(|&other| wanted(other, execution.op(other)))
+                .all(done)
+        };
+        match *execution.op(event) {
+            Op::Join { child } => match execution.of_thread(child.0).last() {
+                Some(&last) => done(last) && !before.strayed_without_end(execution, child.0),
+                None => execution.fork_of(child.0).is_none_or(done),
+            },
+            Op::Acquire { lock } => match before.owner.get(&lock.0) {
+                Some(&(owner, depth)) if owner == thread => {
+                    self.owner.insert(lock.0, (thread, depth + 1));
+                    true
+                }
+                _ => {
+                    self.owner.insert(lock.0, (thread, 1));
+                    free(lock.0)
+                }
+            },
+            Op::AcquireShared { lock } => {
+                *self.readers.entry((lock.0, thread)).or_default() += 1;
+                !before.owner.contains_key(&lock.0)
+            }
+            Op::Release { lock } => self.release(lock.0, thread, execution.foreign_unlock()),
+            Op::AcquireFailed { lock, shared } => {
+                let alone = before.owner.get(&lock.0).is_some_and(|&(owner, _)| owner != thread);
+                let read = before
+                    .readers
+                    .keys()
+                    .any(|&(other, reader)| other == lock.0 && reader != thread);
+                alone || (!shared && read)
+            }
+            Op::WaitBegin { condition, lock } => {
+                let held = self.owner.remove(&lock.0).filter(|&(owner, _)| owner == thread);
+                self.kept.insert((lock.0, thread), held.map_or(0, |(_, depth)| depth));
+                if !times_out(execution, event) {
+                    self.waiting.insert((condition.0, thread));
+                }
+                held.is_some()
+            }
+            Op::WaitEnd { lock, outcome, .. } => {
+                let depth = self.kept.remove(&(lock.0, thread)).unwrap_or(1);
+                self.owner.insert(lock.0, (thread, depth));
+                self.woken.remove(&thread);
+                free(lock.0) && (outcome == WaitOutcome::TimedOut || before.woken.contains(&thread))
+            }
+            Op::NotifyAll { condition } => {
+                for &(on, waiter) in before.waiting.iter().filter(|&&(on, _)| on == condition.0) {
+                    self.waiting.remove(&(on, waiter));
+                    self.woken.insert(waiter);
+                }
+                true
+            }
+            Op::BarrierEnter { barrier, round } => all(
+                &|_, op| matches!(*op, Op::BarrierEnter { barrier: same, round: earlier } if same == barrier && earlier < round),
+            ),
+            Op::BarrierExit { barrier, round } => all(&|_, op| *op == Op::BarrierEnter { barrier, round }),
+            Op::SemPost { semaphore } => {
+                *self
+                    .count
+                    .entry(semaphore.0)
+                    .or_insert(execution.initial_count(semaphore.0)) += 1;
+                true
+            }
+            Op::SemWait { semaphore } => {
+                let count = self
+                    .count
+                    .entry(semaphore.0)
+                    .or_insert(execution.initial_count(semaphore.0));
+                let some = *count > 0;
+                *count = count.saturating_sub(1);
+                some
+            }
+            Op::OnceWait { once } => {
+                let mut ends = execution
+                    .ids()
+                    .filter(|&other| *execution.op(other) == Op::OnceEnd { once });
+                ends.any(done)
+            }
+            Op::Input { source, .. } => all(&|other, op| {
+                other < event
+                    && matches!(*op, Op::Input { source: same, .. } | Op::Output { source: same } if same == source)
+            }),
+            _ => self.access(before, execution, event),
+        }
+    }
+
+    /// A thread that has strayed does not come to its end, even where the trace does not have that as an event.
+    fn strayed_without_end(&self, execution: &Execution, thread: u32) -> bool {
+        let ends = |&event: &EventId| *execution.op(event) == Op::End;
+        self.strayed.contains(&thread) && !execution.of_thread(thread).last().is_some_and(ends)
+    }
+
+    /// Gives back a level of its own, or, if `foreign`, of whoever holds the lock.
+    fn release(&mut self, lock: u32, thread: u32, foreign: bool) -> bool {
+        if let Some(&(owner, depth)) = self.owner.get(&lock) {
+            match depth {
+                1 => self.owner.remove(&lock),
+                _ => self.owner.insert(lock, (owner, depth - 1)),
+            };
+            return owner == thread || foreign;
+        }
+        let first = self.readers.keys().copied().find(|&(other, _)| other == lock);
+        let own = self.readers.contains_key(&(lock, thread)).then_some((lock, thread));
+        let Some(reader) = own.or(first.filter(|_| foreign)) else {
+            return false;
+        };
+        match self.readers[&reader] {
+            1 => self.readers.remove(&reader),
+            depth => self.readers.insert(reader, depth - 1),
+        };
+        true
+    }
+
+    fn access(&mut self, before: &State, execution: &Execution, event: EventId) -> bool {
+        let thread = execution.thread(event);
+        // Pinned: of the other threads, all that came before its place, and nothing that came after it.
+        let mut enabled = execution.pin(event).is_none_or(|pin| {
+            let others = execution.ids().filter(|&other| execution.thread(other) != thread);
+            others.into_iter().all(|other| {
+                let done = before.is_done(execution, other);
+                (done || other.0 >= pin.from) && (!done || other.0 <= pin.until)
+            })
+        });
+        for used in execution.uses(event) {
+            let cell = &execution.cells[used.cell];
+            let holds = before.memory.get(&used.cell).copied().unwrap_or(cell.initial);
+            if used.sees.is_some() && !cell.external && holds != used.sees {
+                if execution.frees_reads() {
+                    self.strayed.insert(thread);
+                } else {
+                    enabled = false;
+                }
+            }
+        }
+        if writes(execution.op(event)) {
+            for used in execution.uses(event) {
+                let value = match used.leaves {
+                    Leaves::Value(value) => Some(value).filter(|_| !self.strayed.contains(&thread)),
+                    Leaves::Same | Leaves::Freed => None,
+                };
+                self.memory.insert(used.cell, value);
+            }
+        }
+        enabled
+    }
+}
+
+/// Who holds a lock as a reader before an event of π, by what was taken and given back until then.
+fn readers_before(execution: &Execution, lock: u32, event: EventId) -> BTreeMap<u32, u32> {
+    let mut readers: BTreeMap<u32, u32> = BTreeMap::new();
+    for other in execution.ids().take_while(|&other| other < event) {
+        let thread = execution.thread(other);
+        match *execution.op(other) {
+            Op::AcquireShared { lock: taken } if taken.0 == lock => *readers.entry(thread).or_default() += 1,
+            Op::Release { lock: given } if given.0 == lock => {
+                let first = readers.keys().next().copied().filter(|_| execution.foreign_unlock());
+                let own = Some(thread).filter(|thread| readers.contains_key(thread));
+                if let Some(reader) = own.or(first) {
+                    match readers[&reader] {
+                        1 => readers.remove(&reader),
+                        depth => readers.insert(reader, depth - 1),
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+    readers
+}
+
+fn times_out(execution: &Execution, begin: EventId) -> bool {
+    let end = execution.next_in_thread(begin).map(|end| *execution.op(end));
+    matches!(
+        end,
+        Some(Op::WaitEnd {
+            outcome: WaitOutcome::TimedOut,
+            ..
+        })
+    )
+}

@@ -1,0 +1,216 @@
+//! Accesses: of globals, of blocks that come and go at overlapping addresses, of stacks, of flags and locks made of atomics.
+
+use super::{Flavour, World};
+use trace_format::{MemRange, MemoryOrder, Op};
+
+const GLOBALS: u64 = 0x1000;
+const FLAGS: u64 = 0x2000;
+const LOCKS: u64 = 0x3000;
+const HEAP: u64 = 0x9000;
+/// Where the stack of the first thread is; each next one is as far from it.
+const STACKS: u64 = 0x1_0000;
+const STACK_SIZE: u64 = 8;
+
+impl World {
+    fn load(&self, mem: MemRange) -> u64 {
+        let byte = |at: u64| u64::from(self.memory.get(&at).copied().unwrap_or(0));
+        let bytes = mem.addr..mem.addr + u64::from(mem.size);
+        bytes.rev().fold(0, |known, at| known << 8 | byte(at))
+    }
+
+    fn store(&mut self, mem: MemRange, value: u64) {
+        let bytes = mem.addr..mem.addr + u64::from(mem.size);
+        self.memory.extend(bytes.zip(value.to_le_bytes()));
+    }
+
+    /// What code that is not instrumented does, or the kernel.
+    pub(super) fn change_unrecorded(&mut self) {
+        let stacks: Vec<u64> = self
+            .stacks
+            .iter()
+            .map(|&thread| STACKS + 0x1000 * thread as u64)
+            .collect();
+        let addr = match self.random.below(4) {
+            0 if self.ever_allocated => HEAP,
+            1 if !stacks.is_empty() => stacks[self.random.below(stacks.len() as u64) as usize],
+            _ => GLOBALS,
+        };
+        let mem = MemRange {
+            addr: addr + 4 * self.random.below(2),
+            size: 4,
+        };
+        let value = self.random.below(3);
+        self.store(mem, value);
+    }
+
+    /// A thread's stack is a block that begins with it.
+    pub(super) fn begin_stack(&mut self, thread: usize) {
+        if self.random.chance(25) {
+            let addr = STACKS + 0x1000 * thread as u64;
+            self.stacks.insert(thread);
+            self.emit(thread, Op::Alloc { addr, size: STACK_SIZE });
+        }
+    }
+
+    /// Takes a lock made of an atomic, marks it as wanted, gives it back, or does something under it; now and then in an
+    /// order too weak for a lock.
+    pub(super) fn atomic_lock(&mut self, thread: usize) {
+        let addr = LOCKS + 8 * self.random.below(10).saturating_sub(8);
+        let mem = MemRange { addr, size: 4 };
+        let read = self.load(mem);
+        let order = match self.random.below(20) {
+            0 => MemoryOrder::Relaxed,
+            1..8 => MemoryOrder::SeqCst,
+            _ if read == 0 => MemoryOrder::Acquire,
+            _ => MemoryOrder::Release,
+        };
+        let has = self.taken.get(&addr) == Some(&thread);
+        let written = match read {
+            0 => 1 + self.random.below(2),
+            _ if has => 0,
+            _ => 2,
+        };
+        if has && self.random.chance(60) {
+            return self.access(thread);
+        }
+        match (read, written) {
+            (0, _) => drop(self.taken.insert(addr, thread)),
+            (_, 0) => drop(self.taken.remove(&addr)),
+            _ => {}
+        }
+        self.store(mem, written);
+        let op = match written {
+            0 if self.random.chance(70) => Op::AtomicStore {
+                mem,
+                value: written,
+                order,
+            },
+            _ => Op::AtomicRmw {
+                mem,
+                read,
+                written,
+                order,
+            },
+        };
+        self.emit(thread, op);
+    }
+
+    /// An atomic operation on one of two flags that nothing else touches, mostly too weak to order anything.
+    pub(super) fn flag(&mut self, thread: usize) {
+        let addr = FLAGS + 8 * self.random.below(2);
+        let mem = MemRange { addr, size: 4 };
+        let weak = [MemoryOrder::Relaxed, MemoryOrder::Acquire, MemoryOrder::Release];
+        let order = weak[self.random.below(4).min(2) as usize];
+        // Two in three stores can be told from all others.
+        let value = match self.random.below(3) {
+            0 => 1 + self.random.below(2),
+            _ => 3 + self.events.len() as u64,
+        };
+        let seen = self.load(mem);
+        let op = match self.random.below(7) {
+            0..3 => Op::AtomicLoad {
+                mem,
+                value: seen,
+                order,
+            },
+            3..6 => Op::AtomicStore { mem, value, order },
+            _ => Op::AtomicRmw {
+                mem,
+                read: seen,
+                written: value,
+                order,
+            },
+        };
+        if !matches!(op, Op::AtomicLoad { .. }) {
+            self.store(mem, value);
+        }
+        self.emit(thread, op);
+    }
+
+    /// What the next access touches.
+    fn place(&mut self, thread: usize) -> MemRange {
+        let leans = self.flavour == Flavour::Heap;
+        if self.ever_allocated && self.random.chance(if leans { 70 } else { 40 }) {
+            let size = [1, 2, 4, 4, 4, 4, 8][self.random.below(7) as usize];
+            let addr = HEAP + u64::from(size.min(4)) * self.random.below(8 / u64::from(size.min(4)));
+            return MemRange { addr, size };
+        }
+        let stacks: Vec<usize> = self.stacks.iter().copied().collect();
+        let base = match stacks[..] {
+            [] => GLOBALS,
+            _ if self.random.chance(65) => GLOBALS,
+            _ => {
+                let own = self.stacks.contains(&thread) && self.random.chance(60);
+                let any = stacks[self.random.below(stacks.len() as u64) as usize];
+                STACKS + 0x1000 * if own { thread } else { any } as u64
+            }
+        };
+        match self.random.chance(15) {
+            true => MemRange { addr: base, size: 8 },
+            false => MemRange {
+                addr: base + 4 * self.random.below(2),
+                size: 4,
+            },
+        }
+    }
+
+    pub(super) fn access(&mut self, thread: usize) {
+        let mem = self.place(thread);
+        let seen = self.load(mem);
+        let value = match mem.size {
+            8 => self.random.below(2) | self.random.below(2) << 32,
+            _ => self.random.below(3),
+        };
+        let order = MemoryOrder::from_c(self.random.below(6) as u8);
+        let kinds = match self.flavour {
+            Flavour::Flags => 0,
+            _ if self.atomics_only => 100,
+            _ => 12,
+        };
+        let op = match self.random.below(100) {
+            at if at < kinds => match self.random.below(3) {
+                0 => Op::AtomicLoad {
+                    mem,
+                    value: seen,
+                    order,
+                },
+                1 => Op::AtomicStore { mem, value, order },
+                _ => Op::AtomicRmw {
+                    mem,
+                    read: seen,
+                    written: value,
+                    order,
+                },
+            },
+            at if at < 60 => Op::Read { mem, value: seen },
+            _ => Op::Write { mem, value },
+        };
+        if matches!(op, Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Write { .. }) {
+            self.store(mem, value);
+        }
+        self.emit(thread, op);
+    }
+
+    /// Allocates, frees, or touches memory. A block may lie over a part of one that was freed.
+    pub(super) fn heap(&mut self, thread: usize) {
+        let live: Vec<u64> = self.blocks.keys().copied().collect();
+        if !live.is_empty() && self.random.chance(30) {
+            let addr = live[self.random.below(live.len() as u64) as usize];
+            self.blocks.remove(&addr);
+            return self.emit(thread, Op::Free { addr });
+        }
+        let addr = HEAP + [0, 0, 4, 2][self.random.below(4) as usize];
+        let size = [8, 4, 4, 2, 0][self.random.below(5) as usize];
+        let overlaps = |(&other, &length): (&u64, &u64)| addr < other + length.max(1) && other < addr + size.max(1);
+        if self.blocks.iter().any(overlaps) || self.random.chance(40) {
+            return self.access(thread);
+        }
+        self.blocks.insert(addr, size);
+        self.ever_allocated = true;
+        // What is reused is zero, or holds what was left there.
+        if self.random.chance(60) {
+            self.memory.extend((addr..addr + size).map(|at| (at, 0)));
+        }
+        self.emit(thread, Op::Alloc { addr, size });
+    }
+}
