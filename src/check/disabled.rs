@@ -1,6 +1,7 @@
 //! Why an event cannot happen now, in words: one case per way to miss the table's second column.
 
 use crate::trace::{EventId, ObjectId, ThreadId};
+use trace_format::ObjectKind;
 
 /// An event whose turn came while it was not enabled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,6 +161,25 @@ pub enum Disabled {
     NotInitialized {
         /// The once cell.
         once: ObjectId,
+    },
+    /// An object is used as what it is not. Only of the trace itself.
+    #[error("object {} is a {kind:?} in the table, and used as {used_as}", object.0)]
+    OtherKind {
+        /// The object.
+        object: ObjectId,
+        /// Its kind in the table.
+        kind: ObjectKind,
+        /// What the event takes it for.
+        used_as: &'static str,
+    },
+    /// A block is allocated where another one lives. Only of the trace itself.
+    #[error("it allocates memory of a block that is not freed yet, allocated {}", match alloc {
+        Some(alloc) => format!("by event {}", alloc.0),
+        None => "before the trace began".to_owned(),
+    })]
+    Overlaps {
+        /// The event that allocated the block.
+        alloc: Option<EventId>,
     },
     /// The block is allocated later.
     #[error("the memory is not allocated before event {}", alloc.0)]

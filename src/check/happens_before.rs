@@ -122,12 +122,14 @@ impl<'t> HappensBefore<'t> {
                 self.acquire(thread, barrier);
                 self.release(thread, barrier);
             }
-            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => self.release(thread, object),
+            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } | Op::Output { source: object } => {
+                self.release(thread, object);
+            }
             Op::BarrierExit { barrier: object, .. }
             | Op::SemWait { semaphore: object }
             | Op::OnceWait { once: object } => self.acquire(thread, object),
-            // What comes in and goes out keeps its order.
-            Op::Input { source, .. } | Op::Output { source } => {
+            // What comes in keeps its order, behind what went out.
+            Op::Input { source, .. } => {
                 self.acquire(thread, source);
                 self.release(thread, source);
             }

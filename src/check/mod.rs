@@ -54,6 +54,7 @@ mod outside;
 mod rounds;
 mod state;
 mod validate;
+mod well_formed;
 
 #[cfg(test)]
 mod accept_tests;

@@ -9,6 +9,7 @@ use super::outside::Outside;
 use super::rounds::Rounds;
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use std::collections::BTreeMap;
+use trace_format::ObjectKind;
 
 /// How far each thread has come.
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ impl<'a> State<'a> {
             outside: Outside::default(),
         };
         for (number, object) in trace.tables().objects.iter().enumerate() {
-            if object.kind == trace_format::ObjectKind::Semaphore {
+            if object.kind == ObjectKind::Semaphore {
                 state.rounds.grant(ObjectId(number as u32), object.initial);
             }
         }
@@ -229,9 +230,14 @@ impl<'a> State<'a> {
 
     fn join(&self, child: ThreadId) -> Result<(), Disabled> {
         // A child without a recorded event has ended once it was created.
-        let last = self.facts.end_of(child).or_else(|| self.facts.fork_of(child));
-        match last {
-            Some(event) if !self.progress.executed(event) => Err(Disabled::NotEnded { child }),
+        let end = self.facts.end_of(child);
+        let last = end.or_else(|| self.facts.fork_of(child));
+        if last.is_some_and(|event| !self.progress.executed(event)) {
+            return Err(Disabled::NotEnded { child });
+        }
+        // Its end is not recorded, so nothing else has kept it from getting there.
+        match self.strayed.get(child.index()).copied().flatten() {
+            Some(read) if end.is_some_and(|end| self.trace.op(end) != Op::End) => Err(Disabled::Strayed { read }),
             _ => Ok(()),
         }
     }

@@ -7,6 +7,7 @@
 use super::Checker;
 use super::disabled::Violation;
 use super::state::State;
+use super::well_formed::well_formed;
 use crate::trace::{EventId, ObjectId, ThreadId, Trace};
 
 /// A trace that is a sequentially consistent linearization.
@@ -20,6 +21,7 @@ pub struct Validated {
 
 pub(super) fn validate(checker: &Checker<'_>) -> Result<Validated, Violation> {
     let trace = checker.trace;
+    well_formed(trace)?;
     let mut state = checker.start();
     let mut found = Validated::default();
     for event in trace.events() {

@@ -38,11 +38,16 @@ impl Encoder<'_> {
             .iter()
             .copied()
             .find(|&event| self.trace.op(event).depends_on_reads());
-        if let Some(branch) = branch
-            && self.mutation != Some(Mutation::NoBranches)
-        {
-            self.use_event(branch);
-            self.hard(vec![Literal::Chosen(choice), behind(branch)]);
+        // An end that is not recorded depends on it as well, and shows where somebody joins the thread.
+        let dependent = match branch {
+            Some(branch) => vec![branch],
+            None => self.index.joins.get(&thread).cloned().unwrap_or_default(),
+        };
+        for event in dependent {
+            if self.mutation != Some(Mutation::NoBranches) {
+                self.use_event(event);
+                self.hard(vec![Literal::Chosen(choice), behind(event)]);
+            }
         }
         choice
     }

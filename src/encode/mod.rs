@@ -113,6 +113,10 @@ struct Index {
     notifies: HashMap<u32, Vec<EventId>>,
     /// Per semaphore, its posts.
     posts: HashMap<u32, Vec<EventId>>,
+    /// Per thread, where others wait for its end.
+    joins: HashMap<ThreadId, Vec<EventId>>,
+    /// Per once cell, its ends.
+    once_ends: HashMap<u32, Vec<EventId>>,
     /// Beginning of each wait, by its end.
     wait_begin: HashMap<EventId, EventId>,
 }
@@ -123,6 +127,8 @@ impl Index {
             writers: vec![Vec::new(); trace.cells().len()],
             notifies: HashMap::new(),
             posts: HashMap::new(),
+            joins: HashMap::new(),
+            once_ends: HashMap::new(),
             wait_begin: HashMap::new(),
         };
         let mut begun: HashMap<ThreadId, EventId> = HashMap::new();
@@ -141,6 +147,8 @@ impl Index {
                     index.notifies.entry(condition.0).or_default().push(event);
                 }
                 Op::SemPost { semaphore } => index.posts.entry(semaphore.0).or_default().push(event),
+                Op::Join { child } => index.joins.entry(child).or_default().push(event),
+                Op::OnceEnd { once } => index.once_ends.entry(once.0).or_default().push(event),
                 Op::WaitBegin { .. } => {
                     begun.insert(trace.thread(event), event);
                 }

@@ -33,11 +33,13 @@ pub enum Mutation {
     NoFailedAcquires,
     /// γ: semaphores have permits without end.
     NoPermits,
+    /// γ: a once cell is always initialized, unless one end of it must happen first.
+    NoOnces,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 15] = [
+    pub const ALL: [Mutation; 16] = [
         Mutation::NoOrderBetweenThreads,
         Mutation::NoGuards,
         Mutation::NoReadsFrom,
@@ -53,5 +55,6 @@ impl Mutation {
         Mutation::NotifyWakesMany,
         Mutation::NoFailedAcquires,
         Mutation::NoPermits,
+        Mutation::NoOnces,
     ];
 }

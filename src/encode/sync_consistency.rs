@@ -14,7 +14,7 @@
 //!
 //! *Failed acquires* need another thread's section around them. *Semaphores*: each wait is matched
 //! to a post before it or to one of the initial permits, none used twice; a count that never
-//! falls below zero is exactly such a matching.
+//! falls below zero is exactly such a matching. *Once cells*: a wait needs one of the ends before it.
 
 use super::{Choice, Encoder, FactId, Literal, Mutation, before, behind};
 use crate::trace::{EventId, ObjectId, Op, SectionId};
@@ -94,7 +94,7 @@ impl Encoder<'_> {
         pairs
     }
 
-    /// Writes down what a notified wait, a semaphore's wait or a failed acquire needs. Returns
+    /// Writes down what a notified wait, a semaphore's or once cell's wait or a failed acquire needs. Returns
     /// whether that is new. Other events need nothing here.
     pub fn constrain_matching(&mut self, event: EventId) -> bool {
         if self.matchings.contains_key(&event) {
@@ -104,6 +104,7 @@ impl Encoder<'_> {
             Op::WaitEnd { condition, .. } => self.wait(event, condition),
             Op::SemWait { semaphore } => self.semaphore(event, semaphore),
             Op::AcquireFailed { lock, shared } => self.failed_acquire(event, lock, shared),
+            Op::OnceWait { once } => self.once_wait(event, once),
             _ => return false,
         }
         true
@@ -187,7 +188,7 @@ impl Encoder<'_> {
     }
 
     fn semaphore(&mut self, wait: EventId, semaphore: ObjectId) {
-        let initial = self.trace.tables().object(semaphore).map_or(0, |object| object.initial);
+        let initial = self.trace.initial_count(semaphore);
         let posts: Vec<EventId> = self.index.posts.get(&semaphore.0).map_or_else(Vec::new, |posts| {
             posts
                 .iter()
@@ -208,6 +209,24 @@ impl Encoder<'_> {
             let choice = self.new_choice(false);
             options.push((Source::Event(post), choice));
             self.clause(fact, &[Literal::NotChosen(choice), before(post, wait)]);
+        }
+        self.one_of(fact, wait, options);
+    }
+
+    fn once_wait(&mut self, wait: EventId, once: ObjectId) {
+        let ends: Vec<EventId> = self.index.once_ends.get(&once.0).map_or_else(Vec::new, |ends| {
+            let fits = |end: EventId| !self.order.before(wait, end);
+            ends.iter().copied().filter(|&end| fits(end)).collect()
+        });
+        let fact = self.new_fact(Fact::Once {
+            wait,
+            ends: ends.clone(),
+        });
+        let mut options = Vec::with_capacity(ends.len());
+        for end in ends {
+            let choice = self.new_choice(end < wait);
+            options.push((Source::Event(end), choice));
+            self.clause(fact, &[Literal::NotChosen(choice), before(end, wait)]);
         }
         self.one_of(fact, wait, options);
     }
@@ -253,6 +272,7 @@ impl Encoder<'_> {
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
         let left_out = match self.trace.op(event) {
             Op::SemWait { .. } => Mutation::NoPermits,
+            Op::OnceWait { .. } => Mutation::NoOnces,
             _ => Mutation::NoFailedAcquires,
         };
         if self.mutation != Some(left_out) {

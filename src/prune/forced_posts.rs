@@ -32,10 +32,7 @@ impl Semaphores {
     pub(super) fn of(trace: &Trace) -> Semaphores {
         let mut each: HashMap<u32, Uses> = HashMap::new();
         let new = |semaphore: ObjectId| Uses {
-            initial: trace
-                .tables()
-                .object(semaphore)
-                .map_or(0, |object| u64::from(object.initial)),
+            initial: u64::from(trace.initial_count(semaphore)),
             ..Uses::default()
         };
         for event in trace.events() {

@@ -3,11 +3,11 @@
 //! a must happen before b if each feasible prefix that holds b, or in which b is next and enabled,
 //! holds a. The relation is the transitive closure of program order and of
 //!
-//! - fork → begin, end → join (Said et al. 2011, section 2.2);
+//! - fork → begin, end → join (Said et al. 2011, section 2.2); fork → join of a thread without events;
 //! - all enters of a barrier round → each exit of it, and each enter of the next round;
-//! - once end → once wait;
+//! - the first of the once ends that can precede a once wait → that wait;
 //! - alloc → every access of the incarnation and its free;
-//! - inputs and outputs of one source, in the order of π;
+//! - inputs and outputs of one source → each later input from it;
 //! - where only one notify can have woken a wait: notify → wait end. (Not wait begin → notify: in a
 //!   prefix without the wait's end, that notify may come early and find nobody.)
 //! - a post that a semaphore's wait cannot do without, for want of others → [that wait](super::forced_posts);
@@ -62,6 +62,7 @@ impl MustHappenBefore {
             Grounds::Structure => fixed_barriers(trace),
             Grounds::Outcomes | Grounds::Pins => HashSet::new(),
         };
+        let onces = Onces::of(trace);
         let mut forced: BTreeSet<Edge> = BTreeSet::new();
         loop {
             let relation = MustHappenBefore::walk(trace, grounds, &fixed, forced.iter().copied().collect());
@@ -72,6 +73,9 @@ impl MustHappenBefore {
                 forced.extend(wakes.map(|(to, from)| Edge { to, from }));
             }
             forced.extend(semaphores.forced(&relation));
+            if grounds > Grounds::Structure {
+                forced.extend(onces.forced(&relation));
+            }
             if forced.len() == known {
                 return relation;
             }
@@ -202,8 +206,8 @@ struct Walk<'t> {
     pinned: HashMap<EventId, Vec<EventId>>,
     fork_of: HashMap<ThreadId, EventId>,
     enters: HashMap<(u32, u32), Vec<EventId>>,
-    once_end: HashMap<u32, EventId>,
-    source: HashMap<u32, EventId>,
+    /// By source: its last input, and the last output of each thread since.
+    source: HashMap<u32, Vec<EventId>>,
 }
 
 impl<'t> Walk<'t> {
@@ -220,7 +224,6 @@ impl<'t> Walk<'t> {
             pinned: HashMap::new(),
             fork_of: HashMap::new(),
             enters: HashMap::new(),
-            once_end: HashMap::new(),
             source: HashMap::new(),
         }
     }
@@ -240,9 +243,11 @@ impl<'t> Walk<'t> {
         }
         match trace.op(event) {
             Op::Join { child } => {
-                // The child's last event before the join; a well-formed trace has its end there.
+                // The child's last event before the join; a well-formed trace has its end there. Without any, the child
+                // has ended once it is forked.
                 let before = trace.program_order(child).partition_point(|&other| other < event);
-                if let Some(&last) = before.checked_sub(1).and_then(|at| trace.program_order(child).get(at)) {
+                let last = before.checked_sub(1).map(|at| trace.program_order(child)[at]);
+                if let Some(last) = last.or_else(|| self.fork_of.get(&child).copied()) {
                     self.edge(last, event);
                 }
             }
@@ -256,15 +261,17 @@ impl<'t> Walk<'t> {
                     self.edge(enter, event);
                 }
             }
-            Op::OnceWait { once } if outcomes => {
-                if let Some(&end) = self.once_end.get(&once.0) {
-                    self.edge(end, event);
+            Op::Input { source, .. } if outcomes => {
+                for earlier in self.source.insert(source.0, vec![event]).unwrap_or_default() {
+                    self.edge(earlier, event);
                 }
             }
-            Op::Input { source, .. } | Op::Output { source } if outcomes => {
-                if let Some(previous) = self.source.insert(source.0, event) {
-                    self.edge(previous, event);
-                }
+            Op::Output { source } => {
+                let last = self.source.entry(source.0).or_default();
+                let superseded =
+                    |&other: &EventId| trace.thread(other) == thread && matches!(trace.op(other), Op::Output { .. });
+                last.retain(|other| !superseded(other));
+                last.push(event);
             }
             // Somebody told the thread where the block is.
             Op::Access(_) if outcomes => {
@@ -281,9 +288,6 @@ impl<'t> Walk<'t> {
                 self.fork_of.insert(child, event);
             }
             Op::BarrierEnter { barrier, round } => self.enters.entry((barrier.0, round)).or_default().push(event),
-            Op::OnceEnd { once } => {
-                self.once_end.entry(once.0).or_insert(event);
-            }
             Op::Access(_) => self.pin(event),
             _ => {}
         }
@@ -328,6 +332,40 @@ impl<'t> Walk<'t> {
             clocks: self.clocks,
             incoming: self.given,
         }
+    }
+}
+
+/// The ends and waits of once cells.
+#[derive(Default)]
+struct Onces {
+    ends: HashMap<u32, Vec<EventId>>,
+    waits: Vec<(u32, EventId)>,
+}
+
+impl Onces {
+    fn of(trace: &Trace) -> Onces {
+        let mut found = Onces::default();
+        for event in trace.events() {
+            match trace.op(event) {
+                Op::OnceEnd { once } => found.ends.entry(once.0).or_default().push(event),
+                Op::OnceWait { once } => found.waits.push((once.0, event)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Per wait, the end that precedes all others which can precede the wait, if there is one.
+    fn forced(&self, relation: &MustHappenBefore) -> Vec<Edge> {
+        let forced = self.waits.iter().filter_map(|&(once, wait)| {
+            let ends = self.ends.get(&once)?;
+            let mut possible = ends.iter().copied().filter(|&end| !relation.before(wait, end));
+            let first = possible.next()?;
+            let known = relation.before(first, wait);
+            (!known && first < wait && possible.all(|other| relation.before(first, other)))
+                .then_some(Edge { to: wait, from: first })
+        });
+        forced.collect()
     }
 }
 

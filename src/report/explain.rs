@@ -176,6 +176,11 @@ impl Words<'_> {
             Fact::Semaphore { wait, posts } => {
                 format!("{}, which needs a post: {}", self.sentence(*wait), self.any_of(posts))
             }
+            Fact::Once { wait, ends } => format!(
+                "{}, which needs an initialization to end before: {}",
+                self.sentence(*wait),
+                self.any_of(ends)
+            ),
             Fact::Pinned { read, cell } => format!(
                 "{}; unrecorded code changes {}, so this access keeps its place among the events of other threads",
                 self.sentence(*read),

@@ -265,7 +265,10 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
                     }
                 }
             }
-            Op::AcquireShared { lock } => objects.entry(lock).or_default().step(&mut edges, event, false),
+            Op::AcquireShared { lock: object } | Op::OnceWait { once: object } => {
+                objects.entry(object).or_default().step(&mut edges, event, false);
+            }
+            Op::OnceEnd { once } => objects.entry(once).or_default().step(&mut edges, event, true),
             Op::Acquire { lock } | Op::Release { lock } | Op::AcquireFailed { lock, .. } => {
                 objects.entry(lock).or_default().step(&mut edges, event, true);
             }

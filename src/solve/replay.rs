@@ -6,7 +6,7 @@
 use super::handed_over::HandedOver;
 use crate::encode::Encoder;
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, SectionId, ThreadId, Trace, Wakes};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// A constraint that a proposed order violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum Violation {
         history: Vec<EventId>,
         event: EventId,
     },
-    /// A wait, a semaphore's wait or a failed acquire has nothing to explain it; with those that compete with it for what
+    /// A wait, a semaphore's or once cell's wait or a failed acquire has nothing to explain it; with those that compete with it for what
     /// could, in order.
     Unmatched(EventId, Vec<EventId>),
 }
@@ -48,6 +48,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         }
     }
     let mut permits: HashMap<u32, i64> = HashMap::new();
+    let mut initialized: HashSet<ObjectId> = HashSet::new();
     let mut done = vec![0_u32; trace.threads()];
     for &event in order {
         done[trace.thread(event).index()] += 1;
@@ -129,9 +130,16 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     found.push(Violation::Unmatched(event, Vec::new()));
                 }
             }
+            Op::Join { child } if !ends(trace, child) => found.extend(freed.on_which_depends(child)),
+            Op::OnceEnd { once } => {
+                initialized.insert(once);
+            }
+            Op::OnceWait { once } if !initialized.contains(&once) => {
+                found.push(Violation::Unmatched(event, Vec::new()));
+            }
             Op::SemPost { semaphore } => *permits.entry(semaphore.0).or_default() += 1,
             Op::SemWait { semaphore } => {
-                let initial = trace.tables().object(semaphore).map_or(0, |object| object.initial);
+                let initial = trace.initial_count(semaphore);
                 let count = permits.entry(semaphore.0).or_default();
                 *count -= 1;
                 if *count + i64::from(initial) < 0 {
@@ -224,6 +232,12 @@ impl FreedReads {
     fn on_which_depends(&self, thread: ThreadId) -> impl Iterator<Item = Violation> + '_ {
         self.by_thread[thread.index()].iter().cloned()
     }
+}
+
+/// Whether the end of a thread is an event, which then is what depends on its reads.
+fn ends(trace: &Trace, thread: ThreadId) -> bool {
+    let last = trace.program_order(thread).last();
+    last.is_some_and(|&last| trace.op(last) == Op::End)
 }
 
 fn is_pinned(trace: &Trace, cell: CellId) -> bool {

@@ -147,14 +147,13 @@ impl Walk<'_> {
             }
             Op::Release { lock } => self.release(event, lock),
             Op::WaitBegin { lock, .. } => tell(&mut self.objects, lock, self.threads[thread.index()], event),
-            Op::BarrierEnter { barrier: object, .. }
-            | Op::Input { source: object, .. }
-            | Op::Output { source: object } => {
+            Op::BarrierEnter { barrier: object, .. } | Op::Input { source: object, .. } => {
                 let told = self.objects.get(&object).copied();
                 self.after(event, told);
                 tell(&mut self.objects, object, self.threads[thread.index()], event);
             }
-            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => {
+            // An output waits for nothing: it only tells those who read what comes of it.
+            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } | Op::Output { source: object } => {
                 tell(&mut self.objects, object, self.threads[thread.index()], event);
             }
             Op::BarrierExit { barrier: object, .. }

@@ -90,9 +90,13 @@ pub(super) type CellRange = std::ops::Range<u32>;
 #[derive(Default)]
 pub(super) struct CellBuilder {
     pub(super) incarnations: Vec<Incarnation>,
-    /// Blocks by address. A freed block stays until its address is allocated anew, so that an
-    /// access after the free still belongs to it.
-    blocks: BTreeMap<u64, IncarnationId>,
+    /// The block that each piece of memory belongs to: where the piece begins, where it ends. A block keeps the
+    /// bytes that no later one was put over, also after its free, so that an access then still belongs to it.
+    pieces: BTreeMap<u64, (u64, IncarnationId)>,
+    /// The last block that began at each address.
+    begins: HashMap<u64, IncarnationId>,
+    /// Allocations over bytes of a block that lives, and that block.
+    pub(super) overlaps: Vec<(EventId, IncarnationId)>,
     /// Distinct (incarnation, address, size), in order of first use.
     ranges: Vec<(IncarnationId, u64, u8)>,
     numbers: HashMap<(IncarnationId, u64, u8), u32>,
@@ -116,19 +120,8 @@ impl CellBuilder {
     pub(super) fn alloc(&mut self, addr: u64, size: u64, event: EventId) -> IncarnationId {
         let id = IncarnationId(self.incarnations.len() as u32);
         let end = addr.saturating_add(size.max(1));
-        let below = self
-            .blocks
-            .range(..addr)
-            .next_back()
-            .map(|(&start, &block)| (start, block));
-        if let Some((start, block)) = below.filter(|&(_, block)| self.end(block) > addr) {
-            // An overlapped older block: its end was not recorded, or it is long freed.
-            self.blocks.remove(&start);
-            tracing::debug!(?block, "allocation overlaps an older block");
-        }
-        let inside: Vec<u64> = self.blocks.range(addr..end).map(|(&start, _)| start).collect();
-        for start in inside {
-            self.blocks.remove(&start);
+        if let Some(lives) = self.put(addr, end, id) {
+            self.overlaps.push((event, lives));
         }
         self.incarnations.push(Incarnation {
             addr,
@@ -137,18 +130,41 @@ impl CellBuilder {
             free: None,
             cells: 0..0,
         });
-        self.blocks.insert(addr, id);
+        self.begins.insert(addr, id);
         id
     }
 
-    fn end(&self, block: IncarnationId) -> u64 {
-        let block = &self.incarnations[block.index()];
-        block.addr.saturating_add(block.size.max(1))
+    /// Puts a block over those that it overlaps; returns one of these that lives.
+    fn put(&mut self, addr: u64, end: u64, block: IncarnationId) -> Option<IncarnationId> {
+        let below = self.pieces.range(..addr).next_back();
+        let mut covered: Vec<u64> = below
+            .filter(|&(_, &(until, _))| until > addr)
+            .map(|(&start, _)| start)
+            .into_iter()
+            .collect();
+        covered.extend(self.pieces.range(addr..end).map(|(&start, _)| start));
+        let mut lives = None;
+        for start in covered {
+            let Some((until, older)) = self.pieces.remove(&start) else {
+                continue;
+            };
+            if self.incarnations[older.index()].free.is_none() {
+                lives = Some(older);
+            }
+            if start < addr {
+                self.pieces.insert(start, (addr, older));
+            }
+            if until > end {
+                self.pieces.insert(end, (until, older));
+            }
+        }
+        self.pieces.insert(addr, (end, block));
+        lives
     }
 
     /// The live block that starts at `addr`, now freed; `None` for a free of what was never allocated.
     pub(super) fn free(&mut self, addr: u64, event: EventId) -> Option<IncarnationId> {
-        let id = *self.blocks.get(&addr)?;
+        let id = *self.begins.get(&addr)?;
         let block = &mut self.incarnations[id.index()];
         if block.free.is_some() {
             return None;
@@ -171,10 +187,9 @@ impl CellBuilder {
 
     /// The number of an access' range.
     pub(super) fn range(&mut self, addr: u64, size: u8) -> u32 {
-        let covering = self.blocks.range(..=addr).next_back().map(|(_, &block)| block);
-        let incarnation = covering
-            .filter(|&block| addr < self.end(block))
-            .unwrap_or(IncarnationId::STATIC);
+        let covering = self.pieces.range(..=addr).next_back().map(|(_, &piece)| piece);
+        let covering = covering.filter(|&(until, _)| addr < until);
+        let incarnation = covering.map_or(IncarnationId::STATIC, |(_, block)| block);
         let key = (incarnation, addr, size);
         *self.numbers.entry(key).or_insert_with(|| {
             self.ranges.push(key);

@@ -2,7 +2,7 @@
 //!
 //! A read rests on the write that it took its value from, a wait's end on the notify that woke it, a
 //! failed acquire on whoever held the lock, a semaphore's wait on all that went on at the semaphore
-//! before, and so with a lock that is handed over, a pinned access on all that must precede it. Parts of
+//! before, finding a once cell initialized on the first end of an initialization, and so with a lock that is handed over, a pinned access on all that must precede it. Parts of
 //! the sequence that are closed under this (and under program order, must-happen-before and the closing
 //! of critical sections) are feasible too.
 
@@ -22,6 +22,7 @@ pub fn explanations(
     let mut held: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
     let mut semaphores: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
     let mut handed_over: HashMap<ObjectId, HashMap<ThreadId, EventId>> = HashMap::new();
+    let mut initialized: HashMap<ObjectId, EventId> = HashMap::new();
     found.extend(Wakes::of(trace, order.clone()).by);
     // Only the locks that somebody found held need watching.
     let mut watched: HashSet<ObjectId> = HashSet::new();
@@ -59,6 +60,10 @@ pub fn explanations(
                     before.for_each(&mut rests_on);
                 }
             }
+            Op::OnceEnd { once } => {
+                initialized.entry(once).or_insert(event);
+            }
+            Op::OnceWait { once } => initialized.get(&once).copied().into_iter().for_each(&mut rests_on),
             Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
                 let last = semaphores.entry(semaphore).or_default();
                 if let Op::SemWait { .. } = trace.op(event) {

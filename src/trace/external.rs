@@ -9,7 +9,7 @@
 //! the flag, and could come before the store to `data`.
 
 use super::images::Images;
-use super::{AccessId, AccessKind, CellId, EventId, Op, ThreadId, Trace};
+use super::{AccessId, AccessKind, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// The place that a pinned access keeps among the events of other threads.
@@ -98,17 +98,7 @@ impl Trace {
         for (cell, walked) in self.cells.iter_mut().zip(walked) {
             let Some(walked) = walked else { continue };
             (cell.initial, cell.external) = (walked.initial, walked.external);
-            let Some(only) = walked.only else { continue };
-            let alloc = self.incarnations[cell.incarnation.index()].alloc;
-            let stack = alloc.is_some_and(|alloc| {
-                let place = self.place[alloc.index()] as usize;
-                let order = &self.program_order[self.thread[alloc.index()].index()];
-                self.thread[alloc.index()] == only
-                    && place
-                        .checked_sub(1)
-                        .is_some_and(|before| self.ops.get(order[before].index()) == Op::Begin)
-            });
-            cell.private = walked.external && (walked.own || stack);
+            cell.private = walked.external && walked.own && walked.only.is_some();
         }
         from_the_start
     }
@@ -123,11 +113,17 @@ impl Trace {
                     continue;
                 }
                 let runs = runs.entry(used.cell).or_default();
+                let sees = |run: &Run| access.kind.reads() && run.content == Content::Value(used.read);
                 let joins = !access.kind.writes()
                     && match runs.last() {
-                        Some(run) => run.content == Content::Value(used.read),
+                        Some(run) => sees(run),
                         None => from_the_start[used.cell.index()],
                     };
+                if access.kind == AccessKind::AtomicRmw
+                    && let Some(before) = runs.last_mut().filter(|run| sees(run))
+                {
+                    before.last = access.event;
+                }
                 if !joins || runs.is_empty() {
                     let content = match access.kind {
                         AccessKind::Free => Content::Freed,
@@ -140,22 +136,23 @@ impl Trace {
                         from,
                         written: access.kind.writes(),
                         content,
+                        last: access.event,
                         events: Vec::new(),
                     });
                 }
                 if let Some(run) = runs.last_mut() {
+                    run.last = access.event;
                     run.events.push((access.event, access.kind == AccessKind::AtomicRmw));
                 }
             }
         }
         let mut pins: HashMap<EventId, Pin> = HashMap::new();
         for run in runs.into_values().flatten() {
-            let Some(&(last, _)) = run.events.last() else { continue };
             for (event, both) in run.events {
                 let after_write = run.written && event != run.from;
                 let pin = Pin {
                     from: if after_write { EventId(run.from.0 + 1) } else { run.from },
-                    until: if both { event } else { last },
+                    until: if both { event } else { run.last },
                 };
                 let known = pins.entry(event).or_insert(pin);
                 known.from = known.from.max(pin.from);
@@ -207,6 +204,8 @@ struct Run {
     /// It begins with a recorded write.
     written: bool,
     content: Content,
+    /// The last access that sees the content, be it one that changes it.
+    last: EventId,
     /// The accesses, and whether each reads what was before as well.
     events: Vec<(EventId, bool)>,
 }

@@ -142,6 +142,7 @@ impl Builder {
         } = survey;
         let (cells, covers) = memory.cut();
         let ranges = memory.ranges(covers);
+        let overlaps = std::mem::take(&mut memory.overlaps);
         Builder {
             trace: Trace {
                 id: TraceId([0; 16]),
@@ -158,6 +159,7 @@ impl Builder {
                 pins: HashMap::new(),
                 frees_reads: false,
                 waiting_at_start: Vec::new(),
+                overlaps,
             },
             places: places.into_iter(),
         }

@@ -87,6 +87,7 @@ pub struct Trace {
     pins: HashMap<EventId, Pin>,
     frees_reads: bool,
     waiting_at_start: Vec<(ObjectId, EventId)>,
+    overlaps: Vec<(EventId, IncarnationId)>,
 }
 
 impl Trace {
@@ -121,6 +122,26 @@ impl Trace {
     #[must_use]
     pub fn waiting_at_start(&self) -> &[(ObjectId, EventId)] {
         &self.waiting_at_start
+    }
+
+    /// The count that a semaphore begins with; no other object has one.
+    #[must_use]
+    pub fn initial_count(&self, semaphore: ObjectId) -> u32 {
+        let object = self.tables.object(semaphore);
+        let object = object.filter(|object| object.kind == trace_format::ObjectKind::Semaphore);
+        object.map_or(0, |object| object.initial)
+    }
+
+    /// The allocations over bytes of a block that lives, each with that block. A thread's stack may lie in a block.
+    pub fn overlapping_allocs(&self) -> impl Iterator<Item = (EventId, IncarnationId)> + '_ {
+        let is_stack = |alloc: EventId| {
+            let before = self.predecessor(alloc);
+            before.is_some_and(|before| self.op(before) == Op::Begin)
+        };
+        self.overlaps
+            .iter()
+            .copied()
+            .filter(move |&(alloc, _)| !is_stack(alloc))
     }
 
     /// Number of events.

@@ -173,6 +173,13 @@ pub enum Fact {
         /// The posts that can serve it.
         posts: Vec<EventId>,
     },
+    /// A once cell has to be initialized before it is found so.
+    Once {
+        /// Where it is found so.
+        wait: EventId,
+        /// The ends of initializations that can precede that.
+        ends: Vec<EventId>,
+    },
     /// A read of memory that unrecorded code changes keeps its place among the recorded writes.
     Pinned {
         /// The read.

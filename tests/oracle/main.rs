@@ -217,6 +217,7 @@ fn concerns(mutation: Mutation, tables: &Tables, events: &[Event]) -> bool {
         Mutation::NotifyWakesMany => count("wait end, notified") > 1 && count("notify") > 1,
         Mutation::NoFailedAcquires => count("acquire failed") > 0,
         Mutation::NoPermits => count("semaphore wait") > 0,
+        Mutation::NoOnces => count("once wait") > 0 && count("once end") > 1,
         Mutation::NoBranches | Mutation::NoDecisions | Mutation::NoFreeReads => tables.meta.control_flow_recorded,
         Mutation::NoHandOvers => tables.meta.foreign_unlock,
         Mutation::NoPins => {

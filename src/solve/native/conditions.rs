@@ -17,6 +17,8 @@ const LOOKED_AT: usize = 64;
 pub(super) struct Semaphores {
     posts: HashMap<ObjectId, Vec<EventId>>,
     waits: HashMap<ObjectId, Vec<EventId>>,
+    /// The first end of each once cell's initializations.
+    first_ends: HashMap<ObjectId, EventId>,
 }
 
 impl Semaphores {
@@ -26,10 +28,17 @@ impl Semaphores {
             match trace.op(event) {
                 Op::SemPost { semaphore } => found.posts.entry(semaphore).or_default().push(event),
                 Op::SemWait { semaphore } => found.waits.entry(semaphore).or_default().push(event),
+                Op::OnceEnd { once } => {
+                    found.first_ends.entry(once).or_insert(event);
+                }
                 _ => {}
             }
         }
         found
+    }
+
+    pub(super) fn first_end(&self, once: ObjectId) -> Option<EventId> {
+        self.first_ends.get(&once).copied()
     }
 
     /// The posts before an event, from another on.
@@ -47,7 +56,7 @@ impl Semaphores {
                 .get(&semaphore)
                 .map_or(0, |all| all.partition_point(|&event| event < from) as i64)
         };
-        i64::from(trace.tables().objects[semaphore.index()].initial) + before(&self.posts) - before(&self.waits)
+        i64::from(trace.initial_count(semaphore)) + before(&self.posts) - before(&self.waits)
     }
 }
 
@@ -68,7 +77,7 @@ impl Native<'_> {
 
     /// Whether each wait of the order is ended, and each semaphore's wait served, after the recorded events before `from`.
     pub(super) fn conditions_hold(&self, clocks: &Clocks, from: EventId) -> bool {
-        self.semaphores_hold(clocks, from) && self.waits_hold(clocks, from)
+        self.semaphores_hold(clocks, from) && self.onces_hold(clocks, from) && self.waits_hold(clocks, from)
     }
 
     fn semaphores_hold(&self, clocks: &Clocks, from: EventId) -> bool {
@@ -84,6 +93,20 @@ impl Native<'_> {
                     -1
                 };
                 *left >= 0
+            }
+            _ => true,
+        })
+    }
+
+    fn onces_hold(&self, clocks: &Clocks, from: EventId) -> bool {
+        let mut ended: Vec<ObjectId> = Vec::new();
+        clocks.order.iter().all(|&event| match self.trace.op(event) {
+            Op::OnceEnd { once } => {
+                ended.push(once);
+                true
+            }
+            Op::OnceWait { once } => {
+                ended.contains(&once) || self.semaphores.first_end(once).is_some_and(|end| end < from)
             }
             _ => true,
         })
@@ -169,6 +192,16 @@ impl Search<'_, '_> {
                 Op::SemWait { semaphore } => {
                     for &post in native.semaphores.posts(semaphore, self.from, event) {
                         new |= self.put_before(state, clocks, post, event)?;
+                    }
+                }
+                Op::OnceWait { once } => {
+                    let end = native
+                        .semaphores
+                        .first_end(once)
+                        .filter(|&end| self.from <= end && end < event);
+                    if let Some(end) = end.filter(|&end| !clocks.has(native, end) || !clocks.before(native, end, event))
+                    {
+                        new |= self.put_before(state, clocks, end, event)?;
                     }
                 }
                 Op::AcquireFailed { lock, shared } => {

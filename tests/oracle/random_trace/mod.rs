@@ -145,7 +145,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let foreign_unlock = random.chance(15);
     let untold = random.chance(20);
     let lives = (0..threads).map(|thread| match random.below(20) {
-        0..3 if thread > 0 && threads > 2 => Life::Silent,
+        0..4 if thread > 0 && threads > 2 => Life::Silent,
         0..10 if untold => Life::Untold,
         _ => Life::Told,
     });
@@ -296,7 +296,7 @@ impl World {
                 _ => self.flag(thread),
             },
             // What a write depends on takes a few accesses and a branch that comes late.
-            _ if self.branches && self.random.chance(70) => match choice {
+            _ if self.branches && self.random.chance(55) => match choice {
                 0..8 => self.thread_life(thread),
                 8..88 => self.access(thread),
                 88..95 => self.emit(thread, Op::Branch),
@@ -308,11 +308,17 @@ impl World {
                 25..55 => self.lock(thread),
                 _ => self.condition(thread),
             },
-            _ => match choice {
+            Flavour::Everything => match choice {
                 0..12 => self.thread_life(thread),
                 12..45 => self.access(thread),
                 45..65 => self.lock(thread),
                 _ => self.lean(thread, choice),
+            },
+            _ => match choice {
+                0..14 => self.thread_life(thread),
+                14..42 => self.access(thread),
+                42..54 => self.lock(thread),
+                _ => self.lean(thread, 0),
             },
         }
     }
@@ -320,13 +326,14 @@ impl World {
     /// Does what the trace leans on.
     fn lean(&mut self, thread: usize, choice: u64) {
         match (self.flavour, choice) {
-            (Flavour::Conditions, _) | (_, 65..72) => self.condition(thread),
+            (Flavour::Conditions, _) => self.condition(thread),
             (Flavour::Semaphores, _) => self.semaphore(thread),
             (Flavour::ReadersAndWriters, _) => self.rwlock(thread),
             (Flavour::Rounds, _) => self.round(thread),
             (Flavour::Heap, _) => self.heap(thread),
             (Flavour::Outside, _) => self.outside(thread),
             (Flavour::Onces, _) => self.once(thread),
+            (_, 65..72) => self.condition(thread),
             (_, 72..78) => self.semaphore(thread),
             (_, 78..84) => self.rwlock(thread),
             (_, 84..88) => self.round(thread),
