@@ -19,12 +19,14 @@ use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_positio
 
 /// Decide one pair of accesses, and show the proof: the schedule, or the facts that exclude it.
 ///
-/// Each of the two is file:line, the name of a function (all that it accesses), or the number of an event (see
-/// `witness dump`). Where several instructions are meant, each pair of them is decided.
+/// Each of the two is file:line, a location as a trace of another tool numbers or names it, the name of a function (all
+/// that it accesses) or of a variable, or the number of an event (see `witness dump`; `event:8` where the trace's
+/// locations are numbers, too). Where several instructions are meant, each pair of them is decided.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness explain trace.bin queue.c:17 queue.c:29
   witness explain trace.bin producer consumer
+  witness explain trace.std 12 x
   witness explain trace.bin 8 21
 
 Exit status: 66 a race witnessed; else 3 something is unknown or not in this trace; else 0; 2 a trace that cannot be read,
@@ -32,7 +34,7 @@ or an event that is no access.")]
 pub struct ExplainArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// The one access: file:line, a function, or the number of an event.
+    /// The one access: file:line, a function, a variable, or the number of an event.
     a: String,
     /// The other access.
     b: String,
@@ -49,7 +51,11 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     must_be_execution(&args.input.trace, &trace)?;
     let symbols = Symbols::new(trace.tables());
     let texts = [&args.a, &args.b];
-    let sides = texts.map(|text| side(text));
+    let event = |text: &str| event(&trace, text);
+    let sides = texts.map(|text| match event(text) {
+        Some(_) => Side::default(),
+        None => side(text),
+    });
     let mut sought = Vec::new();
     for (text, side) in texts.into_iter().zip(&sides) {
         sought.push(match event(text) {
@@ -138,11 +144,18 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     }))
 }
 
-fn event(text: &str) -> Option<u32> {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())
-        .flatten()
+/// The number of an event, unless the trace has a location of that name.
+fn event(trace: &Trace, text: &str) -> Option<u32> {
+    let number = |text: &str| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    };
+    if let Some(named) = text.strip_prefix("event:") {
+        return number(named);
+    }
+    let mut locations = trace.tables().sources.iter();
+    let is_location = locations.any(|source| source.line == 0 && source.file == text);
+    number(text).filter(|_| !is_location)
 }
 
 /// The event of a number, if it is an access.
@@ -163,9 +176,6 @@ fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Result<E
 
 /// The access that a text describes.
 fn side(text: &str) -> Side {
-    if event(text).is_some() {
-        return Side::default();
-    }
     let frame = parse_position(text).unwrap_or_else(|| Frame {
         function: Some(text.to_owned()),
         ..Frame::default()

@@ -39,6 +39,8 @@ pub enum How {
     LineAlone,
     /// The function; the report names no line.
     Function,
+    /// The variable that it accesses.
+    Variable,
     /// Function and file, the nearest line of it in the trace: a guess.
     Drift {
         /// Lines from the one that was asked for, positive if further down.
@@ -196,6 +198,10 @@ impl<'a> Spots<'a> {
             _ => None,
         };
         if theirs.file.is_none() {
+            // A location that is no line of a file, as traces of other tools have them.
+            if ours.line.is_none() && ours.file.is_some() && ours.file == theirs.function {
+                return Some((How::LineAlone, None));
+            }
             return (named == Some(true)).then_some((How::Function, None));
         }
         path?;

@@ -259,6 +259,7 @@ fn how(how: How) -> &'static str {
         How::Line => "line",
         How::LineAlone => "line alone",
         How::Function => "function",
+        How::Variable => "variable",
         How::Drift { .. } => "drift",
         How::Partner => "partner",
     }

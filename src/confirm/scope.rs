@@ -9,6 +9,7 @@ use super::{Question, Sought};
 use crate::candidates::Scope;
 use crate::symbols::{Symbols, same_function};
 use crate::trace::{CellId, CodePosition, EventId, Trace};
+use crate::warnings::Side;
 use hashbrown::{HashMap, HashSet};
 
 /// The number of a choice.
@@ -36,12 +37,23 @@ impl Asked {
     pub(super) fn of(trace: &Trace, symbols: &Symbols<'_>, spots: &Spots<'_>, questions: &[Question]) -> Asked {
         let mut found: Vec<Choice> = Vec::new();
         let mut by_event: HashMap<EventId, Vec<ChoiceId>> = HashMap::new();
+        let mut by_variable: HashMap<&str, Vec<ChoiceId>> = HashMap::new();
         let mut choices: Vec<[Vec<ChoiceId>; 2]> = Vec::with_capacity(questions.len());
         for question in questions {
             choices.push(question.sides.each_ref().map(|sought| {
                 let first = found.len() as ChoiceId;
                 match sought {
-                    Sought::Described(side) => found.extend(spots.find(side)),
+                    Sought::Described(side) => {
+                        found.extend(spots.find(side));
+                        // What is no place may be a variable.
+                        if found.len() == first as usize
+                            && let Some(name) = bare_name(side)
+                            && is_accessed(trace, symbols, name)
+                        {
+                            by_variable.entry(name).or_default().push(first);
+                            found.push(of_variable(name));
+                        }
+                    }
                     Sought::Event(event) => {
                         by_event.entry(*event).or_default().push(first);
                         found.push(of_event(symbols, spots.trace(), *event));
@@ -51,7 +63,7 @@ impl Asked {
             }));
         }
         let mut asked = Asked {
-            events: events(trace, &found, &by_event),
+            events: events(trace, symbols, &found, &by_event, &by_variable),
             labels: vec![HashSet::new(); found.len()],
             places: found.into_iter().map(|choice| choice.place).collect(),
             choices,
@@ -189,6 +201,31 @@ fn allocates(sought: &Sought) -> bool {
     }
 }
 
+/// The name, if a description is nothing but one.
+fn bare_name(side: &Side) -> Option<&str> {
+    match side.frames() {
+        [frame] if frame.file.is_none() && frame.module.is_none() => frame.function.as_deref(),
+        _ => None,
+    }
+}
+
+fn is_accessed(trace: &Trace, symbols: &Symbols<'_>, name: &str) -> bool {
+    let mut addresses = trace.accesses().map(|access| access.addr);
+    addresses.any(|addr| symbols.variable(addr).is_some_and(|variable| variable.name == name))
+}
+
+fn of_variable(name: &str) -> Choice {
+    Choice {
+        place: Place {
+            at: name.to_owned(),
+            how: How::Variable,
+            moved: false,
+            other_kind: false,
+        },
+        spots: Vec::new(),
+    }
+}
+
 fn of_event(symbols: &Symbols<'_>, trace: &Trace, event: EventId) -> Choice {
     Choice {
         place: Place {
@@ -202,7 +239,13 @@ fn of_event(symbols: &Symbols<'_>, trace: &Trace, event: EventId) -> Choice {
 }
 
 /// The accesses of each choice, in the order of the trace.
-fn events(trace: &Trace, found: &[Choice], by_event: &HashMap<EventId, Vec<ChoiceId>>) -> Vec<Vec<EventId>> {
+fn events(
+    trace: &Trace,
+    symbols: &Symbols<'_>,
+    found: &[Choice],
+    by_event: &HashMap<EventId, Vec<ChoiceId>>,
+    by_variable: &HashMap<&str, Vec<ChoiceId>>,
+) -> Vec<Vec<EventId>> {
     let mut by_spot: HashMap<Spot, Vec<ChoiceId>> = HashMap::new();
     for (number, choice) in (0..).zip(found) {
         for &spot in &choice.spots {
@@ -217,7 +260,10 @@ fn events(trace: &Trace, found: &[Choice], by_event: &HashMap<EventId, Vec<Choic
             kind: access.kind,
         };
         let (here, itself) = (by_spot.get(&spot), by_event.get(&access.event));
-        for &choice in here.into_iter().chain(itself).flatten() {
+        let variable = Some(access.addr).filter(|_| !by_variable.is_empty());
+        let variable = variable.and_then(|addr| symbols.variable(addr));
+        let named = variable.and_then(|variable| by_variable.get(variable.name.as_str()));
+        for &choice in here.into_iter().chain(itself).chain(named).flatten() {
             events[choice as usize].push(access.event);
         }
     }

@@ -158,6 +158,18 @@ pub enum Malformed {
         /// On what.
         condition: String,
     },
+    /// A wait that is logged before the release that it begins with.
+    #[error("{thread} waits on {condition} before it releases {lock} at line {release}")]
+    WaitBeforeRelease {
+        /// Who waits.
+        thread: String,
+        /// On what.
+        condition: String,
+        /// The lock that it gives back for the wait, and takes again after it.
+        lock: String,
+        /// Line of the release.
+        release: u64,
+    },
     /// A wait whose lock is not taken again before the thread goes on.
     #[error("{thread} waits on {condition} and goes on at line {next} without acquiring {lock} again")]
     WaitWithoutAcquire {
@@ -237,6 +249,7 @@ impl Malformed {
             Malformed::HeldInWait { .. } => "let it release the lock before the wait",
             Malformed::NotHeld { .. } => "remove the release",
             Malformed::WaitWithoutLock { .. } | Malformed::WaitWithoutAcquire { .. } => "remove the wait",
+            Malformed::WaitBeforeRelease { .. } => "exchange the two lines",
             Malformed::JoinTooEarly { .. } => "remove the join",
             Malformed::EventsAfterEnd { .. } => "remove the end",
             Malformed::BeginTooLate { .. } => "remove the begin",

@@ -1,4 +1,4 @@
-//! The logs of RV-Predict for Java: a folder with a file `…trace.bin` for each thread.
+//! The logs of RV-Predict for Java, and those of its first version for C and C++: a folder with a file `…trace.bin` for each thread.
 //!
 //! A file is a stream of `LZ4BlockOutputStream` of lz4-java: blocks with a head of 21 bytes (the mark
 //! `LZ4Block`; a byte whose high half says how the block is stored and whose low half its largest
@@ -6,6 +6,10 @@
 //! 28 bits of its xxHash32), and an empty block at the end. The content is records of 37 bytes, all
 //! big-endian: number of the event (64 bits, which orders all threads), thread (64), location (32),
 //! address (64), value (64), type (8).
+//!
+//! C and C++ programs log the same records uncompressed and in the byte order of the machine, taken to be little-endian.
+//! Addresses are those of the memory then, and what an access covers beyond its first byte is not said. Such a log has no
+//! mark; it is known by its records: whole ones, of types that there are, in ascending order, with numbers of 48 bits.
 //!
 //! Types are numbered as in the public source at its end: 0 read, 1 write, 5 and 6 lock and unlock, 7
 //! and 8 the same for reading, 9 and 10 before and after a wait, 11 start and 12 join of a thread, 13
@@ -20,8 +24,8 @@
 //! are left out: whoever uses the class waits for it, and a record does not say which class it is.
 //! Values are not used: they are logged apart from the access, and need not be what it saw.
 //!
-//! Source: `EventWriter`, `EventReader`, `EventType`, `PersistentLoggingEngine` and `LZ4Utils` of
-//! RV-Predict, and the reader `rvparse` of RAPID, which agree.
+//! Source: `EventWriter`, `EventReader`, `EventType`, `PersistentLoggingEngine`, `LZ4Utils`, and for C `LLVMEventReader` and
+//! `BinaryParser` of RV-Predict, and the reader `rvparse` of RAPID, which agree.
 
 use super::error::{ImportError, Malformed};
 use super::record::{Each, Names, Record, RecordOp};
@@ -40,9 +44,39 @@ const MOST: usize = 1 << 25;
 /// No LZ4 block grows by more than this when it is unpacked.
 const GROWTH: usize = 255;
 
+/// Types that there are.
+const TYPES: u8 = 18;
+/// Marks the type of a record of a C or C++ program among unpacked ones.
+const OF_C: u8 = 0x80;
+
 /// Whether a content is a log of one thread.
 pub(super) fn fits(bytes: &[u8]) -> bool {
-    bytes.starts_with(MARK)
+    bytes.starts_with(MARK) || is_of_c(bytes)
+}
+
+/// Whether a content is records of a C or C++ program.
+fn is_of_c(bytes: &[u8]) -> bool {
+    let (records, rest) = bytes.as_chunks::<RECORD>();
+    let number = |record: &[u8; RECORD]| little(&record[..8]);
+    let ascending = records.windows(2).all(|pair| number(&pair[0]) < number(&pair[1]));
+    // Neither counters nor addresses fill 64 bits, and no text has zeros.
+    let small = |field: &[u8]| little(field) < 1 << 48;
+    let known = |record: &[u8; RECORD]| record[RECORD - 1] < TYPES && small(&record[..8]) && small(&record[8..16]);
+    !records.is_empty() && rest.is_empty() && records.iter().all(known) && ascending
+}
+
+fn little(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+}
+
+/// Appends records of a C or C++ program in the byte order of the others.
+fn take_over(bytes: &[u8], records: &mut Vec<u8>) {
+    for record in bytes.as_chunks::<RECORD>().0 {
+        for field in [0..8, 8..16, 16..20, 20..28, 28..36] {
+            records.extend(record[field].iter().rev());
+        }
+        records.push(record[RECORD - 1] | OF_C);
+    }
 }
 
 /// The logs in a folder, in order of their names.
@@ -61,6 +95,10 @@ pub(super) fn logs(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// Appends the records of one log to those before.
 pub(super) fn unpack(file: &str, bytes: &[u8], records: &mut Vec<u8>) -> Result<(), ImportError> {
+    if is_of_c(bytes) {
+        take_over(bytes, records);
+        return Ok(());
+    }
     let before = records.len();
     let refuse = |offset: usize, reason: &str| ImportError::Log {
         file: file.to_owned(),
@@ -115,6 +153,8 @@ struct Raw {
     location: u32,
     address: u64,
     kind: u8,
+    /// It comes from a C or C++ program.
+    of_c: bool,
 }
 
 impl Raw {
@@ -129,7 +169,8 @@ impl Raw {
             thread: number(8, 8),
             location: number(16, 4) as u32,
             address: number(20, 8),
-            kind: bytes[36],
+            kind: bytes[36] & !OF_C,
+            of_c: bytes[36] & OF_C != 0,
         }
     }
 }
@@ -178,6 +219,7 @@ fn record(raw: &Raw, names: &mut Names) -> Option<Record> {
     let thread = names.thread(&raw.thread.to_string())?;
     let (object, part) = (raw.address >> 32, raw.address as i32);
     let variable = match part {
+        _ if raw.of_c => format!("{:#x}", raw.address),
         ..0 => format!("{object:x}.{}", part.unsigned_abs()),
         _ => format!("{object:x}[{part}]"),
     };

@@ -36,6 +36,8 @@ pub(super) struct WaitSurvey {
     pub(super) next: u64,
     /// The lock that the next event acquires, if it is an acquire.
     pub(super) acquires: Option<u32>,
+    /// The lock that the next event releases, if the one after that acquires it again, and the line of that.
+    pub(super) released_after: Option<(u32, u64)>,
 }
 
 /// What the first walk found.
@@ -81,6 +83,8 @@ struct Walk {
     survey: Survey,
     /// By thread: its last event.
     before: HashMap<u32, (u64, RecordOp)>,
+    /// By thread: its last event but one.
+    two_before: HashMap<u32, (u64, RecordOp)>,
     /// By lock: who took it last, and how often more than given back.
     depth: HashMap<u32, (u32, u32)>,
 }
@@ -97,6 +101,14 @@ impl Walk {
         }
         known.last = line;
         let before = self.before.insert(thread, (line, op));
+        let two_before = before.and_then(|before| self.two_before.insert(thread, before));
+        if let (Some((wait, RecordOp::Wait(_))), Some((_, RecordOp::Release(lock))), RecordOp::Acquire(again)) =
+            (two_before, before, op)
+            && lock == again
+            && let Some(wait) = self.survey.waits.get_mut(&wait)
+        {
+            wait.released_after = Some((lock, line));
+        }
         if let Some((wait, RecordOp::Wait(_) | RecordOp::MonitorWait(_))) = before
             && let Some(wait) = self.survey.waits.get_mut(&wait)
         {

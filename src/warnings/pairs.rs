@@ -1,4 +1,5 @@
-//! A plain list of suspected pairs, for static analysers, papers and people: `file:line file:line` a line.
+//! A plain list of suspected pairs, for static analysers, papers and people: `file:line file:line` a line, or for traces of
+//! other tools two locations as these number or name them, or two names of functions or variables.
 //!
 //! The two stand apart by blanks, or by a comma or a tab if a path has blanks. `#` starts a comment.
 
@@ -19,7 +20,18 @@ fn halves(line: &str) -> Option<(&str, &str)> {
 fn pair(line: &str) -> Result<[Frame; 2], String> {
     let (a, b) = halves(line).ok_or("not two positions")?;
     let read = |text: &str| position::parse(text).ok_or_else(|| format!("'{text}' is not file:line"));
+    if !a.contains(':') && !b.contains(':') {
+        return Ok([a, b].map(name));
+    }
     Ok([read(a)?, read(b)?])
+}
+
+/// A location without a file, a function or a variable: which of these, the trace says.
+fn name(text: &str) -> Frame {
+    Frame {
+        function: Some(text.to_owned()),
+        ..Frame::default()
+    }
 }
 
 fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -30,7 +42,11 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Whether the first line that is no comment is a pair.
 pub(super) fn is_list(text: &str) -> bool {
-    rows(text).next().is_some_and(|(_, line)| pair(line).is_ok())
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_certain = |frame: Frame| frame.file.is_some() || frame.function.as_deref().is_some_and(is_number);
+    rows(text)
+        .next()
+        .is_some_and(|(_, line)| pair(line).is_ok_and(|frames| frames.into_iter().all(is_certain)))
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {

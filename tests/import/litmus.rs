@@ -4,9 +4,8 @@
 //! pair of positions with conflicting accesses has to be refuted. Exhaustive search has the last word
 //! on what the file says.
 
-#[path = "../oracle/brute_force.rs"]
-mod brute_force;
-
+use crate::brute_force;
+use crate::execution::Execution;
 use crate::files;
 use crate::verdicts::racing;
 use std::collections::BTreeSet;
@@ -30,7 +29,10 @@ fn published_situations_have_exactly_their_races() {
             .map(|line| line.split_once(' ').unwrap_or_else(|| panic!("{name}: {line}")))
             .map(|(a, b)| (a.min(b).to_owned(), a.max(b).to_owned()))
             .collect();
-        let races = brute_force::races(&trace, 1_000_000).unwrap_or_else(|| panic!("{name} is too large to enumerate"));
+        let events: Vec<_> = opened.file.events().map(|event| event.expect("an event")).collect();
+        let execution = Execution::new(trace.tables(), &events);
+        let races =
+            brute_force::races(&execution, 1_000_000).unwrap_or_else(|| panic!("{name} is too large to enumerate"));
         let symbols = Symbols::new(trace.tables());
         let place = |event| symbols.place(trace.pc(event));
         let enumerated: BTreeSet<(String, String)> = races

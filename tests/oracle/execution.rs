@@ -49,6 +49,8 @@ pub struct Execution {
     pub events: Vec<Event>,
     place: Vec<u32>,
     program_order: Vec<Vec<EventId>>,
+    /// By thread, the first event that forks it.
+    forks: Vec<Option<EventId>>,
     /// By block, the event that allocates it; block 0 is all memory that was always there.
     allocs: Vec<Option<EventId>>,
     /// By event, the block that it allocates, frees or accesses.
@@ -95,6 +97,7 @@ impl Execution {
             events: events.to_vec(),
             place: Vec::new(),
             program_order: vec![Vec::new(); threads.max(tables.threads.len())],
+            forks: Vec::new(),
             allocs: vec![None],
             block: Vec::new(),
             overlapping: Vec::new(),
@@ -107,6 +110,16 @@ impl Execution {
             execution.place.push(order.len() as u32);
             order.push(number);
         }
+        let fork_of = |thread: u32| {
+            let forks = |&event: &EventId| {
+                *execution.op(event)
+                    == Op::Fork {
+                        child: ThreadId(thread),
+                    }
+            };
+            execution.ids().find(forks)
+        };
+        execution.forks = (0..execution.threads()).map(fork_of).collect();
         execution.find_blocks();
         execution.cut_cells();
         let private = execution.find_values();
@@ -166,12 +179,7 @@ impl Execution {
     }
 
     pub fn fork_of(&self, thread: u32) -> Option<EventId> {
-        self.ids().find(|&event| {
-            *self.op(event)
-                == Op::Fork {
-                    child: ThreadId(thread),
-                }
-        })
+        self.forks.get(thread as usize).copied().flatten()
     }
 
     /// Whether a read on which nothing depends may see anything.

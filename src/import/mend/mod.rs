@@ -44,6 +44,10 @@ pub(super) struct Mender {
     readers: HashMap<u32, Vec<Held>>,
     /// By thread: line of the fork that counts.
     forked: HashMap<u32, u64>,
+    /// By thread: whom its last event forked, and where.
+    just_forked: HashMap<u32, (u32, u64)>,
+    /// Lines of releases that were taken to come before the wait that stands before them.
+    done_before: HashSet<u64>,
     /// By thread. Few, so that a notify may look at all of them.
     waiting: HashMap<u32, Waiting>,
     /// What is known to be given back before a wait, and what should have been.
@@ -71,6 +75,8 @@ impl Mender {
             locks: HashMap::new(),
             readers: HashMap::new(),
             forked: HashMap::new(),
+            just_forked: HashMap::new(),
+            done_before: HashSet::new(),
             waiting: HashMap::new(),
             released,
             missed: Released::new(),
@@ -98,7 +104,10 @@ impl Mender {
         );
         let pc = self.build.position(position, line, is_access);
         let is_last = self.survey.threads[thread as usize].last == line;
-        let done = self.resume(line, thread, pc, op)?;
+        if !matches!(op, RecordOp::Fork(_)) {
+            self.just_forked.remove(&thread);
+        }
+        let done = self.done_before.remove(&line) || self.resume(line, thread, pc, op)?;
         if is_last && op == RecordOp::End {
             self.release_rest(line, thread)?;
         }

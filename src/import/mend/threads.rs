@@ -10,6 +10,9 @@ impl Mender {
         let first = self.survey.threads[child as usize].first;
         let what = if child == thread {
             self.itself(thread, "forks")
+        } else if self.just_forked.get(&thread) == Some(&(child, pc)) {
+            // The same line twice says nothing new.
+            return Ok(());
         } else if let Some(&before) = self.forked.get(&child) {
             let (thread, child) = (self.thread(thread), self.thread(child));
             Malformed::ForkedTwice { thread, child, before }
@@ -18,6 +21,7 @@ impl Mender {
             Malformed::ForkTooLate { thread, child, first }
         } else {
             self.forked.insert(child, line);
+            self.just_forked.insert(thread, (child, pc));
             self.build.created(thread, child, self.names.threads.name(child));
             let child = ThreadId(child);
             return self.build.event(line, thread, pc, Op::Fork { child });

@@ -45,6 +45,9 @@ impl Mender {
                 next: known.next,
             },
             None if self.holds(thread, condition) => return self.begin_wait(line, thread, pc, line, condition),
+            None if known.released_after.is_some_and(|(lock, _)| self.holds(thread, lock)) => {
+                return self.wait_before_release(line, thread, pc, condition);
+            }
             None => match known.acquires.filter(|&lock| self.holds(thread, lock)) {
                 Some(lock) => return self.begin_wait(line, thread, pc, line, lock),
                 None => self.wait_without_lock(thread, condition),
@@ -53,6 +56,27 @@ impl Mender {
             Some(_) => self.wait_without_lock(thread, condition),
         };
         self.fault(line, what)
+    }
+
+    /// A wait that stands one line before the release that it begins with.
+    fn wait_before_release(&mut self, line: u64, thread: u32, pc: u64, condition: u32) -> Result<(), ImportError> {
+        let known = self.survey.waits[&line];
+        let Some((lock, acquire)) = known.released_after else {
+            return Ok(());
+        };
+        let what = Malformed::WaitBeforeRelease {
+            thread: self.thread(thread),
+            condition: self.lock(condition),
+            lock: self.lock(lock),
+            release: known.next,
+        };
+        self.fault(line, what)?;
+        self.done_before.insert(known.next);
+        self.begin_wait(line, thread, pc, line, lock)?;
+        if let Some(wait) = self.waiting.get_mut(&thread) {
+            (wait.end, wait.at_acquire) = (Some(acquire), true);
+        }
+        Ok(())
     }
 
     pub(super) fn wait_without_lock(&self, thread: u32, condition: u32) -> Malformed {
