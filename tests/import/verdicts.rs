@@ -140,6 +140,34 @@ fn every_subcommand_reads_std() {
     assert_eq!((status, out.lines().count()), (Some(0), 3));
 }
 
+/// Locations that are numbers, and variables, as the trace has them.
+#[test]
+fn pairs_are_named_by_locations_and_variables_of_the_trace() {
+    let text = "T0|w(x)|1\nT0|fork(T1)|2\nT1|w(x)|3\nT0|w(x)|12\nT0|r(y)|13\nT1|w(y)|14\n";
+    let folder = folder("places", "numbered.std", text);
+    let explain = |a: &str, b: &str| witness(&folder, &["explain", "numbered.std", a, b]);
+    let (status, out, _) = explain("3", "12");
+    assert_eq!(status, Some(66), "{out}");
+    assert!(
+        out.contains("Write of 'x' by thread 1 'T1'") && !out.contains("'y'"),
+        "{out}"
+    );
+    let (status, out, _) = explain("y", "14");
+    assert_eq!(status, Some(66), "{out}");
+    assert!(
+        out.contains("Read of 'y' by thread 0 'T0'") && !out.contains("'x'"),
+        "{out}"
+    );
+    let (status, out, _) = explain("x", "x");
+    assert!(status == Some(66) && out.contains("1 pair refuted"), "{out}");
+    // The third and fourth event, where 2 and 3 are locations.
+    let (status, out, _) = explain("event:2", "event:3");
+    assert!(status == Some(66) && out.contains("thread 0 writes x = 3"), "{out}");
+    std::fs::write(folder.join("pairs.txt"), "3 12\n13 14\n").expect("a list");
+    let (status, out, _) = witness(&folder, &["confirm", "numbered.std", "pairs.txt"]);
+    assert_eq!((status, out.matches("WITNESSED").count()), (Some(66), 2), "{out}");
+}
+
 /// A file of RV-Predict's: one stored block, and the empty one.
 fn log(records: &[[u64; 6]]) -> Vec<u8> {
     let mut content = Vec::new();
