@@ -78,6 +78,10 @@ fn seen(queue: *mut c_void, pc: usize) {
 
 /// Pops, waiting until the deadline; the thread holds the queue's lock if it is `locked`.
 unsafe fn pop(inside: &Inside, queue: *mut c_void, deadline: Option<i64>, locked: bool, pc: usize) -> *mut c_void {
+    if queue.is_null() {
+        // SAFETY: GLib says what is wrong, and does nothing.
+        return inside.in_program(|| unsafe { library::g_async_queue_try_pop_unlocked(queue) });
+    }
     let mut over = false;
     loop {
         // SAFETY: the program's queue, which begins with its mutex.
@@ -119,6 +123,10 @@ fn key(queue: *mut c_void) -> usize {
 
 /// Does something with a queue's lock.
 unsafe fn locked<R>(inside: &Inside, queue: *mut c_void, work: impl FnOnce() -> R) -> R {
+    if queue.is_null() {
+        // GLib says so, and does nothing.
+        return inside.in_program(work);
+    }
     // SAFETY: the program's queue, which begins with its mutex.
     unsafe {
         lock::obtain(inside, queue);
