@@ -157,10 +157,12 @@ impl SuiteReport {
             print(|out| {
                 Ok(writeln!(
                     out,
-                    "\nIn all: {} data races witnessed, {} unknown, in {} traces",
+                    "\nIn all: {} data race{} witnessed, {} unknown, in {} trace{}",
                     total.witnessed,
+                    plural(total.witnessed),
                     total.unknown,
-                    findings.len()
+                    findings.len(),
+                    plural(findings.len())
                 )?)
             })?;
         }
@@ -179,6 +181,10 @@ fn said(verdict: &Verdict) -> Said {
         Verdict::Unknown(_) => Said::Unknown,
         Verdict::Refuted(_) | Verdict::NotInTrace(_) => Said::Less,
     }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// Removes a trace that says nothing that others do not say, and its results.

@@ -39,6 +39,7 @@ pages! {
     live: "docs/live.md",
     recording: "docs/recording.md",
     reports: "docs/reports.md",
+    suites: "docs/suites.md",
     tutorial: "docs/tutorial.md",
 }
 
