@@ -13,6 +13,8 @@ pub enum Verdict {
     Refuted,
     /// Excluded by what this run read alone.
     NotInTrace,
+    /// One of these two.
+    Excluded,
     /// Not decided.
     Unknown,
     /// Not even a candidate.
@@ -160,6 +162,7 @@ fn statement(words: &[&str], markers: &BTreeMap<String, u64>) -> Result<Statemen
         ["witnessed", rest @ ..] => (Verdict::Witnessed, rest),
         ["refuted", rest @ ..] => (Verdict::Refuted, rest),
         ["not-in-trace", rest @ ..] => (Verdict::NotInTrace, rest),
+        ["excluded", rest @ ..] => (Verdict::Excluded, rest),
         ["unknown", rest @ ..] => (Verdict::Unknown, rest),
         ["absent", rest @ ..] => (Verdict::Absent, rest),
         ["possible", rest @ ..] => (Verdict::Possible, rest),

@@ -145,15 +145,16 @@ fn holds(statement: &Statement, file: &str, pairs: &[&Pair]) -> Result<()> {
         Verdict::Possible => {}
         Verdict::Absent => ensure!(pairs.is_empty(), "it is a candidate: {verdicts:?}"),
         Verdict::Witnessed => ensure!(verdicts.contains(&"witnessed"), "the verdicts are {verdicts:?}"),
-        Verdict::Refuted | Verdict::NotInTrace | Verdict::Unknown => {
-            let wanted = match statement.verdict {
-                Verdict::Refuted => "refuted",
-                Verdict::NotInTrace => "not-in-trace",
-                _ => "unknown",
+        Verdict::Refuted | Verdict::NotInTrace | Verdict::Excluded | Verdict::Unknown => {
+            let wanted: &[&str] = match statement.verdict {
+                Verdict::Refuted => &["refuted"],
+                Verdict::NotInTrace => &["not-in-trace"],
+                Verdict::Excluded => &["refuted", "not-in-trace"],
+                _ => &["unknown"],
             };
             ensure!(!pairs.is_empty(), "it is not among the candidates");
             for pair in pairs {
-                ensure!(pair.verdict == wanted, "the verdicts are {verdicts:?}");
+                ensure!(wanted.contains(&pair.verdict.as_str()), "the verdicts are {verdicts:?}");
                 let reason = pair.reason.as_deref();
                 ensure!(
                     statement.because.is_none() || statement.because.as_deref() == reason,
