@@ -163,7 +163,7 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
             policy,
             seed,
             depth: 3,
-            steps: 10_000,
+            steps: 0,
             max_events: None,
             timeout: args.timeout.map(Duration::from_secs),
             degraded: None,

@@ -146,7 +146,7 @@ fn record(folder: &Path, program: &Path) -> anyhow::Result<(Trace, String)> {
         policy: Policy::Fifo,
         seed: 0,
         depth: 3,
-        steps: 10_000,
+        steps: 0,
         max_events: None,
         timeout: None,
         degraded: None,

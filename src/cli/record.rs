@@ -38,9 +38,10 @@ pub struct RecordArgs {
     /// For pct: how many ordering constraints the bugs looked for have.
     #[arg(long, env = "WITNESS_DEPTH", value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     depth: u32,
-    /// For pct: about how many accesses and calls the run has; priorities change within as many.
-    #[arg(long, env = "WITNESS_STEPS", value_name = "K", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
-    steps: u64,
+    /// For pct: about how many accesses and calls the run has; priorities change within as many. Without it, each seed
+    /// draws a power of two from 16 to 65,536.
+    #[arg(long, env = "WITNESS_STEPS", value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
     /// End the program once the trace has N events; the trace is whole, the exit status 0.
     #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
     max_events: Option<u64>,
@@ -72,6 +73,9 @@ enum PolicyName {
     /// The thread of the highest of random priorities runs; a few times, the running one's sinks to
     /// the bottom (Burckhardt et al., ASPLOS 2010).
     Pct,
+    /// The operation of the highest of random priorities is next; what races with it draws new ones (Yuan, Yang, Gu,
+    /// CAV 2018).
+    Pos,
 }
 
 impl RecordArgs {
@@ -120,10 +124,11 @@ pub fn options(args: &RecordArgs) -> anyhow::Result<Options> {
             PolicyName::Fifo => Policy::Fifo,
             PolicyName::Random => Policy::Random,
             PolicyName::Pct => Policy::Pct,
+            PolicyName::Pos => Policy::Pos,
         },
         seed: args.seed,
         depth: args.depth,
-        steps: args.steps,
+        steps: args.steps.unwrap_or(0),
         max_events: args.max_events,
         timeout: args.timeout,
         degraded: args.degraded.clone(),

@@ -83,7 +83,7 @@ pub struct Options {
     pub seed: u64,
     /// For [`Policy::Pct`]: how many ordering constraints the bugs looked for have; at least 1.
     pub depth: u32,
-    /// For [`Policy::Pct`]: about how many accesses and calls the run has.
+    /// For [`Policy::Pct`]: about how many accesses and calls the run has; 0 if the seed shall draw it.
     pub steps: u64,
     /// The program is ended at its first operation after so many events.
     pub max_events: Option<u64>,

@@ -4,6 +4,9 @@ use super::{Options, Policy};
 use recorder_ring::Settings;
 use trace_format::Meta;
 
+/// In place of the steps of `pct` if the seed says how many.
+const DRAWN: &str = "drawn";
+
 /// What the first process is told.
 pub(super) fn of_options(options: &Options) -> Settings {
     Settings {
@@ -28,7 +31,9 @@ pub(super) fn text(options: &Options) -> String {
     match options.policy {
         Policy::Fifo => "fifo".to_owned(),
         Policy::Random => "random".to_owned(),
+        Policy::Pct if options.steps == 0 => format!("pct, depth {}, steps {DRAWN}", options.depth),
         Policy::Pct => format!("pct, depth {}, steps {}", options.depth, options.steps),
+        Policy::Pos => "pos".to_owned(),
         Policy::Schedule => "schedule".to_owned(),
     }
 }
@@ -46,10 +51,12 @@ pub fn settings_of(meta: &Meta) -> Option<Settings> {
     match &*meta.policy {
         "fifo" => {}
         "random" => settings.policy = Policy::Random,
+        "pos" => settings.policy = Policy::Pos,
         other => {
             let (depth, steps) = other.strip_prefix("pct, depth ")?.split_once(", steps ")?;
             settings.policy = Policy::Pct;
-            (settings.depth, settings.steps) = (depth.parse().ok()?, steps.parse().ok()?);
+            settings.depth = depth.parse().ok()?;
+            settings.steps = if steps == DRAWN { 0 } else { steps.parse().ok()? };
         }
     }
     Some(settings)
@@ -61,8 +68,8 @@ mod tests {
 
     #[test]
     fn descriptions_say_how_a_run_was_scheduled() {
-        for policy in [Policy::Fifo, Policy::Random, Policy::Pct] {
-            let (depth, steps) = if policy == Policy::Pct { (3, 70_000) } else { (0, 0) };
+        use Policy::{Fifo, Pct, Pos, Random};
+        for (policy, depth, steps) in [(Fifo, 0, 0), (Random, 0, 0), (Pos, 0, 0), (Pct, 3, 70_000), (Pct, 2, 0)] {
             let options = Options {
                 program: "x".into(),
                 arguments: Vec::new(),

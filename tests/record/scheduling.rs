@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::replay::Recorded;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{Op, ThreadId};
 
 /// Accesses of a thread.
@@ -38,22 +38,78 @@ fn a_thread_that_never_ends_does_not_keep_the_process() {
     assert!((100_000..2_000_000).contains(&accesses_of(&recorded, 4)));
 }
 
+/// The exit statuses of a run for each seed.
+fn statuses(program: &Program, policy: &str, how: &str, seeds: u32) -> BTreeMap<Option<i32>, u32> {
+    let mut statuses = BTreeMap::new();
+    for seed in 1..=seeds {
+        let flags = [&format!("--policy={policy}")[..], &format!("--seed={seed}")];
+        let (output, _) = program.record(&format!("{policy}_{how}"), &flags, &[how]);
+        *statuses.entry(output.status.code()).or_default() += 1;
+    }
+    statuses
+}
+
 #[test]
 fn a_thread_is_preempted_before_every_kind_of_access() {
     let program = Program::compile("increments", "increments", &["-fsanitize=thread", "-O0"]);
     for how in ["adds", "stores", "publishes", "copies"] {
-        let run = |seed: u32| {
-            let (seed, flags) = (seed.to_string(), ["--policy=random", "--seed"]);
-            let (output, _) = program.record(how, &[flags[0], flags[1], &seed], &[how]);
-            output.status.code()
-        };
-        let seen: BTreeSet<_> = (1..=60).map(run).collect();
+        let seen = statuses(&program, "random", how, 60);
         // Both what is seen if nobody comes between, and what is if somebody does.
         let wanted: &[_] = if how == "adds" {
             &[Some(1), Some(2)]
         } else {
             &[Some(0), Some(1)]
         };
-        assert_eq!(seen.into_iter().collect::<Vec<_>>(), wanted, "{how}");
+        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), wanted, "{how}");
+    }
+}
+
+#[test]
+fn an_update_is_lost_under_each_random_policy_also_around_a_sleep() {
+    let program = Program::compile("increments", "increments_often", &["-fsanitize=thread", "-O0"]);
+    for policy in ["random", "pct", "pos"] {
+        let adds = statuses(&program, policy, "adds", 60);
+        assert_eq!(adds.keys().copied().collect::<Vec<_>>(), [Some(1), Some(2)], "{policy}");
+        // Asleep with the old value, it wakes before the other one has begun, while it adds, or after.
+        let sleeps = statuses(&program, policy, "oversleeps", 30);
+        assert_eq!(
+            sleeps.keys().copied().collect::<Vec<_>>(),
+            [Some(1), Some(2)],
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn seeds_of_a_short_program_differ_and_each_repeats() {
+    let program = Program::compile("increments", "increments_differ", &["-fsanitize=thread", "-O0"]);
+    for (policy, at_least) in [("random", 6), ("pct", 3), ("pos", 8)] {
+        let order = |seed: u32| {
+            let flags = [&format!("--policy={policy}")[..], &format!("--seed={seed}")];
+            let (_, recorded) = program.record(policy, &flags, &["adds"]);
+            let threads = recorded.events.iter().map(|event| event.thread.0);
+            threads.collect::<Vec<_>>()
+        };
+        let orders: Vec<_> = (1..=16).map(order).collect();
+        assert_eq!(orders[4], order(5), "{policy}");
+        let different: BTreeSet<_> = orders.iter().collect();
+        assert!(different.len() >= at_least, "{policy}: {}", different.len());
+    }
+}
+
+#[test]
+fn a_thread_that_comes_to_no_hook_loses_its_turn() {
+    for (optimized, policy) in [("-O0", "fifo"), ("-O2", "random")] {
+        let flags = ["-fsanitize=thread", optimized];
+        let program = Program::compile("spinning", &format!("spinning{optimized}"), &flags);
+        // That values are explained shows that each store was done when the thread was stopped.
+        let (output, recorded) = program.record(policy, &["--policy", policy], &[]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let writes = recorded.events.iter().filter(|event| event.thread == ThreadId(1));
+        let values = writes.filter_map(|event| match event.op {
+            Op::Write { value, .. } => Some(value),
+            _ => None,
+        });
+        assert_eq!(values.collect::<Vec<_>>(), [10, 1, 20, 2, 7], "{policy}");
     }
 }

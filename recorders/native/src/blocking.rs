@@ -7,7 +7,7 @@
 
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::thread::Woken;
-use crate::{baton, real, sys};
+use crate::{baton, clocks, real, sys};
 use core::ptr;
 use libc::{c_int, c_short, c_uint, clockid_t, pollfd, timespec};
 
@@ -16,13 +16,13 @@ fn sleep_until(inside: &Inside, deadline: i64) -> Result<(), i64> {
     loop {
         inside.may_be_cancelled();
         inside.interruptible.set(true);
-        let woken = baton::block_cancellably(inside.thread(), 0, deadline);
+        let woken = baton::block_cancellably(inside.thread(), baton::ASLEEP, deadline);
         inside.interruptible.set(false);
         match woken {
             Woken::Cancel => {}
             Woken::Signal => {
                 inside.may_be_cancelled();
-                return Err((deadline - sys::now(libc::CLOCK_MONOTONIC)).max(1));
+                return Err((deadline - clocks::now(libc::CLOCK_MONOTONIC)).max(1));
             }
             Woken::Thread | Woken::Deadline => return Ok(()),
         }
@@ -35,7 +35,7 @@ fn is_time(time: *const timespec) -> bool {
 }
 
 fn after(nanos: i64) -> i64 {
-    sys::now(libc::CLOCK_MONOTONIC).saturating_add(nanos)
+    clocks::now(libc::CLOCK_MONOTONIC).saturating_add(nanos)
 }
 
 /// Reports what was left of a sleep; the C result's sign is the caller's business.
@@ -85,7 +85,7 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
             return real::clock_nanosleep(clock, flags, time, left);
         };
         let absolute = flags & libc::TIMER_ABSTIME != 0;
-        let nanos = sys::nanos(&*time) - if absolute { sys::now(clock) } else { 0 };
+        let nanos = sys::nanos(&*time) - if absolute { clocks::now(clock) } else { 0 };
         match sleep_until(&inside, after(nanos)) {
             Ok(()) => 0,
             Err(nanos) => report(nanos, if absolute { ptr::null_mut() } else { left }),

@@ -18,7 +18,7 @@
 use crate::inside::{Inside, restore_errno};
 use crate::libraries::glib;
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, clone, exec, fork, pending, real, schedule, shared_memory, signals, sys};
+use crate::{baton, clocks, clone, exec, fork, pending, real, schedule, shared_memory, signals, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -152,10 +152,10 @@ unsafe fn deadline(flags: c_int, limit: usize) -> i64 {
             } else {
                 libc::CLOCK_MONOTONIC
             };
-            let now = sys::now(libc::CLOCK_MONOTONIC);
-            now.saturating_add(sys::nanos(time).saturating_sub(sys::now(clock)))
+            let now = clocks::now(libc::CLOCK_MONOTONIC);
+            now.saturating_add(sys::nanos(time).saturating_sub(clocks::now(clock)))
         }
-        Some(time) => sys::now(libc::CLOCK_MONOTONIC).saturating_add(sys::nanos(time)),
+        Some(time) => clocks::now(libc::CLOCK_MONOTONIC).saturating_add(sys::nanos(time)),
     }
 }
 

@@ -90,6 +90,12 @@ impl Inside {
         Some(Inside(thread))
     }
 
+    /// The thread was interrupted in the program, not inside the runtime.
+    pub fn interrupted(thread: &'static Thread) -> Inside {
+        come_in(thread);
+        Inside(thread)
+    }
+
     /// Records the pending write.
     #[inline(always)]
     pub fn settle(&self) {

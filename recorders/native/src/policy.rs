@@ -2,11 +2,41 @@
 //!
 //! Everything here depends on the seed and on the order of calls alone, so a program whose
 //! behaviour depends only on its schedule gives the same trace for the same seed.
+//!
+//! Nobody knows beforehand how long a run will be. `random` begins with short turns, as soon as there are two threads, and
+//! lengthens them as the run gets longer; `pct` draws a length for each run.
+//!
+//! # `pct`
+//!
+//! Burckhardt, Kothari, Musuvathi, Nagarakatte, *A randomized scheduler with probabilistic guarantees of finding bugs*
+//! (ASPLOS 2010), section 3: a random priority for each thread; d − 1 random steps out of k, at the i-th of which the
+//! running thread's priority becomes d − i, below all initial ones; always the highest one runs. Steps are the hooks passed
+//! by all threads. Not in the paper:
+//!
+//! - Unless the user names k, it is a power of two from 2^4 to 2^16, by the seed, and steps count from the moment on at which
+//!   there are two threads. One of the 13 is less than twice the length of a run that is not longer, so the paper's bound on the
+//!   probability holds with 2k for k, divided by 13.
+//! - A thread that yields, that spins, or that runs long without end, goes to the very bottom, or strict priorities would
+//!   keep the thread that it waits for from running. One that sleeps draws another initial priority.
+//!
+//! # `pos`
+//!
+//! Yuan, Yang, Gu, *Partial order aware concurrency sampling* (CAV 2018), algorithm 2: each pending operation has a random
+//! priority, the highest is performed; then operations that race with it draw new ones, and so does its thread for its next. Ours
+//! differs:
+//!
+//! - An operation is a hook. What races with what is known of accesses; of calls that lock, wait or signal it is not, and
+//!   they draw when they arrive only, and again whenever they were blocked.
+//! - A copy that is announced as a write and a read, and a call that accesses several places, is one operation; it races by its
+//!   first two accesses.
+//! - What lies between two hooks, memory that no hook announces included, belongs to the hook before.
 
+use crate::intent::Intent;
 use crate::schedule;
 use crate::thread::Thread;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
+use recorder_ring::plan::kind;
 use recorder_ring::{Policy, Settings};
 
 /// Hooks that a thread passes under `fifo` before it must give way. Only a loop that waits for
@@ -14,20 +44,18 @@ use recorder_ring::{Policy, Settings};
 const FIFO_QUANTUM: u64 = 200_000;
 
 /// Under `random`, a thread passes between 1 and 2^k hooks, k uniform below this: long runs and
-/// switches in the middle of `x++` both occur.
+/// switches in the middle of `x++` both occur. One turn in four draws so at once; for the others, k is small enough that
+/// 2^k is at most four times the length of the run so far.
 const RANDOM_SCALES: u64 = 13;
+
+/// The smallest length of a run that `pct` draws, and how many there are, as powers of two.
+const SHORTEST_RUN: u64 = 4;
+const RUN_LENGTHS: u64 = 13;
 
 /// Most moments at which `pct` changes a priority.
 const MAX_CHANGES: usize = 63;
 
 /// The choices of a run. All but `started` with the scheduler locked.
-///
-/// `pct` is Burckhardt, Kothari, Musuvathi, Nagarakatte, *A randomized scheduler with probabilistic
-/// guarantees of finding bugs* (ASPLOS 2010), section 3: a random priority for each thread; d − 1
-/// random steps out of k, at the i-th of which the running thread's priority becomes d − i, below all
-/// initial ones; always the highest one runs. Steps are the hooks passed by all threads. Not in the
-/// paper: a thread that yields, that spins, or that runs long without end, goes to the very bottom,
-/// or strict priorities would keep the thread that it waits for from running.
 #[derive(Debug)]
 pub struct Choices {
     policy: Cell<Policy>,
@@ -41,6 +69,39 @@ pub struct Choices {
     started: Cell<u64>,
     /// The lowest priority so far.
     lowest: Cell<i64>,
+    /// There are two threads, or there were.
+    shared: Cell<bool>,
+    /// The depth of `pct`, if the length of the run is to be drawn.
+    depth: Cell<u32>,
+}
+
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Touched {
+    addr: usize,
+    size: usize,
+    writes: bool,
+}
+
+impl Touched {
+    pub const NOTHING: [Touched; 2] = [Touched {
+        addr: 0,
+        size: 0,
+        writes: false,
+    }; 2];
+
+    fn by(intent: &Intent) -> [Touched; 2] {
+        intent.accesses.map(|access| Touched {
+            addr: access.addr,
+            size: access.size,
+            writes: !matches!(access.kind, kind::READ | kind::ATOMIC_LOAD),
+        })
+    }
+
+    fn races_with(&self, other: &Touched) -> bool {
+        let meet = self.addr < other.addr + other.size && other.addr < self.addr + self.size;
+        meet && (self.writes || other.writes)
+    }
 }
 
 impl Choices {
@@ -54,6 +115,8 @@ impl Choices {
             steps: Cell::new(0),
             started: Cell::new(0),
             lowest: Cell::new(0),
+            shared: Cell::new(false),
+            depth: Cell::new(0),
         }
     }
 
@@ -64,47 +127,132 @@ impl Choices {
             count.set(start);
         }
         self.passed.set(0);
+        self.count.set(0);
+        self.shared.set(false);
         if settings.policy == Policy::Pct {
-            let count = (settings.depth.max(1) as usize - 1).min(MAX_CHANGES);
-            self.count.set(count);
-            let mut steps = [0; MAX_CHANGES];
-            for step in &mut steps[..count] {
-                *step = 1 + self.next() % settings.steps.max(1);
-            }
-            steps[..count].sort_unstable();
-            for (change, step) in self.changes.iter().zip(steps) {
-                change.set(step);
+            if settings.steps == 0 {
+                self.depth.set(settings.depth);
+            } else {
+                self.draw_changes(settings.depth, settings.steps);
             }
         }
     }
 
-    /// A thread appears.
-    pub fn admit(&self, thread: &Thread) {
-        if self.policy.get() == Policy::Pct {
+    /// Draws the steps at which a priority changes, out of so many.
+    fn draw_changes(&self, depth: u32, out_of: u64) {
+        let count = (depth.max(1) as usize - 1).min(MAX_CHANGES);
+        self.count.set(count);
+        let mut steps = [0; MAX_CHANGES];
+        for step in &mut steps[..count] {
+            *step = 1 + self.next() % out_of;
+        }
+        steps[..count].sort_unstable();
+        for (change, step) in self.changes.iter().zip(steps) {
+            change.set(step);
+        }
+    }
+
+    /// A thread appears; who made it has the baton.
+    pub fn admit(&self, thread: &Thread, creator: Option<&Thread>) {
+        self.draw_priority(thread);
+        let Some(creator) = creator.filter(|_| !self.shared.replace(true)) else {
+            return;
+        };
+        let ticks = creator.ticks.load(Relaxed);
+        self.steps.set(self.steps.get() + ticks - self.started.replace(ticks));
+        match self.policy.get() {
+            // Its turn may be as long as what it did alone.
+            Policy::Random => {
+                self.steps.set(0);
+                creator.end_turn_by(ticks + 1 + self.next() % 8);
+            }
+            Policy::Pct if self.depth.get() > 0 => {
+                self.steps.set(0);
+                let length = SHORTEST_RUN + self.next() % RUN_LENGTHS;
+                self.draw_changes(self.depth.get(), 1 << length);
+                let first = self.changes[..self.count.get()].first();
+                creator.end_turn_by(ticks + first.map_or(FIFO_QUANTUM, Cell::get));
+            }
+            _ => {}
+        }
+    }
+
+    /// The thread's next operation has a priority of its own.
+    fn draw_priority(&self, thread: &Thread) {
+        if matches!(self.policy.get(), Policy::Pct | Policy::Pos) {
             // Above those of the changes, which are at most their number.
             thread.priority.set((self.next() >> 2) as i64 + 2 * MAX_CHANGES as i64);
         }
     }
 
+    /// Whether threads that sleep may wake at any point.
+    pub fn skip_time(&self) -> bool {
+        matches!(self.policy.get(), Policy::Random | Policy::Pct | Policy::Pos)
+    }
+
+    /// The thread waits for a deadline, in vain if it is `asleep`, else until another one wakes it. Whether the deadline may
+    /// come at any point.
+    pub fn wait(&self, thread: &Thread, asleep: bool) -> bool {
+        if !self.skip_time() {
+            return false;
+        }
+        self.draw_priority(thread);
+        asleep || self.next().is_multiple_of(2)
+    }
+
+    /// The thread has come to an operation, and may perform it if it is chosen.
+    pub fn arrive(&self, thread: &Thread, intent: &Intent) {
+        if self.policy.get() == Policy::Pos {
+            self.draw_priority(thread);
+            thread.touches.set(Touched::by(intent));
+        }
+    }
+
+    /// The thread that was chosen performs its operation, before which `others` stand with theirs.
+    pub fn perform<'a>(&self, thread: &Thread, others: impl Iterator<Item = &'a Thread>) {
+        if self.policy.get() != Policy::Pos {
+            return;
+        }
+        let touched = thread.touches.get();
+        for other in others {
+            let pending = other.touches.get();
+            if touched.iter().any(|one| pending.iter().any(|two| one.races_with(two))) {
+                self.draw_priority(other);
+            }
+        }
+    }
+
     /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass.
-    pub fn begin_turn(&self, before: Option<&Thread>, thread: &Thread) -> u64 {
+    pub fn begin_turn(&self, before: Option<&Thread>, thread: &Thread, alone: bool) -> u64 {
         match self.policy.get() {
             Policy::Schedule if schedule::is_followed() => 0,
             Policy::Schedule if schedule::is_at_race() => 1,
             Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
+            Policy::Pos if !alone => 0,
+            Policy::Pos => FIFO_QUANTUM,
             Policy::Random => {
-                let scale = self.next() % RANDOM_SCALES;
+                self.count_steps(before, thread);
+                let fitting = match self.next() % 4 {
+                    0 => RANDOM_SCALES,
+                    _ => 2 + u64::from(self.steps.get().max(1).ilog2()),
+                };
+                let scale = self.next() % fitting.min(RANDOM_SCALES);
                 1 + self.next() % (1 << scale)
             }
             Policy::Pct => {
-                let ran = before.map_or(0, |before| before.ticks.load(Relaxed) - self.started.get());
-                self.steps.set(self.steps.get() + ran);
-                self.started.set(thread.ticks.load(Relaxed));
+                self.count_steps(before, thread);
                 let change = self.changes[..self.count.get()].get(self.passed.get());
                 let left = change.map_or(FIFO_QUANTUM, |step| step.get().saturating_sub(self.steps.get()));
                 left.clamp(1, FIFO_QUANTUM)
             }
         }
+    }
+
+    /// Counts the hooks that the thread has passed that gave up the baton.
+    fn count_steps(&self, before: Option<&Thread>, thread: &Thread) {
+        let ran = before.map_or(0, |before| before.ticks.load(Relaxed) - self.started.get());
+        self.steps.set(self.steps.get() + ran);
+        self.started.set(thread.ticks.load(Relaxed));
     }
 
     /// The running thread has passed the hooks of its turn, or yields.
@@ -128,7 +276,12 @@ impl Choices {
 
     /// Whether `thread`, which just became ready, must run before the running one.
     pub fn precedes(&self, thread: &Thread, running: &Thread) -> bool {
-        self.policy.get() == Policy::Pct && thread.priority.get() > running.priority.get()
+        match self.policy.get() {
+            Policy::Pct => thread.priority.get() > running.priority.get(),
+            // It was alone, perhaps.
+            Policy::Pos => true,
+            _ => false,
+        }
     }
 
     /// Which of the threads that could go on does, of which the first has waited longest.
@@ -139,7 +292,7 @@ impl Choices {
                 let count = threads.count() as u64;
                 (count > 0).then(|| (self.next() % count) as usize)
             }
-            Policy::Pct => {
+            Policy::Pct | Policy::Pos => {
                 let highest = (0..)
                     .zip(threads)
                     .max_by_key(|(at, thread)| (thread.priority.get(), -*at));

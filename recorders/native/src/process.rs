@@ -66,6 +66,11 @@ unsafe extern "C-unwind" fn run_main(
     status
 }
 
+/// The function that calls the program's `main`.
+pub fn caller() -> usize {
+    run_main as *const () as usize
+}
+
 /// The calling thread is about to end the process: the others run before.
 fn let_others_finish() {
     // A child of `vfork` runs in its parent's memory: its end is none of ours.

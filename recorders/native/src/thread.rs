@@ -5,6 +5,7 @@
 //! call in a shared object, hence the slot is laid out and read in assembly.
 
 use crate::baton::{self, HOLDER, UNDISTURBED};
+use crate::policy::Touched;
 use crate::start::RING;
 use crate::sys;
 use core::arch::{asm, global_asm};
@@ -55,8 +56,14 @@ pub struct Thread {
     /// The last atomic load: a hash of place and value, and how often it came in a row.
     pub last_load: Cell<u64>,
     pub same_loads: Cell<u32>,
-    /// Under `pct`, the thread with the highest one runs.
+    /// Under `pct` and `pos`, the thread with the highest one runs.
     pub priority: Cell<i64>,
+    /// Under `pos`, what it does next.
+    pub touches: Cell<[Touched; 2]>,
+    /// How far it had come when it had been interrupted, and went on.
+    pub interrupted_at: Cell<(u64, u64)>,
+    /// It waits for a deadline that may come at any point.
+    pub may_wake: Cell<bool>,
     /// See [`state`].
     pub state: AtomicU8,
     /// What it is blocked on.
@@ -195,6 +202,9 @@ impl Thread {
             last_load: Cell::new(0),
             same_loads: Cell::new(0),
             priority: Cell::new(0),
+            touches: Cell::new(Touched::NOTHING),
+            interrupted_at: Cell::new((0, 0)),
+            may_wake: Cell::new(false),
             state: AtomicU8::new(state::NEW),
             key: Cell::new(0),
             waits_for: Cell::new(None),
@@ -288,6 +298,13 @@ impl Thread {
         let before = self.woken_in_vain.get();
         self.woken_in_vain.set(before + u32::from(self.in_library.get()));
         self.in_library.get() && before < OFTEN
+    }
+
+    /// Its turn, which may be longer, ends at a tick. It has the baton.
+    pub fn end_turn_by(&self, tick: u64) {
+        self.turn_ends.fetch_min(tick, Relaxed);
+        self.switch_at.fetch_min(tick, Relaxed);
+        baton::disturb();
     }
 
     /// Whether it is to end as soon as it comes to a hook.

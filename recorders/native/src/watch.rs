@@ -9,6 +9,9 @@
 //! model (a lock inside libc, a device). If it passed no hook since the last look and the kernel
 //! says that it sleeps, the baton is taken from it.
 //!
+//! *Running holders.* If it runs, and has used a second of processor time without a hook, it is interrupted (see
+//! [`interrupt`]).
+//!
 //! *Deadlock.* Nobody can run, nobody is outside, no deadline is left: only a signal handler could
 //! change that, and only for waits that a handler may end: it posts a semaphore, notifies, wakes a futex. It does not give
 //! back a lock that a waiting thread holds, nor end a thread. So the program is ended, and the parent told, if no handler is
@@ -17,7 +20,7 @@
 use crate::baton::{HOLDER, Scheduler};
 use crate::start::RING;
 use crate::thread::{NEVER, Thread};
-use crate::{schedule, sys};
+use crate::{clocks, interrupt, schedule, sys};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -33,6 +36,8 @@ const LONGEST_NANOS: u64 = 16_000_000;
 pub struct Watch {
     holder: *const Thread,
     far: (u64, u64),
+    /// The processor time that the holder had used then.
+    used: i64,
     /// When.
     at: i64,
     pause: u64,
@@ -43,6 +48,7 @@ impl Watch {
         Self {
             holder: ptr::null(),
             far: (0, 0),
+            used: 0,
             at: NEVER,
             pause: SHORTEST_NANOS,
         }
@@ -54,13 +60,14 @@ impl Watch {
         let since = now.saturating_sub(core::mem::replace(&mut self.at, now)).max(0);
         let holder = HOLDER.load(SeqCst).cast_const();
         if holder.is_null() {
-            let next = scheduler.expire(now);
+            let in_program = clocks::now(libc::CLOCK_MONOTONIC);
+            let next = scheduler.expire(in_program);
             scheduler.dispatch();
             if !HOLDER.load(Relaxed).is_null() {
                 return None;
             }
             scheduler.exiting.lose_patience(since);
-            if scheduler.exit_if_alone(now) {
+            if scheduler.exit_if_alone(in_program) {
                 return None;
             }
             if next == NEVER && scheduler.outside.get() == 0 {
@@ -70,22 +77,27 @@ impl Watch {
                 end_of_deadlock();
             }
             self.holder = ptr::null();
-            return Some(self.longer().min(next.saturating_sub(now) as u64));
+            return Some(self.longer().min(next.saturating_sub(in_program) as u64));
         }
-        scheduler.expire(now - GRACE_NANOS);
+        scheduler.expire(clocks::now(libc::CLOCK_MONOTONIC) - GRACE_NANOS);
         // SAFETY: a holder is a thread, which lives for ever.
         let holder: &'static Thread = unsafe { &*holder };
         let far = how_far(holder);
         if !ptr::eq(self.holder, holder) || self.far != far {
-            (self.holder, self.far) = (holder, far);
+            (self.holder, self.far, self.used) = (holder, far, interrupt::time_of(holder));
             self.pause = SHORTEST_NANOS;
             return Some(SHORTEST_NANOS);
         }
         scheduler.exiting.lose_patience(since);
-        let idle = holder.busy.load(SeqCst) == 0 && !scheduler.ready.as_slice().is_empty();
-        if idle && sleeps(holder) && scheduler.steal(holder, far, me) {
-            self.holder = ptr::null();
-            return None;
+        let idle = holder.busy.load(SeqCst) == 0 && scheduler.has_successor();
+        if idle && sleeps(holder) {
+            if scheduler.steal(holder, far, me) {
+                self.holder = ptr::null();
+                return None;
+            }
+        } else if idle && interrupt::is_due(holder, interrupt::time_of(holder) - self.used) {
+            interrupt::send_to(holder);
+            return Some(SHORTEST_NANOS);
         }
         Some(self.longer())
     }
@@ -164,11 +176,12 @@ fn handles_signals() -> bool {
     let caught = digits.fold(0_u64, |mask, &digit| {
         mask << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0))
     });
+    // The runtime may handle one;
     // glibc itself handles 32 (cancellation) and 33 (setuid) once they are needed.
     let faults = crate::death::SIGNALS
         .iter()
         .fold(0b11 << 31, |mask, &signal| mask | 1_u64 << (signal - 1));
-    caught & !faults != 0
+    caught & !faults & !(1 << (interrupt::SIGNAL - 1)) != 0
 }
 
 /// Ends a program of which every thread waits for another.

@@ -234,6 +234,9 @@ pub enum Policy {
     /// Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): the thread of the highest
     /// priority runs; priorities are random, and sink at a few random moments.
     Pct = 2,
+    /// Partial order sampling (Yuan, Yang, Gu, CAV 2018): the operation of the highest of random priorities is performed;
+    /// those that race with it draw new ones.
+    Pos = 4,
     /// Along a [`plan`](crate::plan).
     Schedule = 3,
 }
@@ -245,6 +248,7 @@ impl Policy {
             1 => Policy::Random,
             2 => Policy::Pct,
             3 => Policy::Schedule,
+            4 => Policy::Pos,
             _ => Policy::Fifo,
         }
     }
@@ -259,7 +263,7 @@ pub struct Settings {
     pub seed: u64,
     /// For [`Policy::Pct`]: the depth d of the bugs looked for; priorities change d − 1 times.
     pub depth: u32,
-    /// For [`Policy::Pct`]: the steps (hooks passed) within which they change, the paper's k.
+    /// For [`Policy::Pct`]: the steps (hooks passed) within which they change, the paper's k; 0 to draw it.
     pub steps: u64,
     /// The program is ended at its first operation after so many events.
     pub most: u64,

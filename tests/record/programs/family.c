@@ -193,7 +193,7 @@ int main(int count, char **arguments) {
             forever(0);
         }
         read(ready[0], &byte, 1);
-        usleep(30000);
+        usleep(200000);
         kill(child, SIGKILL);
         return wait_for(child) == 128 + SIGKILL ? 0 : 1;
     }
@@ -282,7 +282,7 @@ int main(int count, char **arguments) {
         return wait_for(child) == 5 && shared == 0 ? 0 : 3;
     }
     if (!strcmp(how, "clone-shares")) {
-        // The same memory, while another thread runs; then a program of its own.
+        // The same memory, while another thread runs, so increments may be lost; then a program of its own.
         pthread_t t;
         int value = 0;
         pthread_create(&t, 0, worker, 0);
@@ -291,11 +291,11 @@ int main(int count, char **arguments) {
         pthread_join(t, 0);
         child = vfork();
         if (!child) { race(); _exit(6); }
-        if (wait_for(child) != 6 || shared != 4) return 2;
+        if (wait_for(child) != 6 || shared < 2 || shared > 4) return 2;
         list("workers", arguments, given);
         child = clone(executes, stack + sizeof stack, CLONE_VM | SIGCHLD, given);
         race();
-        return wait_for(child) == 7 && shared == 5 ? 0 : 3;
+        return wait_for(child) == 7 && shared >= 3 && shared <= 5 ? 0 : 3;
     }
     if (!strcmp(how, "namespace")) {
         // Who is number 1 there is not found by its number.

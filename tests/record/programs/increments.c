@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static volatile long sum, other;
 static volatile char flag;
@@ -19,6 +21,17 @@ static void *stores(void *unused) {
 static void *publishes(void *unused) {
     other = 1;
     atomic_store(&published, 1);
+    return unused;
+}
+// It sleeps longer than the other one takes, and sees by its clock that it did.
+static void *oversleeps(void *unused) {
+    struct timespec begun, now;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    long before = sum;
+    usleep(300000);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec < 300000000) _exit(9);
+    sum = before + 1;
     return unused;
 }
 static void *copies(void *unused) {
@@ -42,6 +55,7 @@ int main(int count, char **arguments) {
     case 'a': two = adds; break;
     case 's': one = stores; break;
     case 'p': one = publishes; break;
+    case 'o': one = oversleeps; two = adds; break;
     case 'c': one = copies; break;
     }
     pthread_create(&threads[0], 0, one, 0);

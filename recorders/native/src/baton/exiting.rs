@@ -3,16 +3,16 @@
 //! A thread that returns from `main`, or calls `exit`, `quick_exit` or `_exit`, ends all threads, also those that have not
 //! begun. Another schedule would have let them run first, and preempted the exiting thread just there, before the
 //! handlers that `exit` runs. So it waits: until nobody else can run, at the latest until the others have recorded
-//! [`MOST_EVENTS`], or for [`PATIENCE_NANOS`] altogether nobody ran, or nobody who runs passed a hook. Threads that sleep,
+//! [`MOST_EVENTS`] (half as many more if somebody sleeps: the time is skipped), or for [`PATIENCE_NANOS`] altogether nobody ran, or nobody who runs passed a hook. Threads that sleep,
 //! or wait in a call outside, have as long to come back.
 //!
 //! Along a plan the exiting thread waits for its turn as everywhere.
 
 use super::scheduler::Scheduler;
 use super::{HOLDER, lock, wait};
-use crate::schedule;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, state};
+use crate::{clocks, schedule};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -30,6 +30,8 @@ pub struct Exiting {
     until: Cell<u64>,
     /// How long nothing may happen.
     patience: Cell<i64>,
+    /// Those that sleep were woken before their time.
+    hurried: Cell<bool>,
     /// It has waited.
     is_over: Cell<bool>,
 }
@@ -40,6 +42,7 @@ impl Exiting {
             thread: Cell::new(ptr::null()),
             until: Cell::new(0),
             patience: Cell::new(0),
+            hurried: Cell::new(false),
             is_over: Cell::new(false),
         }
     }
@@ -71,10 +74,17 @@ impl Exiting {
             .map(|_| self.until.get().saturating_sub(unsafe { RING.events() }))
     }
 
-    /// Nothing happened for so long. Whether that was enough.
-    pub fn lose_patience(&self, nanos: i64) -> bool {
-        self.patience.set(self.patience.get() - nanos);
-        self.thread().is_some() && self.patience.get() <= 0
+    /// Up to when deadlines count: what comes later than its patience lasts does not.
+    pub fn latest(&self, now: impl FnOnce() -> i64) -> i64 {
+        match self.thread() {
+            Some(_) => now().saturating_add(self.patience.get()),
+            None => NEVER - 1,
+        }
+    }
+
+    /// Nothing happened for so long.
+    pub fn lose_patience(&self, nanos: i64) {
+        self.patience.set(self.patience.get().saturating_sub(nanos));
     }
 }
 
@@ -97,6 +107,7 @@ pub fn let_others_finish(me: &'static Thread) {
         // SAFETY: the ring is attached while there are threads to schedule.
         scheduler.exiting.until.set(unsafe { RING.events() } + MOST_EVENTS);
         scheduler.exiting.patience.set(PATIENCE_NANOS);
+        scheduler.exiting.hurried.set(false);
         scheduler.exiting.thread.set(me);
         me.state.store(state::BLOCKED, Relaxed);
         if scheduler.nobody_will_run(NEVER - 1) {
@@ -114,9 +125,28 @@ impl Scheduler {
     /// The exiting thread, if the others have recorded enough: it waits no longer.
     pub(super) fn exits_now(&self) -> Option<&'static Thread> {
         match self.exiting.events_left()? {
+            _ if self.exiting.patience.get() <= 0 => self.exiting.end_of_wait(),
+            0 if self.hurry_sleepers() => None,
             0 => self.exiting.end_of_wait(),
             _ => None,
         }
+    }
+
+    /// Threads that loop let the events run out long before others have slept enough. Skips, once, the time that is left
+    /// to those. False if there are none.
+    fn hurry_sleepers(&self) -> bool {
+        if self.exiting.hurried.replace(true) || !clocks::may_be_skipped() {
+            return false;
+        }
+        let latest = self.exiting.latest(|| clocks::now(libc::CLOCK_MONOTONIC));
+        let deadlines = self.blocked.as_slice().iter().map(|thread| thread.deadline.get());
+        let Some(last) = deadlines.filter(|&deadline| deadline <= latest).max() else {
+            return false;
+        };
+        clocks::skip_to(last);
+        self.expire(clocks::now(libc::CLOCK_MONOTONIC));
+        self.exiting.until.set(self.exiting.until.get() + MOST_EVENTS / 2);
+        true
     }
 
     /// The exiting thread, if none of the others will run before its patience is over.

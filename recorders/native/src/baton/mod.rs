@@ -16,8 +16,8 @@ mod waits;
 
 pub use exiting::let_others_finish;
 pub use scheduler::{Locked, Scheduler, lock};
-pub use turns::{give_way, lengthen_turn, turn_over, turn_over_before};
-pub use waits::{block, block_cancellably, cancel, count_blocked, wake, wake_each};
+pub use turns::{give_way, lengthen_turn, preempt, turn_over, turn_over_before};
+pub use waits::{ASLEEP, block, block_cancellably, cancel, count_blocked, wake, wake_each};
 
 use crate::inside::Inside;
 use crate::policy::Choices;
@@ -51,6 +51,7 @@ static SCHEDULER: Scheduler = Scheduler {
     locked: AtomicBool::new(false),
     ready: Queue::new(),
     blocked: Queue::new(),
+    sleepers: Cell::new(0),
     outside: Cell::new(0),
     watcher: Cell::new(ptr::null()),
     roused: [const { Cell::new(ptr::null()) }; 2],
@@ -66,7 +67,7 @@ pub fn start(settings: Settings, first: &'static Thread) {
     let scheduler = lock();
     scheduler.choices.start(settings);
     scheduler.most.store(settings.most, Relaxed);
-    scheduler.choices.admit(first);
+    scheduler.choices.admit(first, None);
     first.state.store(state::RUNNING, Relaxed);
     set_holder(first);
     took(&scheduler, first);
@@ -98,6 +99,7 @@ pub fn start_over(settings: Settings, me: &'static Thread) {
     for queue in [&SCHEDULER.ready, &SCHEDULER.blocked] {
         queue.clear();
     }
+    SCHEDULER.sleepers.set(0);
     SCHEDULER.outside.set(0);
     SCHEDULER.watcher.set(ptr::null());
     SCHEDULER.leaving.set(0);
@@ -206,7 +208,10 @@ pub fn leave_again(me: &'static Thread) {
 /// A thread that does not run yet may do so from now on. The caller has the baton.
 pub fn admit(thread: &'static Thread) {
     let scheduler = lock();
-    scheduler.choices.admit(thread);
+    // SAFETY: the caller, a thread, which lives for ever.
+    scheduler
+        .choices
+        .admit(thread, unsafe { HOLDER.load(Relaxed).as_ref() });
     scheduler.make_ready(thread);
 }
 

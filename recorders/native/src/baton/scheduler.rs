@@ -3,11 +3,12 @@
 use super::exiting::Exiting;
 use super::queue::Queue;
 use super::{HOLDER, SCHEDULER, UNDISTURBED, disturb, set_holder};
+use crate::intent::Intent;
 use crate::policy::Choices;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
 use crate::watch::{how_far, sleeps};
-use crate::{pending, schedule, sys};
+use crate::{clocks, pending, schedule, sys};
 use core::cell::Cell;
 use core::hint::spin_loop;
 use core::ptr;
@@ -23,6 +24,8 @@ pub struct Scheduler {
     pub ready: Queue,
     /// Threads that wait for another one or for their deadline, longest wait first.
     pub blocked: Queue,
+    /// How many of them [`may_wake`](Thread::may_wake) at any point.
+    pub(super) sleepers: Cell<usize>,
     /// Number of threads in calls that the runtime does not model.
     pub outside: Cell<usize>,
     pub(super) watcher: Cell<*const Thread>,
@@ -112,8 +115,16 @@ impl Scheduler {
         {
             return Some(self.ready.remove(at));
         }
-        let at = self.choices.pick(ready.iter().copied())?;
-        Some(self.ready.remove(at))
+        let next = match self.choices.pick(ready.iter().chain(self.sleepers()).copied()) {
+            Some(at) if at < ready.len() => self.ready.remove(at),
+            Some(at) => {
+                let sleeper = *self.sleepers().nth(at - ready.len())?;
+                self.wake_at_its_deadline(sleeper)?
+            }
+            None => self.wake_at_its_deadline(self.next_deadline()?)?,
+        };
+        self.choices.perform(next, self.ready.as_slice().iter().copied());
+        Some(next)
     }
 
     /// Gives the baton to the next thread, or to nobody. `from` is the caller if it will wait now.
@@ -175,6 +186,45 @@ impl Scheduler {
         }
     }
 
+    /// The threads that may wake at any point.
+    pub(super) fn sleepers(&self) -> impl Iterator<Item = &&'static Thread> + Clone {
+        let sleepers = match self.sleepers.get() {
+            0 => &[],
+            _ => self.blocked.as_slice(),
+        };
+        let latest = self.exiting.latest(|| clocks::now(libc::CLOCK_MONOTONIC));
+        let may_wake = move |thread: &&&'static Thread| thread.may_wake.get() && thread.deadline.get() <= latest;
+        sleepers.iter().filter(may_wake)
+    }
+
+    /// Whether the running thread is the only one that can run.
+    pub(super) fn is_alone(&self) -> bool {
+        self.ready.as_slice().is_empty() && self.sleepers().next().is_none()
+    }
+
+    /// Whether there is somebody to give the baton to.
+    pub fn has_successor(&self) -> bool {
+        !self.is_alone() || self.exiting.thread().is_some()
+    }
+
+    /// The thread whose deadline comes first, if only time goes on, and time may be skipped.
+    fn next_deadline(&self) -> Option<&'static Thread> {
+        let may_skip = self.choices.skip_time() && clocks::may_be_skipped() && self.outside.get() == 0;
+        let blocked = self.blocked.as_slice().iter().filter(|_| may_skip);
+        let first = blocked.min_by_key(|thread| thread.deadline.get()).copied()?;
+        let latest = self.exiting.latest(|| clocks::now(libc::CLOCK_MONOTONIC));
+        (first.deadline.get() <= latest).then_some(first)
+    }
+
+    /// Skips the time until the blocked thread's deadline; takes the thread out of the queue.
+    fn wake_at_its_deadline(&self, thread: &'static Thread) -> Option<&'static Thread> {
+        let at = self.place_of_blocked(thread)?;
+        self.exiting.lose_patience(clocks::skip_to(thread.deadline.get()));
+        self.unblock(at, Woken::Deadline);
+        let at = self.ready.as_slice().iter().position(|ready| ptr::eq(*ready, thread))?;
+        Some(self.ready.remove(at))
+    }
+
     pub(super) fn place_of_blocked(&self, thread: &Thread) -> Option<usize> {
         let blocked = self.blocked.as_slice();
         blocked.iter().position(|blocked| ptr::eq(*blocked, thread))
@@ -185,12 +235,17 @@ impl Scheduler {
         let thread = self.blocked.remove(at);
         thread.woken_by.set(why);
         thread.deadline.set(NEVER);
+        if thread.may_wake.replace(false) {
+            self.sleepers.set(self.sleepers.get() - 1);
+        }
+        self.choices.arrive(thread, &Intent::NONE);
         if !thread.handling.get() {
             self.make_ready(thread);
         }
     }
 
-    /// Wakes all whose deadline is not after `now`; the earliest deadline of the others.
+    /// Wakes all whose deadline is not after `now`, but for those that may wake at any point: when, must not depend on the
+    /// machine. The earliest deadline of the others.
     pub fn expire(&self, now: i64) -> i64 {
         if schedule::is_followed() {
             return NEVER;
@@ -198,6 +253,7 @@ impl Scheduler {
         loop {
             let earliest = (0..)
                 .zip(self.blocked.as_slice())
+                .filter(|(_, thread)| !thread.may_wake.get())
                 .min_by_key(|(_, thread)| thread.deadline.get());
             match earliest {
                 Some((at, thread)) if thread.deadline.get() <= now => self.unblock(at, Woken::Deadline),

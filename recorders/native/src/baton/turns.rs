@@ -14,7 +14,7 @@ use recorder_ring::Flag;
 pub(super) fn begin_turn(scheduler: &Scheduler, me: &'static Thread) {
     // SAFETY: null or a thread, which lives for ever.
     let before = unsafe { scheduler.last_recorded.get().as_ref() };
-    let hooks = scheduler.choices.begin_turn(before, me);
+    let hooks = scheduler.choices.begin_turn(before, me, scheduler.is_alone());
     let hooks = hooks.min(scheduler.exiting.events_left().unwrap_or(u64::MAX).max(1));
     me.turn_ends.store(me.ticks.load(Relaxed) + hooks, Relaxed);
     look_up_in_time(me);
@@ -63,7 +63,7 @@ pub fn give_way(me: &'static Thread) {
     me.count_hooks();
     look_up(me);
     if schedule::gate(me, &Intent::NONE) {
-        let_others(me, true);
+        let_others(me, &Intent::NONE, true);
     }
 }
 
@@ -80,7 +80,7 @@ pub fn turn_over(me: &'static Thread) {
 pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
     let over = look_up(me);
     if schedule::gate(me, intent) && over {
-        let_others(me, false);
+        let_others(me, intent, false);
     }
 }
 
@@ -92,10 +92,22 @@ pub fn lengthen_turn(me: &'static Thread) {
     look_up_in_time(me);
 }
 
-fn let_others(me: &'static Thread, yields: bool) {
+/// The thread was interrupted, and comes to no hook. It has the baton.
+pub fn preempt(me: &'static Thread) {
+    let scheduler = lock();
+    scheduler.choices.end_turn(me, true);
+    scheduler.choices.arrive(me, &Intent::NONE);
+    scheduler.make_ready(me);
+    scheduler.pass(Some(me));
+    drop(scheduler);
+    wait(me);
+}
+
+fn let_others(me: &'static Thread, intent: &Intent, yields: bool) {
     let scheduler = lock();
     scheduler.choices.end_turn(me, yields);
-    if scheduler.ready.as_slice().is_empty() && scheduler.exiting.events_left() != Some(0) {
+    scheduler.choices.arrive(me, intent);
+    if scheduler.is_alone() && scheduler.exiting.events_left() != Some(0) {
         begin_turn(&scheduler, me);
         return;
     }

@@ -4,8 +4,15 @@ use super::{SCHEDULER, lock, wait};
 use crate::inside::Inside;
 use crate::signals::Afterwards;
 use crate::thread::{NEVER, Thread, Woken, state};
-use crate::{schedule, signals, sys};
+use crate::{clocks, schedule, signals};
 use core::sync::atomic::Ordering::Relaxed;
+
+/// What a thread waits for that sleeps: nobody wakes it.
+pub const ASLEEP: usize = 0;
+
+/// A wait for another thread that is not longer than this may end in vain at any point, under the random policies: a longer
+/// one is there to notice that something went wrong.
+const SHORT_NANOS: i64 = 1_000_000_000;
 
 /// A signal came to a thread that is without the baton: if it is blocked, it will get it.
 pub(super) fn wake_for_signal(me: &'static Thread) {
@@ -32,9 +39,15 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     if deadline != NEVER && !schedule::is_followed() {
         // A deadline in the past takes effect at once, else its moment would depend on the watcher. Along a plan all are in the
         // past that the program worked out from the time of the recorded run.
-        let now = sys::now(libc::CLOCK_MONOTONIC);
+        let now = clocks::now(libc::CLOCK_MONOTONIC);
         if deadline <= now {
             scheduler.unblock(scheduler.blocked.as_slice().len() - 1, Woken::Deadline);
+        } else if (key == ASLEEP || deadline - now <= SHORT_NANOS)
+            && clocks::may_be_skipped()
+            && scheduler.choices.wait(me, key == ASLEEP)
+        {
+            me.may_wake.set(true);
+            scheduler.sleepers.set(scheduler.sleepers.get() + 1);
         }
     }
     scheduler.pass(Some(me));

@@ -3,6 +3,7 @@
 use crate::signals::waited_for;
 
 use super::library::{comes, reads, reads_text, returns, writes, writes_text};
+use crate::clocks;
 use core::ffi::c_void;
 use libc::{
     c_char, c_int, c_long, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
@@ -20,18 +21,20 @@ fn reaped(process: pid_t, status: Option<&c_int>) {
 
 library! {
     clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
-        if result == 0 { comes(to, size_of::<timespec>(), pc); }
+        if result == 0 { clocks::correct(clock, to); comes(to, size_of::<timespec>(), pc); }
     }
     clock_getres(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<timespec>(), pc); }
     }
     timespec_get(to: *mut timespec, base: c_int) -> c_int, "rdx": system {} (result, pc) {
-        if result != 0 { comes(to, size_of::<timespec>(), pc); }
+        if result != 0 { clocks::correct(libc::CLOCK_REALTIME, to); comes(to, size_of::<timespec>(), pc); }
     }
     gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, "rdx": system {} (result, pc) {
-        if result == 0 { comes(to, size_of::<timeval>(), pc); }
+        if result == 0 && !to.is_null() { clocks::correct_day(to); comes(to, size_of::<timeval>(), pc); }
     }
     time(to: *mut time_t) -> time_t, "rsi": system {} (now, pc) {
+        now = clocks::corrected_second(now);
+        if !to.is_null() { to.write(now); }
         comes(to, size_of::<time_t>(), pc);
         now = returns(now, pc);
     }

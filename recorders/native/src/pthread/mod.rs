@@ -18,7 +18,7 @@ mod semaphore;
 mod spin;
 pub mod thread;
 
-use crate::sys;
+use crate::{clocks, sys};
 use libc::{clockid_t, timespec};
 
 /// An absolute time on `clock` as one on the monotonic clock; the far past if it makes no sense.
@@ -31,5 +31,5 @@ unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> i64 {
     if clock == libc::CLOCK_MONOTONIC {
         return limit;
     }
-    sys::now(libc::CLOCK_MONOTONIC).saturating_add(limit.saturating_sub(sys::now(clock)))
+    clocks::now(libc::CLOCK_MONOTONIC).saturating_add(limit.saturating_sub(clocks::now(clock)))
 }

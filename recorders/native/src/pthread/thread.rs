@@ -292,6 +292,11 @@ fn has_stack(attr: *const pthread_attr_t) -> bool {
     known && (addr as usize).wrapping_add(size) != 0
 }
 
+/// The function that calls the program's routines.
+pub fn caller() -> usize {
+    run as *const () as usize
+}
+
 /// The start of every thread that the program creates.
 unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     // SAFETY: `create` passes a thread's record.
