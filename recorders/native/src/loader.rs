@@ -10,7 +10,7 @@ use crate::hooks::library::enter_system;
 use crate::inside::Inside;
 use crate::moment::Moment;
 use crate::thread::Thread;
-use crate::{baton, modules, pending, sys};
+use crate::{baton, clocks, modules, pending};
 use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::ptr;
@@ -64,7 +64,7 @@ impl Loader {
     /// False if it takes too long; then nothing is recorded.
     fn acquire(&self, inside: &Inside, pc: usize) -> bool {
         let me = inside.thread();
-        let limit = sys::now(libc::CLOCK_MONOTONIC) + LONGEST_WAIT;
+        let limit = clocks::now(libc::CLOCK_MONOTONIC) + LONGEST_WAIT;
         while !self.holder.get().is_null() && !ptr::eq(self.holder.get(), me) {
             if baton::block(me, ptr::from_ref(self) as usize, limit) == crate::thread::Woken::Deadline {
                 return false;

@@ -226,7 +226,7 @@ pub fn go_on_as(from: &'static Thread, to: &'static Thread) {
 
 /// A thread that may run from now on, but waits in no queue.
 pub fn admit_fiber(fiber: &'static Thread) {
-    lock().choices.admit(fiber);
+    lock().choices.admit(fiber, None);
 }
 
 /// The thread's first wait.
