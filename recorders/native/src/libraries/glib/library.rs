@@ -42,6 +42,6 @@ pub fn nanos(micros: i64) -> i64 {
 
 /// An interval of microseconds from now on, as a deadline.
 pub fn after(micros: u64) -> i64 {
-    let now = crate::sys::now(libc::CLOCK_MONOTONIC);
+    let now = crate::clocks::now(libc::CLOCK_MONOTONIC);
     now.saturating_add(nanos(i64::try_from(micros).unwrap_or(i64::MAX)))
 }
