@@ -1,7 +1,7 @@
 //! Several runs of one program: under which policy each, and into which trace.
 //!
-//! The first is what the user asked for. Later ones vary the order of threads: by turns at random and by priorities, each time with
-//! another seed, so that the same command gives the same runs.
+//! The first is what the user asked for. Later ones vary the order of threads: every other one at random, between them by
+//! partial order sampling and by priorities in turn, each time with another seed, so that the same command gives the same runs.
 
 use super::output::say;
 use std::fs;
@@ -12,10 +12,10 @@ use witness::record::Policy;
 /// Policy and seed of a run, from 2.
 pub fn policy_of(run: u32, first_seed: u64) -> (Policy, u64) {
     let seed = first_seed.wrapping_add(u64::from(run / 2));
-    if run % 2 == 0 {
-        (Policy::Random, seed)
-    } else {
-        (Policy::Pct, seed)
+    match run % 4 {
+        0 | 2 => (Policy::Random, seed),
+        1 => (Policy::Pct, seed),
+        _ => (Policy::Pos, seed),
     }
 }
 
@@ -24,6 +24,7 @@ pub fn name(policy: Policy, seed: u64) -> String {
     match policy {
         Policy::Random => format!("random, seed {seed}"),
         Policy::Pct => format!("pct, seed {seed}"),
+        Policy::Pos => format!("pos, seed {seed}"),
         Policy::Fifo | Policy::Schedule => "fifo".to_owned(),
     }
 }
@@ -73,7 +74,7 @@ mod tests {
             .collect();
         assert_eq!(
             policies,
-            ["random, seed 1", "pct, seed 1", "random, seed 2", "pct, seed 2"]
+            ["random, seed 1", "pos, seed 1", "random, seed 2", "pct, seed 2"]
         );
     }
 }
