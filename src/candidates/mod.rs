@@ -26,7 +26,7 @@ use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, Trace};
 use hashbrown::HashMap;
 use nearest::Nearest;
-use site::{Site, sites_by_cell};
+use site::{Site, SiteNumbers, each_conflict, sites_by_cell};
 
 /// A pair of code positions with conflicting accesses.
 #[derive(Clone, Debug)]
@@ -78,33 +78,38 @@ impl<'t> Candidates<'t> {
         let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
         let mut found: Vec<(Candidate, Nearest)> = Vec::new();
         for sites in &cells {
-            let mut pairs = vec![u32::MAX; sites.len() * sites.len()];
-            for (at, a) in sites.iter().enumerate() {
-                for (other, b) in sites.iter().enumerate().skip(at + 1).filter(|(_, b)| a.conflicts(b)) {
-                    let positions = (a.pc.min(b.pc), a.pc.max(b.pc));
-                    if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
-                        continue;
-                    }
-                    let (x, y) = (a.events[0].0, b.events[0].0);
-                    let first = (x.min(y), x.max(y));
-                    let number = *numbers.entry(positions).or_insert_with(|| {
-                        let candidate = Candidate {
-                            positions,
-                            nearest: Vec::new(),
-                            first,
-                            total: 0,
-                        };
-                        found.push((candidate, Nearest::default()));
-                        found.len() as u32 - 1
-                    });
-                    let candidate = &mut found[number as usize].0;
-                    candidate.total += a.events.len() as u64 * b.events.len() as u64;
-                    candidate.first = candidate.first.min(first);
-                    pairs[at * sites.len() + other] = number;
-                    pairs[other * sites.len() + at] = number;
+            let mut pairs = SiteNumbers::of(sites);
+            each_conflict(sites, |at, other| {
+                let (a, b) = (&sites[at], &sites[other]);
+                let positions = (a.pc.min(b.pc), a.pc.max(b.pc));
+                if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
+                    return;
                 }
-            }
-            nearest::search(trace, contexts, needs, sites, &pairs, &mut found);
+                let (x, y) = (a.events[0].0, b.events[0].0);
+                let first = (x.min(y), x.max(y));
+                let number = *numbers.entry(positions).or_insert_with(|| {
+                    let candidate = Candidate {
+                        positions,
+                        nearest: Vec::new(),
+                        first,
+                        total: 0,
+                    };
+                    found.push((candidate, Nearest::default()));
+                    found.len() as u32 - 1
+                });
+                let candidate = &mut found[number as usize].0;
+                candidate.total += a.events.len() as u64 * b.events.len() as u64;
+                candidate.first = candidate.first.min(first);
+                pairs.set(at, other, number);
+            });
+            let number = |a: u32, b: u32| {
+                pairs.get(a, b, || {
+                    let (a, b) = (&sites[a as usize], &sites[b as usize]);
+                    let positions = (a.pc.min(b.pc), a.pc.max(b.pc));
+                    a.conflicts(b).then(|| numbers.get(&positions).copied()).flatten()
+                })
+            };
+            nearest::search(trace, contexts, needs, sites, &number, &mut found);
         }
         let mut list: Vec<Candidate> = found
             .into_iter()

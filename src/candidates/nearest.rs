@@ -38,34 +38,28 @@ impl Nearest {
 
 /// Pairs each access of a cell with the last one at each other site before it.
 ///
-/// `pairs` has, for each two sites, the number of the candidate that they belong to.
+/// `number` is the candidate that two sites belong to, if any.
 pub(super) fn search(
     trace: &Trace,
     contexts: &LockContexts,
     needs: &Needs<'_>,
     sites: &[Site],
-    pairs: &[u32],
+    number: &dyn Fn(u32, u32) -> Option<u32>,
     found: &mut [(Candidate, Nearest)],
 ) {
     let mut events: Vec<(EventId, LockContextId, u32)> = Vec::new();
-    for (number, site) in sites.iter().enumerate() {
-        events.extend(
-            site.events
-                .iter()
-                .map(|&(event, context)| (event, context, number as u32)),
-        );
+    for (at, site) in sites.iter().enumerate() {
+        events.extend(site.events.iter().map(|&(event, context)| (event, context, at as u32)));
     }
     events.sort_unstable();
     let mut last: Vec<(EventId, LockContextId)> = vec![(EventId(0), LockContextId(0)); sites.len()];
-    // Sites that had an access, the latest first.
-    let mut recent: Vec<u32> = Vec::with_capacity(sites.len());
+    // Sites that had an access, the latest first. One that is not among them comes back with its next access only.
+    let mut recent: Vec<u32> = Vec::with_capacity(RECENT + 1);
     for (event, context, site) in events {
-        let numbers = &pairs[site as usize * sites.len()..][..sites.len()];
-        for &other in recent.iter().take(RECENT) {
-            let number = numbers[other as usize];
-            if number == u32::MAX {
+        for &other in &recent {
+            let Some(number) = number(site, other) else {
                 continue;
-            }
+            };
             let (earlier, held) = last[other as usize];
             let nearest = &mut found[number as usize].1;
             if nearest.is_near(event.0 - earlier.0)
@@ -80,5 +74,6 @@ pub(super) fn search(
             Some(place) => recent[..=place].rotate_right(1),
             None => recent.insert(0, site),
         }
+        recent.truncate(RECENT);
     }
 }

@@ -23,6 +23,61 @@ impl Site {
     }
 }
 
+/// Calls `each` with the numbers of any two sites of a cell that conflict, the smaller first. Many read a flag that one writes: two that
+/// read are not looked at.
+pub(super) fn each_conflict(sites: &[Site], mut each: impl FnMut(usize, usize)) {
+    let writing: Vec<usize> = (0..sites.len()).filter(|&at| sites[at].writes).collect();
+    for (at, a) in sites.iter().enumerate() {
+        let mut look = |other: usize| {
+            if a.conflicts(&sites[other]) {
+                each(at, other);
+            }
+        };
+        if a.writes {
+            (at + 1..sites.len()).for_each(&mut look);
+        } else {
+            let after = writing.partition_point(|&other| other <= at);
+            writing[after..].iter().copied().for_each(&mut look);
+        }
+    }
+}
+
+/// The candidate that each two sites of a cell belong to: a table, unless there are too many sites for one.
+pub(super) struct SiteNumbers {
+    sites: usize,
+    table: Option<Vec<u32>>,
+}
+
+impl SiteNumbers {
+    /// Sites of a cell up to which there is a table, of a megabyte then.
+    const MOST: usize = 512;
+
+    /// No two of them belong to any yet.
+    pub(super) fn of(sites: &[Site]) -> SiteNumbers {
+        let sites = sites.len();
+        SiteNumbers {
+            sites,
+            table: (sites <= Self::MOST).then(|| vec![u32::MAX; sites * sites]),
+        }
+    }
+
+    pub(super) fn set(&mut self, a: usize, b: usize, number: u32) {
+        if let Some(table) = &mut self.table {
+            table[a * self.sites + b] = number;
+            table[b * self.sites + a] = number;
+        }
+    }
+
+    /// The candidate, if there is one; without a table, `search` finds it.
+    pub(super) fn get(&self, a: u32, b: u32, search: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        let Some(table) = &self.table else {
+            return search();
+        };
+        let number = table[a as usize * self.sites + b as usize];
+        (number != u32::MAX).then_some(number)
+    }
+}
+
 /// What is known of a cell after a first look at its accesses.
 #[derive(Clone, Copy, Default)]
 struct Seen {

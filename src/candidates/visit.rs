@@ -1,5 +1,6 @@
 //! All instances of a pair of positions, with those that fall together taken together.
 
+use super::site::each_conflict;
 use super::{Candidates, Site};
 use crate::prune::{LockContextId, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
@@ -41,14 +42,16 @@ impl Candidates<'_> {
     /// For each of the given pairs of positions, the pairs of sites that they stand for.
     pub(crate) fn site_pairs(&self, wanted: &[(CodePosition, CodePosition)]) -> SitePairs {
         let mut found: SitePairs = wanted.iter().map(|&positions| (positions, Vec::new())).collect();
+        if found.is_empty() {
+            return found;
+        }
         for (cell, sites) in self.cells.iter().enumerate() {
-            for (at, a) in sites.iter().enumerate() {
-                for (other, b) in sites.iter().enumerate().skip(at + 1).filter(|(_, b)| a.conflicts(b)) {
-                    if let Some(pairs) = found.get_mut(&(a.pc.min(b.pc), a.pc.max(b.pc))) {
-                        pairs.push((cell as u32, at as u32, other as u32));
-                    }
+            each_conflict(sites, |at, other| {
+                let (a, b) = (&sites[at], &sites[other]);
+                if let Some(pairs) = found.get_mut(&(a.pc.min(b.pc), a.pc.max(b.pc))) {
+                    pairs.push((cell as u32, at as u32, other as u32));
                 }
-            }
+            });
         }
         found
     }

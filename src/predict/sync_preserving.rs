@@ -134,17 +134,17 @@ impl<'t> SyncPreserving<'t> {
     }
 
     fn before_both(&self, a: EventId, b: EventId) -> Vec<u32> {
-        let threads = (0..self.trace.threads() as u32).map(ThreadId);
-        threads
-            .map(|thread| self.must.count(a, thread).max(self.must.count(b, thread)))
-            .collect()
+        let mut cut = vec![0; self.trace.threads()];
+        self.must.raise(&mut cut, a);
+        self.must.raise(&mut cut, b);
+        cut
     }
 
     /// A feasible cut that performs `a` and brings `b` next, with everything as in π.
     #[must_use]
     pub fn perform(&self, a: EventId, b: EventId) -> Option<Cut> {
-        let threads = (0..self.trace.threads() as u32).map(ThreadId);
-        let mut cut: Vec<u32> = threads.map(|thread| self.must.count(b, thread)).collect();
+        let mut cut = vec![0; self.trace.threads()];
+        self.must.raise(&mut cut, b);
         let own = &mut cut[self.trace.thread(a).index()];
         *own = (*own).max(self.trace.place(a) + 1);
         self.close(cut, &[b])
@@ -172,14 +172,20 @@ impl<'t> SyncPreserving<'t> {
     /// Adds what the events in the cut rest on. What the last event of a thread rests on covers
     /// what those before it do.
     fn join_explanations(&self, cut: &mut [u32], joined: &mut [u32]) {
-        while let Some(thread) = (0..cut.len()).find(|&thread| joined[thread] < cut[thread]) {
-            let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
-            joined[thread] = cut[thread];
-            for (other, count) in cut.iter_mut().enumerate() {
-                *count = (*count).max(self.in_trace.count(last, ThreadId(other as u32)));
+        // One thread after the other, and again those before, until nothing is added to any.
+        let mut thread = 0;
+        let mut since_last = 0;
+        while since_last < cut.len() {
+            if joined[thread] < cut[thread] {
+                let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
+                joined[thread] = cut[thread];
+                self.in_trace.raise(cut, last);
+                // The clock of an event counts its own thread up to the event, exclusively.
+                cut[thread] = cut[thread].max(self.trace.place(last) + 1);
+                since_last = 0;
             }
-            // The clock of an event counts its own thread up to the event, exclusively.
-            cut[thread] = cut[thread].max(self.trace.place(last) + 1);
+            since_last += 1;
+            thread = (thread + 1) % cut.len();
         }
     }
 

@@ -1,8 +1,17 @@
 //! Vector clocks: a relation between the events of threads, closed under program order.
+//!
+//! Thousands of threads that have little to do with each other would have clocks of thousands of entries, nearly all of them alike. So a
+//! clock is a list of *chunks* of a few dozen entries, and clocks share the chunks that are equal because one came of the other.
 
 use super::Edge;
 use crate::trace::{EventId, Marks, ThreadId, Trace};
 use std::sync::Arc;
+
+/// Entries of a chunk; with fewer threads, there is one chunk for all.
+const WIDTH: usize = 64;
+
+/// The chunk of a clock that knows nothing of these threads.
+const NOTHING: u32 = 0;
 
 /// How many events of each thread precede each event.
 ///
@@ -11,6 +20,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Clocks {
     stretches: Vec<Stretches>,
+    chunks: Chunks,
     thread: Arc<Vec<ThreadId>>,
     place: Arc<Vec<u32>>,
 }
@@ -20,21 +30,40 @@ pub struct Clocks {
 struct Stretches {
     /// The events that begin one.
     begin: Marks,
-    /// Clocks, an entry for each thread: first those of the events before any mark, then of each stretch. The
+    /// Clocks, as numbers of chunks: first those of the events before any mark, then of each stretch. The
     /// entry of the own thread is not kept up.
     rows: Vec<u32>,
+}
+
+/// The chunks of all clocks.
+#[derive(Clone, Debug)]
+struct Chunks {
+    /// Entries of a chunk, and chunks of a clock.
+    width: usize,
+    of_clock: usize,
+    entries: Vec<u32>,
+    /// Chunks from this one on belong to the clock that is being made, and to no other.
+    fresh: u32,
 }
 
 impl Clocks {
     /// Those of no event yet.
     pub(super) fn new(trace: &Trace) -> Clocks {
         let threads = trace.threads();
+        let width = threads.clamp(1, WIDTH);
+        let chunks = Chunks {
+            width,
+            of_clock: threads.div_ceil(width),
+            entries: vec![0; width],
+            fresh: 1,
+        };
         let none = Stretches {
             begin: Marks::default(),
-            rows: vec![0; threads],
+            rows: vec![NOTHING; chunks.of_clock],
         };
         Clocks {
             stretches: vec![none; threads],
+            chunks,
             thread: trace.thread_column(),
             place: trace.place_column(),
         }
@@ -42,30 +71,28 @@ impl Clocks {
 
     /// Goes on by the next event of π, given the edges that lead to it.
     pub(super) fn push<'e>(&mut self, event: EventId, edges: impl Iterator<Item = &'e Edge>) {
-        let threads = self.stretches.len();
         let own = self.thread[event.index()].index();
         let mut mine = std::mem::take(&mut self.stretches[own]);
+        let chunks = &mut self.chunks;
+        chunks.fresh = (chunks.entries.len() / chunks.width) as u32;
         // A row of its own, once an edge brings something new.
-        let mut begins = false;
-        let mut start = mine.rows.len() - threads;
+        let before = mine.rows.len() - chunks.of_clock;
+        let mut start = before;
         for edge in edges {
             let (from_thread, from_place) = (self.thread[edge.from.index()].index(), self.place[edge.from.index()]);
-            if from_thread == own || mine.rows[start + from_thread] > from_place {
+            if from_thread == own || chunks.entry(&mine.rows[start..], from_thread) > from_place {
                 // Known already, and with it all that precedes it.
                 continue;
             }
-            if !begins {
+            if start == before {
                 mine.rows.extend_from_within(start..);
-                start += threads;
-                begins = true;
+                start += chunks.of_clock;
             }
             let row = &mut mine.rows[start..];
-            let theirs = self.stretches[from_thread].row(from_place, threads);
-            for (mine, &theirs) in row.iter_mut().zip(theirs) {
-                *mine = (*mine).max(theirs);
-            }
-            row[from_thread] = row[from_thread].max(from_place + 1);
+            chunks.join(row, self.stretches[from_thread].row(from_place, chunks.of_clock));
+            chunks.raise(row, from_thread, from_place + 1);
         }
+        let begins = start != before;
         mine.begin.push(begins);
         self.stretches[own] = mine;
     }
@@ -77,7 +104,25 @@ impl Clocks {
         if own == thread {
             return place;
         }
-        self.stretches[own.index()].row(place, self.stretches.len())[thread.index()]
+        let row = self.stretches[own.index()].row(place, self.chunks.of_clock);
+        self.chunks.entry(row, thread.index())
+    }
+
+    /// Raises each count to that of the threads' events that precede `event`, its own thread's included.
+    pub fn raise(&self, counts: &mut [u32], event: EventId) {
+        let (own, place) = (self.thread[event.index()].index(), self.place[event.index()]);
+        let (mine, width) = (counts[own], self.chunks.width);
+        let row = self.stretches[own].row(place, self.chunks.of_clock);
+        for (counts, &chunk) in counts
+            .chunks_mut(width)
+            .zip(row)
+            .filter(|(_, chunk)| **chunk != NOTHING)
+        {
+            for (count, &entry) in counts.iter_mut().zip(self.chunks.get(chunk)) {
+                *count = (*count).max(entry);
+            }
+        }
+        counts[own] = mine.max(place);
     }
 
     /// Whether `a` precedes `b`. False for an event and itself.
@@ -92,9 +137,59 @@ impl Clocks {
     }
 }
 
+impl Chunks {
+    fn get(&self, chunk: u32) -> &[u32] {
+        &self.entries[chunk as usize * self.width..][..self.width]
+    }
+
+    fn entry(&self, row: &[u32], thread: usize) -> u32 {
+        self.entries[row[thread / self.width] as usize * self.width + thread % self.width]
+    }
+
+    /// The chunk of a clock that is being made, to be changed.
+    fn own(&mut self, chunk: &mut u32) -> &mut [u32] {
+        if *chunk < self.fresh {
+            let from = *chunk as usize * self.width;
+            *chunk = (self.entries.len() / self.width) as u32;
+            self.entries.extend_from_within(from..from + self.width);
+        }
+        &mut self.entries[*chunk as usize * self.width..][..self.width]
+    }
+
+    /// Adds to a clock that is being made what another one has.
+    fn join(&mut self, row: &mut [u32], theirs: &[u32]) {
+        for (mine, &theirs) in row.iter_mut().zip(theirs) {
+            if *mine == theirs || theirs == NOTHING {
+                continue;
+            }
+            let pairs = || self.get(*mine).iter().zip(self.get(theirs));
+            if pairs().all(|(mine, theirs)| mine >= theirs) {
+                continue;
+            }
+            if pairs().all(|(mine, theirs)| mine <= theirs) {
+                *mine = theirs;
+                continue;
+            }
+            for at in 0..self.width {
+                let theirs = self.entries[theirs as usize * self.width + at];
+                let mine = &mut self.own(mine)[at];
+                *mine = (*mine).max(theirs);
+            }
+        }
+    }
+
+    /// Raises an entry of a clock that is being made.
+    fn raise(&mut self, row: &mut [u32], thread: usize, count: u32) {
+        if self.entry(row, thread) < count {
+            let at = thread % self.width;
+            self.own(&mut row[thread / self.width])[at] = count;
+        }
+    }
+}
+
 impl Stretches {
-    fn row(&self, place: u32, threads: usize) -> &[u32] {
+    fn row(&self, place: u32, of_clock: usize) -> &[u32] {
         let number = self.begin.before(place + 1) as usize;
-        &self.rows[number * threads..][..threads]
+        &self.rows[number * of_clock..][..of_clock]
     }
 }

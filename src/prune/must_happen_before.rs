@@ -147,6 +147,11 @@ impl MustHappenBefore {
         edges.map(|edge| edge.from)
     }
 
+    /// Raises each thread's count to that of its events that must happen before `event`.
+    pub fn raise(&self, counts: &mut [u32], event: EventId) {
+        self.clocks.raise(counts, event);
+    }
+
     /// The first event of `thread` that `event` must happen before, as a place in the thread;
     /// the thread's length if there is none.
     #[must_use]

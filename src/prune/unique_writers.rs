@@ -96,20 +96,22 @@ impl<'t> Needs<'t> {
     pub fn exclude(&self, a: EventId, b: EventId) -> bool {
         let mut cut = vec![0; self.trace.threads()];
         for event in [a, b] {
-            for (thread, count) in cut.iter_mut().enumerate() {
-                *count = (*count).max(self.must.count(event, ThreadId(thread as u32)));
-            }
+            self.must.raise(&mut cut, event);
         }
         let held = [self.open_at(a), self.open_at(b)].concat();
         let mut joined = vec![0; cut.len()];
         loop {
-            while let Some(thread) = (0..cut.len()).find(|&thread| joined[thread] < cut[thread]) {
-                let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
-                joined[thread] = cut[thread];
-                for (other, count) in cut.iter_mut().enumerate() {
-                    *count = (*count).max(self.needed.count(last, ThreadId(other as u32)));
+            let (mut thread, mut since_last) = (0, 0);
+            while since_last < cut.len() {
+                if joined[thread] < cut[thread] {
+                    let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
+                    joined[thread] = cut[thread];
+                    self.needed.raise(&mut cut, last);
+                    cut[thread] = cut[thread].max(self.trace.place(last) + 1);
+                    since_last = 0;
                 }
-                cut[thread] = cut[thread].max(self.trace.place(last) + 1);
+                since_last += 1;
+                thread = (thread + 1) % cut.len();
             }
             let reached = |event: &EventId| cut[self.trace.thread(*event).index()] > self.trace.place(*event);
             if reached(&a) || reached(&b) {
