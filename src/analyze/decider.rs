@@ -68,11 +68,11 @@ impl Decider<'_> {
             let decision = self.by_nearest(number, candidate);
             Ok((decision, started.elapsed()))
         };
-        let near = stage("nearest instances", || in_order::map(work.threads, &mine, near))?;
+        let near = stage(follow, "nearest instances", || in_order::map(work.threads, &mine, near))?;
         let (near, took): (Vec<_>, Vec<_>) = near.into_iter().unzip();
         tier("nearest instances", took);
         let mut decisions: Vec<Decision> = near.into_iter().flatten().collect();
-        let rejected = stage("checking", || self.take_back(&mut decisions));
+        let rejected = stage(follow, "checking", || self.take_back(&mut decisions));
         decisions.iter().try_for_each(|decision| follow.decided(decision))?;
         decisions.append(&mut earlier);
         let checked: HashSet<u32> = decisions.iter().map(|decision| decision.number).collect();
@@ -94,7 +94,7 @@ impl Decider<'_> {
                 .try_for_each(|decision| follow.decided(decision))?;
             Ok(decided)
         };
-        let far = stage("all instances", || in_order::map(work.threads, &batches, far))?;
+        let far = stage(follow, "all instances", || in_order::map(work.threads, &batches, far))?;
         let (mut fast, mut z3) = (Vec::new(), Vec::new());
         for decided in far.into_iter().flatten() {
             if decided.by_z3 { &mut z3 } else { &mut fast }.push(decided.took);
@@ -103,10 +103,10 @@ impl Decider<'_> {
         tier("all instances, own solver", fast);
         tier("all instances, Z3", z3);
         decisions.sort_unstable_by_key(|decision| decision.number);
-        stage("checking the rest", || {
+        stage(follow, "checking the rest", || {
             check_rest(&self.checker, &mut decisions, &|number| checked.contains(&number));
         });
-        stage("explanations", || self.explain(work, &mut decisions, follow))?;
+        stage(follow, "explanations", || self.explain(work, &mut decisions, follow))?;
         Ok(decisions)
     }
 

@@ -77,6 +77,9 @@ pub trait Follow: Sync {
     /// Why it cannot go on.
     type Error: Send;
 
+    /// A stage of the analysis begins.
+    fn stage(&self, _name: &'static str) {}
+
     /// The candidates are known; all, also those of other shards. Returns what an earlier analysis of the same trace with the
     /// same options decided; it is not decided again, but its schedules are checked again.
     ///

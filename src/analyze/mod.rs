@@ -168,13 +168,13 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
-    let order = stage("must-happen-before", || MustHappenBefore::of(trace));
-    let sections = stage("sections", || Sections::of(trace));
-    let contexts = stage("locks", || {
+    let order = stage(follow, "must-happen-before", || MustHappenBefore::of(trace));
+    let sections = stage(follow, "sections", || Sections::of(trace));
+    let contexts = stage(follow, "locks", || {
         LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order))
     });
-    let needs = stage("unique writers", || Needs::of(trace, &order, &sections));
-    let candidates = stage("candidates", || {
+    let needs = stage(follow, "unique writers", || Needs::of(trace, &order, &sections));
+    let candidates = stage(follow, "candidates", || {
         Candidates::within(trace, &order, &contexts, &needs, work.scope)
     });
     tracing::info!(
@@ -196,10 +196,10 @@ pub fn decide_with<F: Follow>(
         weak_atomics: trace
             .accesses()
             .any(|access| access.kind.is_atomic() && access.order != MemoryOrder::SeqCst),
-        predictor: stage("predictor", || SyncPreserving::new(trace, &needs, &sections)),
+        predictor: stage(follow, "predictor", || SyncPreserving::new(trace, &needs, &sections)),
         needs: &needs,
-        native: stage("own solver", || Native::new(trace, &needs, &sections, &wakes)),
-        checker: stage("checker", || Checker::new(trace)),
+        native: stage(follow, "own solver", || Native::new(trace, &needs, &sections, &wakes)),
+        checker: stage(follow, "checker", || Checker::new(trace)),
         wakes: &wakes,
         structure: OnceLock::new(),
         unpinned: unpinned_order

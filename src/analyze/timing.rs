@@ -1,9 +1,11 @@
 //! How long the stages take: for the log only, nothing depends on it.
 
+use super::Follow;
 use std::time::{Duration, Instant};
 
-/// Runs a stage, and says in the log how long it took.
-pub(super) fn stage<R>(name: &str, run: impl FnOnce() -> R) -> R {
+/// Runs a stage, tells `follow` of it, and says in the log how long it took.
+pub(super) fn stage<R>(follow: &impl Follow, name: &'static str, run: impl FnOnce() -> R) -> R {
+    follow.stage(name);
     let started = Instant::now();
     let result = run();
     tracing::info!(stage = name, us = started.elapsed().as_micros() as u64, "stage");

@@ -7,6 +7,7 @@ use super::input::InputArgs;
 use super::output::{Color, say};
 use super::plan;
 use super::reports::{ReportArgs, name_unused};
+use super::watch::{Bytes, Watch};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -71,9 +72,9 @@ pub struct AnalysisArgs {
     #[arg(long, env = "WITNESS_INSTANCES", value_name = "N|all", default_value_t = Instances::default())]
     instances: Instances,
     /// Pairs that need the solver's word for which the facts that exclude them are worked out, or `all`; the
-    /// verdicts are the same.
-    #[arg(long, env = "WITNESS_EXPLANATIONS", value_name = "N|all", default_value_t = Instances(Options::default().explanations))]
-    explanations: Instances,
+    /// verdicts are the same, also with 0.
+    #[arg(long, env = "WITNESS_EXPLANATIONS", value_name = "N|all", default_value_t = Explanations(Options::default().explanations))]
+    explanations: Explanations,
     /// Solver resource units for each query; about 15 million are a second. Resources, unlike
     /// seconds, give the same verdicts on every machine.
     #[arg(long, env = "WITNESS_BUDGET", value_name = "UNITS", default_value_t = Options::default().budget)]
@@ -91,10 +92,15 @@ pub struct AnalysisArgs {
     /// Threads that decide pairs [default: as many as there are processors]. The results are the same with any number.
     #[arg(long, env = "WITNESS_THREADS", value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Seconds for deciding the pairs of a trace; what is not decided then is unknown, for want of time. `witness analyze` goes on there when it
-    /// is started again [default: no limit, since verdicts would depend on the machine; --budget bounds each question].
+    /// Seconds that the analysis of a trace may take, from reading it to the reports; kept within a second. What is not decided then is
+    /// unknown: time, and `witness analyze` goes on there when it is started again [default: no limit, since verdicts would depend on
+    /// the machine; --budget bounds each question].
     #[arg(long, env = "WITNESS_TIME_LIMIT", value_name = "SECONDS")]
     time_limit: Option<u64>,
+    /// Memory that the analysis of a trace may take, in megabytes, or with a K, M or G. One that needs more ends with status 2, and keeps
+    /// what it has decided [default: nine tenths of what is available when it begins].
+    #[arg(long, env = "WITNESS_MEMORY_LIMIT", value_name = "SIZE")]
+    memory_limit: Option<Bytes>,
 }
 
 /// The two forms of the formula.
@@ -112,6 +118,30 @@ enum SolverArg {
     Z3,
     /// Z3 without the fast arguments and without the search for unordered races: slow, to compare the others with.
     Z3Reference,
+}
+
+/// A number of explanations, or all.
+#[derive(Clone, Copy, Debug)]
+struct Explanations(Option<u32>);
+
+impl std::str::FromStr for Explanations {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Explanations, String> {
+        match text {
+            "all" => Ok(Explanations(None)),
+            text => text
+                .parse()
+                .map(|number| Explanations(Some(number)))
+                .map_err(|_| "not a number, and not `all`".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Explanations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Instances(self.0).fmt(f)
+    }
 }
 
 /// A number of instances, or all.
@@ -214,8 +244,13 @@ impl AnalysisArgs {
         }
     }
 
+    /// Watches an analysis that begins now.
+    pub fn watch(&self, trace: &Path, stage: &'static str) -> Watch {
+        Watch::begin(trace, stage, self.until(), self.memory_limit)
+    }
+
     /// When an analysis that begins now has to end.
-    pub fn until(&self) -> Option<Instant> {
+    fn until(&self) -> Option<Instant> {
         let limit = Duration::from_secs(self.time_limit?);
         // A limit beyond what the clock can say is none.
         Instant::now().checked_add(limit)
@@ -229,33 +264,42 @@ impl AnalysisArgs {
         trace: &Trace,
         filters: &Filters,
         root: &Path,
+        watch: &Watch,
         report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<(Analysis, ExitCode)> {
-        let (analysis, options) = (self.decide(path, trace)?, self.options());
+        let (analysis, options) = (self.decide(path, trace, watch)?, self.options());
         let folder = self.folder(path);
         let shown = Shown {
             filters,
             root,
             folder: &folder,
         };
-        let code = show(path, trace, &analysis, reported(&options), &shown, report)?;
+        let code = show(path, trace, &analysis, reported(&options), &shown, |findings| {
+            watch.stage("reports");
+            watch.hide();
+            report(findings)
+        })?;
         Ok((analysis, code))
     }
 
     /// Analyses a trace. Says on stderr what did not go as it should.
-    pub fn decide(&self, path: &Path, trace: &Trace) -> anyhow::Result<Analysis> {
+    pub fn decide(&self, path: &Path, trace: &Trace, watch: &Watch) -> anyhow::Result<Analysis> {
         warn_if_cut(path, trace);
+        watch.stage("checking the trace");
         must_be_execution(path, trace)?;
-        let options = self.options();
+        let options = Options {
+            until: watch.until(),
+            ..self.options()
+        };
         let folder = self.folder(path);
         let journal = store::journal_path(&folder);
-        let following = Following::whole(trace.id(), reported(&options), &journal);
+        let following = Following::whole(trace.id(), reported(&options), &journal, watch);
         let work = Work {
             threads: self.threads(),
             ..Work::default()
         };
         let analysis = analyze_with(trace, &options, &work, &following)?;
-        following.finished();
+        watch.all_decided("names and lines");
         let late = |pair: &&Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
         let left = analysis.pairs.iter().filter(late).count();
         if left > 0 {
@@ -391,13 +435,15 @@ pub fn verdict_code(summary: Summary) -> ExitCode {
 }
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let watch = args.analysis.watch(&args.input.trace, "reading");
     let trace = args.input.load()?;
     if let Some(shard) = args.shard {
-        return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard);
+        return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard, &watch);
     }
     report(
         &args.input.trace,
         &trace,
+        &watch,
         &args.analysis,
         &args.reports,
         args.json,
@@ -409,13 +455,14 @@ pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
 pub fn report(
     path: &Path,
     trace: &Trace,
+    watch: &Watch,
     analysis: &AnalysisArgs,
     reports: &ReportArgs,
     json: bool,
     color: Color,
 ) -> anyhow::Result<ExitCode> {
     let (filters, root) = (reports.filters()?, reports.root());
-    let (_, code) = analysis.run(path, trace, &filters, &root, |findings| {
+    let (_, code) = analysis.run(path, trace, &filters, &root, watch, |findings| {
         reports.write_findings(findings, color, json)
     })?;
     Ok(code)

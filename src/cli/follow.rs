@@ -1,12 +1,11 @@
-//! An analysis as it goes on: a progress bar, if somebody sees it, and a journal, so that an interrupted one can be taken up.
+//! An analysis as it goes on: whoever watches it is told, and a journal is kept, so that an interrupted one can be taken up.
 
 use super::output::say;
+use super::watch::Watch;
 use anyhow::{Context, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 use witness::analyze::{Decision, Follow, Shard};
 use witness::candidates::Candidate;
 use witness::report::results::Options;
@@ -22,12 +21,8 @@ pub struct Following<'a> {
     path: &'a Path,
     /// The plan that the shard belongs to; `None` for an analysis without one.
     plan: Option<&'a Plan>,
-    begun: OnceLock<Begun>,
-}
-
-struct Begun {
-    bar: ProgressBar,
-    kept: Mutex<Kept>,
+    watch: &'a Watch,
+    begun: OnceLock<Mutex<Kept>>,
 }
 
 struct Kept {
@@ -38,30 +33,24 @@ struct Kept {
 
 impl<'a> Following<'a> {
     /// Follows an analysis without a plan.
-    pub fn whole(trace: TraceId, options: Options, journal: &'a Path) -> Following<'a> {
+    pub fn whole(trace: TraceId, options: Options, journal: &'a Path, watch: &'a Watch) -> Following<'a> {
         Following {
             trace,
             options,
             shard: Shard::WHOLE,
             path: journal,
             plan: None,
+            watch,
             begun: OnceLock::new(),
         }
     }
 
     /// Follows the analysis of a shard of a plan.
-    pub fn shard(trace: TraceId, plan: &'a Plan, shard: Shard, journal: &'a Path) -> Following<'a> {
+    pub fn shard(trace: TraceId, plan: &'a Plan, shard: Shard, journal: &'a Path, watch: &'a Watch) -> Following<'a> {
         Following {
             shard,
             plan: Some(plan),
-            ..Following::whole(trace, plan.options, journal)
-        }
-    }
-
-    /// Everything is decided: there is no progress to show any more.
-    pub fn finished(&self) {
-        if let Some(begun) = self.begun.get() {
-            begun.bar.finish_and_clear();
+            ..Following::whole(trace, plan.options, journal, watch)
         }
     }
 
@@ -84,6 +73,10 @@ impl<'a> Following<'a> {
 impl Follow for Following<'_> {
     type Error = anyhow::Error;
 
+    fn stage(&self, name: &'static str) {
+        self.watch.stage(name);
+    }
+
     fn begin(&self, candidates: &[Candidate]) -> anyhow::Result<Vec<Decision>> {
         let plan = Plan::new(self.trace, self.options, candidates);
         if self.plan.is_some_and(|planned| *planned != plan) {
@@ -98,15 +91,11 @@ impl Follow for Following<'_> {
                 plan.share(self.shard)
             );
         }
-        let bar = ProgressBar::new(plan.share(self.shard) as u64);
-        let style = ProgressStyle::with_template("{pos} of {len} pairs decided {wide_bar} {per_sec}, {eta} left");
-        bar.set_style(style.expect("a valid template"));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar.inc(earlier.len() as u64);
+        self.watch
+            .pairs(plan.share(self.shard), earlier.len(), journal.is_some());
         let decided = earlier.iter().map(|decision| decision.number).collect();
         let kept = Mutex::new(Kept { journal, decided });
-        let begun = Begun { bar, kept };
-        assert!(self.begun.set(begun).is_ok(), "an analysis begins once");
+        assert!(self.begun.set(kept).is_ok(), "an analysis begins once");
         Ok(earlier)
     }
 
@@ -119,20 +108,15 @@ impl Follow for Following<'_> {
             }
             say!("witness: if this analysis is interrupted, it cannot be taken up: {error}");
             kept.journal = None;
+            self.watch.lost();
         }
         if kept.decided.insert(decision.number) {
-            begun.bar.inc(1);
+            self.watch.decided(decision);
         }
         Ok(())
     }
 }
 
-fn kept(begun: &Begun) -> MutexGuard<'_, Kept> {
-    begun.kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
+fn kept(begun: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    begun.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -87,7 +87,7 @@ impl<'a> Merged<'a> {
     /// if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Live, keep: bool) -> anyhow::Result<()> {
         let trace = Trace::open(path)?;
-        let found = analysis.decide(path, &trace)?;
+        let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis"))?;
         let mut one = Analysed {
             path: path.to_owned(),
             folder: analysis.folder(path),

@@ -33,11 +33,13 @@ mod runs;
 mod suite;
 mod suite_report;
 mod test;
+mod watch;
 
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit_code::ExitCode;
 use output::{Color, say};
+use std::io::IsTerminal;
 use std::panic;
 use tracing_subscriber::EnvFilter;
 
@@ -107,6 +109,8 @@ pub fn main() -> std::process::ExitCode {
     let cli = Cli::from_arg_matches(&definitions().get_matches()).unwrap_or_else(|error| error.exit());
     let filter = EnvFilter::try_from_env("WITNESS_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter);
+    // Colours are for a terminal: the standard error of a job is a log file.
+    let logs = logs.with_ansi(std::io::stderr().is_terminal());
     logs.with_writer(std::io::stderr).without_time().init();
     match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,

@@ -7,6 +7,7 @@ use super::follow::Following;
 use super::input::InputArgs;
 use super::output::{Color, print};
 use super::reports::ReportArgs;
+use super::watch::Watch;
 use std::io::Write;
 use std::path::Path;
 use witness::analyze::{Options, Shard, Work, decide_with, join, with_candidates};
@@ -77,23 +78,29 @@ pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Decides one shard of the plan, and stores what it decides.
-pub fn carry_out(path: &Path, trace: &Trace, analysis: &AnalysisArgs, shard: Shard) -> anyhow::Result<ExitCode> {
+pub fn carry_out(
+    path: &Path,
+    trace: &Trace,
+    analysis: &AnalysisArgs,
+    shard: Shard,
+    watch: &Watch,
+) -> anyhow::Result<ExitCode> {
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
     let plan = Plan::load(&folder, trace.id())?;
     let journal = store::shard_journal_path(&folder, shard);
-    let following = Following::shard(trace.id(), &plan, shard, &journal);
+    let following = Following::shard(trace.id(), &plan, shard, &journal, watch);
     let work = Work {
         shard,
         threads: analysis.threads(),
         ..Work::default()
     };
     let options = Options {
-        until: analysis.until(),
+        until: watch.until(),
         ..taken(&plan.options)
     };
     let decisions = decide_with(trace, &options, &work, &following)?;
-    following.finished();
+    watch.hide();
     let count = |wanted: fn(&Verdict) -> bool| {
         decisions
             .iter()

@@ -57,6 +57,7 @@ pub struct ReplayArgs {
 }
 
 pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let watch = args.analysis.watch(&args.input.trace, "reading");
     let trace = args.input.load()?;
     let folder = args.analysis.folder(&args.input.trace);
     let (schedules, code) = match store::load(&folder, trace.id())? {
@@ -75,11 +76,13 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
                 &trace,
                 &Filters::default(),
                 Path::new(""),
+                &watch,
                 |_| Ok(()),
             )?;
             (schedules_of(analysis), code)
         }
     };
+    drop(watch);
     let shown: Vec<(usize, &Schedule)> = match args.witness {
         None => (1..).zip(&schedules).collect(),
         Some(number) => match number.checked_sub(1).and_then(|index| schedules.get(index)) {

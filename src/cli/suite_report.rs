@@ -47,7 +47,7 @@ impl SuiteReport {
     pub fn add(&mut self, path: &Path, args: &AnalysisArgs, keep: bool) -> anyhow::Result<()> {
         let file = TraceFile::open(path)?;
         let trace = Trace::from_file(&file)?;
-        let analysis = args.decide(path, &trace)?;
+        let analysis = args.decide(path, &trace, &args.watch(path, "analysis"))?;
         let symbols = Symbols::new(trace.tables());
         let words = Words {
             trace: &trace,

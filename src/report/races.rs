@@ -4,7 +4,7 @@ use super::Findings;
 use super::noise::Hidden;
 use crate::schedule::{RaceKind, Schedule};
 use crate::symbols::{Frame, printable};
-use crate::trace::EventId;
+use crate::trace::{EventId, IncarnationId};
 use crate::verdict::{Pair, Verdict};
 
 /// One pair of code positions.
@@ -83,6 +83,13 @@ pub struct Heard {
     pub explanation: Vec<String>,
 }
 
+/// What a race is but for its places: address, size, block and kind of the two accesses.
+type Shape = (Side, Side);
+type Side = (u64, u64, IncarnationId, &'static str);
+
+/// Races of one shape that are shown one by one.
+const ALIKE: usize = 10;
+
 /// Warnings of one race that a report lists; a program that warns in a loop has as many as one likes.
 const LISTED_WARNINGS: usize = 10;
 
@@ -143,10 +150,43 @@ impl<'a> Findings<'a> {
         races
     }
 
-    /// The races that are shown.
+    /// The races that are shown. Many that differ in where the same memory is accessed in the same way are one, with a count: a flag
+    /// that is polled at a thousand places.
     #[must_use]
     pub fn shown_races(&self) -> Vec<Race<'a>> {
-        self.races(|row| row.hidden.is_none())
+        let races = self.races(|row| row.hidden.is_none());
+        let shapes: Vec<Option<Shape>> = races.iter().map(|race| self.shape(race.first().pair)).collect();
+        let mut alike: hashbrown::HashMap<&Shape, usize> = hashbrown::HashMap::new();
+        for shape in shapes.iter().flatten() {
+            *alike.entry(shape).or_default() += 1;
+        }
+        let mut shown: Vec<Race<'a>> = Vec::new();
+        let mut first: hashbrown::HashMap<&Shape, usize> = hashbrown::HashMap::new();
+        for (race, shape) in races.into_iter().zip(&shapes) {
+            match shape.as_ref().filter(|shape| alike[*shape] > ALIKE) {
+                Some(shape) if first.contains_key(shape) => shown[first[shape]].rows.extend(race.rows),
+                Some(shape) => {
+                    first.insert(shape, shown.len());
+                    shown.push(race);
+                }
+                None => shown.push(race),
+            }
+        }
+        shown
+    }
+
+    fn shape(&self, pair: &Pair) -> Option<Shape> {
+        let access = |event| {
+            let access = self.trace.access(event)?;
+            Some((
+                access.addr,
+                access.size,
+                access.incarnation,
+                self.words().access_kind(access.kind),
+            ))
+        };
+        let (a, b) = (access(pair.example.0)?, access(pair.example.1)?);
+        Some(if a <= b { (a, b) } else { (b, a) })
     }
 
     /// `write of message at a.c:17 in writer, thread 1`.

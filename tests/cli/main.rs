@@ -3,6 +3,7 @@
 mod bad_input;
 mod command;
 mod exports;
+mod limits;
 mod noise;
 mod page;
 mod parts;

@@ -1,0 +1,257 @@
+//! An analysis as somebody waits for it: how far it is, and an end if it takes more time or memory than it may.
+//!
+//! What can stop in good order does so at the time limit: pairs that are not decided then are *unknown: time*, and the results are
+//! stored. A stage that does not come to its end within a second after it, or takes more memory than there is, is ended from
+//! outside, by a thread that looks at both now and then: what is decided by then is in the journal, and is not lost.
+
+use super::ExitCode;
+use super::output::say;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+use witness::analyze::Decision;
+use witness::verdict::Verdict;
+
+/// How long an analysis may go on after its time limit, to stop in good order.
+const GRACE: Duration = Duration::from_millis(800);
+
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The stage whose decisions are checked already when they are told of.
+const CHECKED_STAGE: &str = "checking";
+
+/// How an analysis of one trace goes on. Ends, with what watches it, when dropped.
+pub struct Watch {
+    state: Arc<State>,
+    bar: ProgressBar,
+}
+
+struct State {
+    progress: Mutex<Progress>,
+    changed: Condvar,
+    trace: PathBuf,
+    until: Option<Instant>,
+    memory: Option<Bytes>,
+}
+
+#[derive(Default)]
+struct Progress {
+    stage: &'static str,
+    /// Pairs; none as long as they are not known.
+    pairs: Option<usize>,
+    decided: usize,
+    /// A witness has been accepted by the checker.
+    witnessed: bool,
+    /// Whether decisions are kept if the analysis ends now.
+    kept: bool,
+    over: bool,
+}
+
+impl Watch {
+    /// Begins to watch the analysis of a trace, with its first stage.
+    pub fn begin(trace: &Path, stage: &'static str, until: Option<Instant>, memory: Option<Bytes>) -> Watch {
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let state = Arc::new(State {
+            progress: Mutex::default(),
+            changed: Condvar::new(),
+            trace: trace.to_owned(),
+            until,
+            memory: memory.or_else(Bytes::of_machine),
+        });
+        let watched = Arc::clone(&state);
+        thread::spawn(move || watched.watch());
+        let watch = Watch { state, bar };
+        watch.stage(stage);
+        watch
+    }
+
+    /// When the analysis has to end.
+    pub fn until(&self) -> Option<Instant> {
+        self.state.until
+    }
+
+    /// The next stage begins.
+    pub fn stage(&self, name: &'static str) {
+        self.state.progress().stage = name;
+        self.bar.set_message(name);
+    }
+
+    /// The pairs are known; so many are decided already.
+    pub fn pairs(&self, all: usize, decided: usize, kept: bool) {
+        let mut progress = self.state.progress();
+        (progress.pairs, progress.decided, progress.kept) = (Some(all), decided, kept);
+        drop(progress);
+        let style =
+            ProgressStyle::with_template("{msg}: {pos} of {len} pairs decided {wide_bar} {per_sec}, {eta} left");
+        self.bar.set_style(style.expect("a valid template"));
+        self.bar.set_length(all as u64);
+        self.bar.set_position(decided as u64);
+    }
+
+    /// One more pair is decided.
+    pub fn decided(&self, decision: &Decision) {
+        let mut progress = self.state.progress();
+        progress.decided += 1;
+        progress.witnessed |= progress.stage == CHECKED_STAGE && matches!(decision.pair.verdict, Verdict::Witnessed(_));
+        drop(progress);
+        self.bar.inc(1);
+    }
+
+    /// Decisions are not kept any more.
+    pub fn lost(&self) {
+        self.state.progress().kept = false;
+    }
+
+    /// All pairs are decided: what follows is words.
+    pub fn all_decided(&self, stage: &'static str) {
+        self.stage(stage);
+        self.bar.set_style(ProgressStyle::default_spinner());
+    }
+
+    /// Shows nothing any more: the report itself is shown.
+    pub fn hide(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.hide();
+        self.state.progress().over = true;
+        self.state.changed.notify_all();
+    }
+}
+
+impl State {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self) {
+        let mut progress = self.progress();
+        while !progress.over {
+            let waited = self.changed.wait_timeout(progress, PAUSE);
+            (progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if progress.over {
+                break;
+            }
+            if self.until.is_some_and(|until| Instant::now() >= until + GRACE) {
+                let status = if progress.witnessed {
+                    ExitCode::Witnessed
+                } else {
+                    ExitCode::OnlyUnknowns
+                };
+                self.end(&progress, "out of time", "a longer --time-limit", status);
+            }
+            if let Some(limit) = self.memory
+                && Bytes::in_use().is_some_and(|used| used > limit)
+            {
+                let what = format!("out of memory, which may be {limit}");
+                let remedy = "`--threads 1`, a larger --memory-limit if there is more, or a shorter recording (`witness record --max-events`)";
+                self.end(&progress, &what, remedy, ExitCode::BadInput);
+            }
+        }
+    }
+
+    /// Ends the process at once, whatever its other threads do.
+    fn end(&self, progress: &Progress, what: &str, remedy: &str, status: ExitCode) {
+        let (trace, stage) = (self.trace.display(), progress.stage);
+        let decided = match (progress.pairs, progress.kept) {
+            (None, _) => "no pair is decided yet".to_owned(),
+            (Some(all), true) => format!(
+                "{} of {all} pairs are decided and kept; `witness analyze` goes on there when it is started again",
+                progress.decided
+            ),
+            (Some(all), false) => format!(
+                "{} of {all} pairs were decided, and could not be kept",
+                progress.decided
+            ),
+        };
+        say!("witness: {trace}: {what} ({stage}): {decided}; what helps: {remedy}");
+        signal_hook::low_level::exit(i32::from(status as u8));
+    }
+}
+
+/// An amount of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// Nine tenths of what the machine, and the control group of this process, have left for it.
+    fn of_machine() -> Option<Bytes> {
+        let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+        let free = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        let free = free.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024;
+        let group = fs::read_to_string("/proc/self/cgroup").ok();
+        let group = group
+            .as_deref()
+            .and_then(|groups| groups.lines().find_map(|line| line.strip_prefix("0::")));
+        let of_group = group.and_then(|group| {
+            let limit = fs::read_to_string(format!("/sys/fs/cgroup{group}/memory.max")).ok()?;
+            limit.trim().parse::<u64>().ok()
+        });
+        Some(Bytes(free.min(of_group.unwrap_or(u64::MAX)) / 10 * 9))
+    }
+
+    /// What this process takes, without files that it has mapped: the system can take these back.
+    fn in_use() -> Option<Bytes> {
+        let pages = fs::read_to_string("/proc/self/statm").ok()?;
+        let mut pages = pages.split(' ').skip(1).map_while(|number| number.parse::<u64>().ok());
+        let (resident, mapped) = (pages.next()?, pages.next()?);
+        Some(Bytes(
+            resident.saturating_sub(mapped) * rustix::param::page_size() as u64,
+        ))
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        let (number, unit) = match text.find(|letter: char| !letter.is_ascii_digit()) {
+            Some(at) => text.split_at(at),
+            None => (text, "M"),
+        };
+        let shift = match unit {
+            "K" | "k" => 10,
+            "M" | "m" => 20,
+            "G" | "g" => 30,
+            _ => return Err("not a number of megabytes, nor one with K, M or G".to_owned()),
+        };
+        let bytes = number
+            .parse::<u64>()
+            .ok()
+            .and_then(|number| number.checked_mul(1 << shift));
+        bytes
+            .filter(|&bytes| bytes > 0)
+            .map(Bytes)
+            .ok_or_else(|| "not a positive amount".to_owned())
+    }
+}
+
+impl std::fmt::Display for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} MB", self.0 >> 20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+
+    #[test]
+    fn amounts_of_memory() {
+        for (text, bytes) in [("500", 500 << 20), ("3G", 3 << 30), ("64k", 64 << 10), ("7M", 7 << 20)] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "0", "G", "-1", "3T", "3 G", "99999999999999999999"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        assert!(Bytes::in_use() > Some(Bytes(0)) && Bytes::of_machine() > Some(Bytes(0)));
+    }
+}

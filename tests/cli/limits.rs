@@ -1,0 +1,67 @@
+//! What bounds an analysis: its time, and its memory.
+
+use crate::command::witness;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A folder with a trace of some length.
+fn folder(name: &str, events: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("limits").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    witness(&folder, &["generate", "-o", "t.bin", "--events", events]).status(0);
+    folder
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error_with_a_remedy() {
+    let folder = folder("memory", "600000");
+    let ended = witness(&folder, &["analyze", "t.bin", "--memory-limit", "1"]).status(2);
+    for words in ["out of memory, which may be 1 MB", "--threads 1", "--memory-limit"] {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    let wrong = witness(&folder, &["analyze", "t.bin", "--memory-limit", "many"]).status(2);
+    assert!(wrong.stderr.contains("not a number of megabytes"), "{}", wrong.stderr);
+}
+
+#[test]
+fn the_time_limit_holds_while_the_trace_is_read() {
+    let folder = folder("time", "1500000");
+    let started = Instant::now();
+    let ended = witness(&folder, &["analyze", "t.bin", "--time-limit", "0"]).status(3);
+    let took = started.elapsed();
+    assert!(ended.stderr.contains("out of time"), "{}", ended.stderr);
+    // A second, and what it takes to start and end a process beside others.
+    assert!(took.as_millis() < 3_000, "{took:?}");
+}
+
+#[test]
+fn a_flag_that_is_read_at_a_thousand_places_is_one_report() {
+    let folder = folder("flag", "1");
+    let mut lines = vec![r#"{"trace": {"version": 1}}"#.to_owned()];
+    lines.extend((0..3).map(|_| r#"{"thread": {"name": "", "parent": null, "os_id": 0}}"#.to_owned()));
+    let mut event = |thread: u32, pc: u32, op: &str| {
+        let access = format!(r#"{{"{op}": {{"mem": {{"addr": 4096, "size": 4}}, "value": 0}}}}"#);
+        lines.push(format!(
+            r#"{{"event": {{"thread": {thread}, "pc": {pc}, "stack": 0, "op": {access}}}}}"#
+        ));
+    };
+    for place in 0..1_000 {
+        event(0, 10 + place, "Read");
+        event(1, 10 + place, "Read");
+    }
+    event(2, 1, "Write");
+    lines.push(r#"{"end": {"Exited": 0}}"#.to_owned());
+    fs::write(folder.join("t.jsonl"), lines.join("\n")).expect("a file");
+    let text = witness(&folder, &["analyze", "t.jsonl", "--explanations", "0"])
+        .status(66)
+        .stdout;
+    assert_eq!(text.matches("WARNING: witness: data race").count(), 1, "{text}");
+    assert!(
+        text.contains("1000 pairs of instructions in these functions race"),
+        "{text}"
+    );
+    let json = witness(&folder, &["analyze", "t.jsonl", "--json"]).status(66).stdout;
+    assert_eq!(json.matches(r#""verdict": "witnessed""#).count(), 1_000);
+}
