@@ -36,8 +36,9 @@ pub mod kind {
     pub const BRANCH: u8 = 27;
     pub const INPUT: u8 = 28;
     pub const OUTPUT: u8 = 29;
+    pub const USE: u8 = 30;
     /// How many there are.
-    pub const COUNT: u8 = 30;
+    pub const COUNT: u8 = 31;
 }
 
 /// The part of an operation that hardly changes from one execution of an instruction to the next.
@@ -102,7 +103,7 @@ impl Shape {
             BEGIN | END | FENCE | BRANCH => (Place::Absent, false),
             READ | WRITE | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (Place::Access, true),
             ALLOC => (Place::Block, true),
-            FREE => (Place::Block, false),
+            FREE | USE => (Place::Block, false),
             WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT => (Place::Number, true),
             COUNT.. => return None,
             _ => (Place::Number, false),

@@ -27,6 +27,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::OnceBegin { .. } => "once_begin",
         Op::OnceEnd { .. } => "once_end",
         Op::OnceWait { .. } => "once_wait",
+        Op::Use { .. } => "use",
         Op::AtomicLoad { .. } => "atomic_load",
         Op::AtomicStore { .. } => "atomic_store",
         Op::AtomicRmw { .. } => "atomic_rmw",
@@ -78,6 +79,7 @@ pub fn fields(op: &Op) -> Map<String, Value> {
         }
         Op::SemPost { semaphore } | Op::SemWait { semaphore } => json!({"semaphore": semaphore.0}),
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => json!({"once": once.0}),
+        Op::Use { mem } => range(mem),
         Op::AtomicLoad { mem, value, order } | Op::AtomicStore { mem, value, order } => {
             with(range(mem), json!({"value": hex(value), "order": format!("{order:?}")}))
         }

@@ -327,9 +327,13 @@ impl<'a> Spots<'a> {
 
 /// Whether an access in the trace is of the kind that a report says.
 fn has_kind(side: &Side, kind: AccessKind) -> bool {
-    let deed = side
-        .writes
-        .is_none_or(|writes| if writes { kind.writes() } else { kind.reads() });
+    let deed = side.writes.is_none_or(|writes| {
+        if writes {
+            kind.writes()
+        } else {
+            !kind.writes() || kind.reads()
+        }
+    });
     // A tool that does not tell atomic accesses means either.
     deed && side.atomic.is_none_or(|atomic| atomic == kind.is_atomic())
 }

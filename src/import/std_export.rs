@@ -75,6 +75,10 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
                         *left_out.entry("free").or_default() += 1;
                         continue;
                     }
+                    AccessKind::Use => {
+                        *left_out.entry("use").or_default() += 1;
+                        continue;
+                    }
                     _ => return Err(inexpressible("an atomic access")),
                 };
                 for used in trace.uses(access) {

@@ -155,6 +155,7 @@ impl Words<'_> {
             AccessKind::AtomicLoad => "atomic read",
             AccessKind::AtomicStore => "atomic write",
             AccessKind::AtomicRmw => "atomic read-modify-write",
+            AccessKind::Use => "use",
             AccessKind::Free => "free",
         }
     }
@@ -169,6 +170,7 @@ impl Words<'_> {
             AccessKind::AtomicLoad => format!("loads {memory}"),
             AccessKind::AtomicStore => format!("stores to {memory}"),
             AccessKind::AtomicRmw => format!("updates {memory}"),
+            AccessKind::Use => format!("uses {memory}"),
             AccessKind::Free => format!("frees {memory}"),
         }
     }
@@ -180,7 +182,7 @@ impl Words<'_> {
             AccessKind::Read | AccessKind::AtomicLoad => format!("{intent} = {}", value(read)),
             AccessKind::Write | AccessKind::AtomicStore => format!("{intent} = {}", value(written)),
             AccessKind::AtomicRmw => format!("{intent}: {} → {}", value(read), value(written)),
-            AccessKind::Free => intent,
+            AccessKind::Use | AccessKind::Free => intent,
         }
     }
 

@@ -56,6 +56,9 @@ impl Trace {
             let (event, kind) = (access.event, access.kind);
             let thread = self.thread(event);
             let alone_since = stretch.of(self, event);
+            if kind == AccessKind::Use {
+                continue;
+            }
             for used in self.accesses.uses(access, &self.cells) {
                 let cell = &self.cells[used.cell.index()];
                 let state = &mut walked[used.cell.index()];
@@ -106,7 +109,9 @@ impl Trace {
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
     pub(super) fn find_pins(&mut self, from_the_start: &[bool]) {
         let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
-        for access in self.accesses() {
+        // A use sees nothing that unrecorded code may have changed.
+        let valued = self.accesses().filter(|access| access.kind != AccessKind::Use);
+        for access in valued {
             for used in self.uses(access) {
                 let cell = &self.cells[used.cell.index()];
                 if !cell.external || cell.private {

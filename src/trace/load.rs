@@ -115,6 +115,7 @@ impl Survey {
         let place = match event.op {
             FileOp::Read { mem, .. }
             | FileOp::Write { mem, .. }
+            | FileOp::Use { mem }
             | FileOp::AtomicLoad { mem, .. }
             | FileOp::AtomicStore { mem, .. }
             | FileOp::AtomicRmw { mem, .. } => self.memory.range(mem.addr, mem.size),
@@ -182,6 +183,7 @@ impl Builder {
         match op {
             FileOp::Read { value, .. } => self.access(id, Read, plain, &[value]),
             FileOp::Write { value, .. } => self.access(id, Write, plain, &[value]),
+            FileOp::Use { .. } => self.access(id, AccessKind::Use, MemoryOrder::SeqCst, &[]),
             FileOp::AtomicLoad { value, order, .. } => self.access(id, AtomicLoad, order, &[value]),
             FileOp::AtomicStore { value, order, .. } => self.access(id, AtomicStore, order, &[value]),
             FileOp::AtomicRmw {

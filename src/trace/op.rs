@@ -28,6 +28,8 @@ pub enum AccessKind {
     AtomicStore,
     /// Atomic read-modify-write.
     AtomicRmw,
+    /// An operation on a synchronization object uses its memory: no value is seen or left.
+    Use,
     /// End of an incarnation: writes every cell of it, with no value that a read could see.
     Free,
 }
@@ -42,7 +44,7 @@ impl AccessKind {
     /// Whether it changes memory.
     #[must_use]
     pub fn writes(self) -> bool {
-        !matches!(self, AccessKind::Read | AccessKind::AtomicLoad)
+        !matches!(self, AccessKind::Read | AccessKind::AtomicLoad | AccessKind::Use)
     }
 
     /// Whether it leaves a value that reads can see: a `free` leaves none.
@@ -51,12 +53,12 @@ impl AccessKind {
         self.writes() && self != AccessKind::Free
     }
 
-    /// Whether it is an atomic operation; two of these never race.
+    /// Whether it is an atomic operation or the use of an object, which is one inside of the library; two of these never race.
     #[must_use]
     pub fn is_atomic(self) -> bool {
         matches!(
             self,
-            AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw
+            AccessKind::AtomicLoad | AccessKind::AtomicStore | AccessKind::AtomicRmw | AccessKind::Use
         )
     }
 }

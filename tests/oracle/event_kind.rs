@@ -3,7 +3,7 @@
 use trace_format::{Event, Op, WaitOutcome};
 
 /// How many kinds [`kind`] can tell apart.
-pub const KINDS: usize = 31;
+pub const KINDS: usize = 32;
 
 /// The kind of an event, for counting.
 pub fn kind(op: &Op) -> &'static str {
@@ -36,6 +36,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::OnceBegin { .. } => "once begin",
         Op::OnceEnd { .. } => "once end",
         Op::OnceWait { .. } => "once wait",
+        Op::Use { .. } => "use",
         Op::AtomicLoad { .. } => "atomic load",
         Op::AtomicStore { .. } => "atomic store",
         Op::AtomicRmw { .. } => "atomic read-modify-write",

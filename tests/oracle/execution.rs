@@ -68,16 +68,17 @@ fn access(op: &Op) -> Option<(u64, u64, Option<u64>, Option<u64>)> {
         Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => (mem, Some(value), None),
         Op::Write { mem, value } | Op::AtomicStore { mem, value, .. } => (mem, None, Some(value)),
         Op::AtomicRmw { mem, read, written, .. } => (mem, Some(read), Some(written)),
+        Op::Use { mem } => (mem, None, None),
         _ => return None,
     };
     Some((mem.addr, u64::from(mem.size), sees, leaves))
 }
 
-/// Whether it is one of the atomic operations.
+/// Whether it is one of the atomic operations, or the use of an object.
 pub fn is_atomic(op: &Op) -> bool {
     matches!(
         op,
-        Op::AtomicLoad { .. } | Op::AtomicStore { .. } | Op::AtomicRmw { .. }
+        Op::AtomicLoad { .. } | Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Use { .. }
     )
 }
 
@@ -317,12 +318,13 @@ impl Execution {
         }
     }
 
-    /// The accesses of a cell, in the order of π.
+    /// The accesses of a cell that see or leave something there, in the order of π.
     fn accesses_of(&self, cell: usize) -> Vec<(EventId, Use)> {
         let all = self
             .ids()
             .flat_map(|event| self.uses(event).iter().map(move |&used| (event, used)));
-        all.filter(|(_, used)| used.cell == cell).collect()
+        all.filter(|(_, used)| used.cell == cell && (used.sees.is_some() || used.leaves != Leaves::Same))
+            .collect()
     }
 
     /// Initial values, and which cells are external. Returns which of these no other thread can have to do with.

@@ -57,6 +57,7 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
         Op::Branch => (27, 0, 0, 0, 0),
         Op::Input { source, value } => (28, 0, source.0.into(), value, 0),
         Op::Output { source } => (29, 0, source.0.into(), 0, 0),
+        Op::Use { mem } => (30, access(mem.size, 0), mem.addr, 0, 0),
     };
     (Shape { kind, parameter }, Operands { place, value, written })
 }
@@ -77,7 +78,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
     // Which parameters a kind has: none, one bit, a size, an order, or a size and an order.
     let allowed = match kind {
         9 | 11 => 0b1,
-        4 | 5 => 0b111,
+        4 | 5 | 30 => 0b111,
         24 => 0b11_1000,
         21..=23 => 0b11_1111,
         _ => 0,
@@ -181,6 +182,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         29 => Op::Output {
             source: object_id(place)?,
         },
+        30 => Op::Use { mem },
         _ => return Err(bad_shape),
     })
 }

@@ -229,6 +229,11 @@ pub enum Op {
         /// The once cell.
         once: ObjectId,
     },
+    /// An operation on a synchronization object uses the object's memory, and sees no value there.
+    Use {
+        /// Its first bytes.
+        mem: MemRange,
+    },
     /// Atomic load.
     AtomicLoad {
         /// The bytes read.

@@ -32,6 +32,7 @@ impl Rows {
             | Op::Write { mem, value }
             | Op::AtomicLoad { mem, value, .. }
             | Op::AtomicStore { mem, value, .. } => access(mem, &[value]),
+            Op::Use { mem } => access(mem, &[]),
             Op::AtomicRmw { mem, read, written, .. } => access(mem, &[read, written]),
             Op::Acquire { lock }
             | Op::AcquireShared { lock }

@@ -147,6 +147,7 @@ fn every_kind() -> Vec<Op> {
             value: 1 << 40,
         },
         Op::Output { source: other },
+        Op::Use { mem },
         Op::End,
     ]
 }

@@ -42,7 +42,7 @@ pub fn finish() {
         inside.await_turn();
         modules::tell_new();
         pending::push(Record::Note { note: Note::Finished });
-        pthread::thread::end(inside.thread());
+        pthread::thread::end();
         // Nobody else runs any more: the baton is never passed on.
         inside.forget();
     }

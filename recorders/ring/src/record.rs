@@ -194,6 +194,13 @@ pub enum Record {
         object: u64,
         count: u32,
     },
+    /// An operation on a synchronization object is about to use its memory.
+    Use {
+        /// Code position of the call.
+        pc: u64,
+        /// The object.
+        object: u64,
+    },
     /// The object at an address stops to exist.
     Destroy {
         object: u64,

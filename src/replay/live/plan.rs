@@ -100,6 +100,7 @@ fn kind(trace: &Trace, event: EventId) -> u8 {
             Some(AccessKind::AtomicLoad) => ATOMIC_LOAD,
             Some(AccessKind::AtomicStore) => ATOMIC_STORE,
             Some(AccessKind::AtomicRmw) => ATOMIC_RMW,
+            Some(AccessKind::Use) => USE,
             Some(AccessKind::Free) => FREE,
             Some(AccessKind::Read) | None => READ,
         },

@@ -15,6 +15,7 @@ mod objects;
 mod sync;
 
 use crate::pending::load;
+use crate::pthread::object;
 use crate::start::RING;
 use crate::thread::{Thread, while_busy};
 use crate::{interface, schedule};
@@ -479,6 +480,13 @@ fn rare(record: Record) {
             if known.is_some() {
                 at(pc, kind::FREE, addr);
             }
+        }
+        Record::Use { pc, object: place } => {
+            let operands = Operands {
+                place,
+                ..Operands::default()
+            };
+            event_of(pc, const { Shape::access(kind::USE, object::BYTES as u8, 0) }, operands);
         }
         Record::Bytes { len, words } => send(Row::Bytes { len, words }),
         Record::ThreadName { thread } => send(Row::ThreadName { thread }),

@@ -86,7 +86,7 @@ impl Objects {
         let is_it = |objects: &[Object], at: usize| {
             objects
                 .get(at)
-                .is_some_and(|object| object.addr == addr && object.class == class)
+                .is_some_and(|object| object.addr == addr && (object.class == class || are_locks(object.class, class)))
         };
         let at = self.recent[recent(addr)] as usize;
         if is_it(&self.objects, at) {
@@ -136,6 +136,13 @@ impl Objects {
             self.end(object);
         }
     }
+}
+
+/// Whether both are locks: one address is one lock, by whatever functions a program takes it and gives it back.
+fn are_locks(a: ObjectClass, b: ObjectClass) -> bool {
+    use ObjectClass::{Mutex, RecursiveMutex, RwLock, SpinLock};
+    let is_lock = |class| matches!(class, Mutex | RecursiveMutex | RwLock | SpinLock);
+    is_lock(a) && is_lock(b)
 }
 
 fn recent(addr: u64) -> usize {

@@ -1,7 +1,7 @@
 //! Barriers. Who has arrived is who is blocked on the barrier, so no state of our own is needed.
 
+use super::object;
 use crate::export::export;
-use crate::inside::Inside;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
@@ -11,7 +11,7 @@ use recorder_ring::{ObjectClass, Record, Waits};
 const COUNT: usize = 8;
 
 unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = object::enter(barrier as usize, pc) else {
         // SAFETY: the program's own barrier.
         return unsafe { real::pthread_barrier_wait(barrier) };
     };
@@ -37,15 +37,18 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
     if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_barrier_init(
+unsafe extern "C-unwind" fn initialize(
     barrier: *mut pthread_barrier_t,
     attr: *const pthread_barrierattr_t,
     count: c_uint,
+    pc: usize,
 ) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter_to_change(barrier as usize, pc);
     // SAFETY: the program's own barrier.
     let result = unsafe { real::pthread_barrier_init(barrier, attr, count) };
+    if inside.is_some() {
+        object::changed(barrier as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Init {
             class: ObjectClass::Barrier,
@@ -56,11 +59,13 @@ pub unsafe extern "C-unwind" fn pthread_barrier_init(
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn destroy(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
+    let inside = object::enter_to_change(barrier as usize, pc);
     // SAFETY: the program's own barrier.
     let result = unsafe { real::pthread_barrier_destroy(barrier) };
+    if inside.is_some() {
+        object::changed(barrier as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Destroy { object: barrier as u64 });
     }
@@ -69,4 +74,6 @@ pub unsafe extern "C-unwind" fn pthread_barrier_destroy(barrier: *mut pthread_ba
 
 export! {
     pthread_barrier_wait = wait, "rsi";
+    pthread_barrier_init = initialize, "rcx";
+    pthread_barrier_destroy = destroy, "rsi";
 }

@@ -1,6 +1,6 @@
 //! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
 
-use super::{deadline, mutex};
+use super::{deadline, mutex, object};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
@@ -31,6 +31,7 @@ unsafe fn wait_until(
     deadline: i64,
     pc: usize,
 ) -> c_int {
+    object::also_uses(inside, lock as usize, pc);
     inside.may_be_cancelled();
     let class = mutex::class(lock);
     let (pc, key, lock_addr) = (pc as u64, condition as u64, lock as u64);
@@ -74,7 +75,7 @@ unsafe fn wait_until(
 pub unsafe extern "C-unwind" fn wait(condition: *mut pthread_cond_t, lock: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own objects.
     unsafe {
-        match Inside::enter() {
+        match object::enter(condition as usize, pc) {
             Some(inside) => wait_until(&inside, condition, lock, NEVER, pc),
             None => real::pthread_cond_wait(condition, lock),
         }
@@ -89,7 +90,7 @@ pub unsafe extern "C-unwind" fn timed_wait(
 ) -> c_int {
     // SAFETY: the program's own objects.
     unsafe {
-        match Inside::enter() {
+        match object::enter(condition as usize, pc) {
             Some(inside) => wait_until(&inside, condition, lock, deadline(clock(condition), limit), pc),
             None => real::pthread_cond_timedwait(condition, lock, limit),
         }
@@ -105,7 +106,7 @@ unsafe extern "C-unwind" fn clock_wait(
 ) -> c_int {
     // SAFETY: the program's own objects.
     unsafe {
-        match Inside::enter() {
+        match object::enter(condition as usize, pc) {
             Some(inside) => wait_until(&inside, condition, lock, deadline(clock, limit), pc),
             None => real::pthread_cond_clockwait(condition, lock, clock, limit),
         }
@@ -113,7 +114,7 @@ unsafe extern "C-unwind" fn clock_wait(
 }
 
 pub unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize) -> c_int {
-    let Some(_inside) = Inside::enter() else {
+    let Some(_inside) = object::enter(condition as usize, pc) else {
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_signal(condition) };
     };
@@ -127,7 +128,7 @@ pub unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize
 }
 
 pub unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, pc: usize) -> c_int {
-    let Some(_inside) = Inside::enter() else {
+    let Some(_inside) = object::enter(condition as usize, pc) else {
         // SAFETY: the program's own condition variable.
         return unsafe { real::pthread_cond_broadcast(condition) };
     };
@@ -140,14 +141,17 @@ pub unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, pc: us
     0
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_cond_init(
+unsafe extern "C-unwind" fn initialize(
     condition: *mut pthread_cond_t,
     attr: *const pthread_condattr_t,
+    pc: usize,
 ) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter_to_change(condition as usize, pc);
     // SAFETY: the program's own condition variable.
     let result = unsafe { real::pthread_cond_init(condition, attr) };
+    if inside.is_some() {
+        object::changed(condition as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Init {
             class: ObjectClass::Condition,
@@ -158,11 +162,13 @@ pub unsafe extern "C-unwind" fn pthread_cond_init(
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn destroy(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+    let inside = object::enter_to_change(condition as usize, pc);
     // SAFETY: the program's own condition variable.
     let result = unsafe { real::pthread_cond_destroy(condition) };
+    if inside.is_some() {
+        object::changed(condition as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Destroy {
             object: condition as u64,
@@ -177,4 +183,6 @@ export! {
     pthread_cond_clockwait = clock_wait, "r8";
     pthread_cond_signal = signal, "rsi";
     pthread_cond_broadcast = broadcast, "rsi";
+    pthread_cond_init = initialize, "rdx";
+    pthread_cond_destroy = destroy, "rsi";
 }

@@ -12,6 +12,7 @@ mod condition;
 mod join;
 mod mutex;
 pub mod names;
+pub mod object;
 mod once;
 mod rwlock;
 mod semaphore;

@@ -1,6 +1,6 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
-use super::deadline;
+use super::{deadline, object};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
@@ -154,7 +154,7 @@ unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64
 pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
-        match Inside::enter() {
+        match object::enter(mutex as usize, pc) {
             Some(inside) => lock_until(&inside, mutex, NEVER, pc),
             None => real::pthread_mutex_lock(mutex),
         }
@@ -164,7 +164,7 @@ pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> 
 pub unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *const timespec, pc: usize) -> c_int {
     // SAFETY: the program's own mutex and time.
     unsafe {
-        match Inside::enter() {
+        match object::enter(mutex as usize, pc) {
             Some(inside) => lock_until(&inside, mutex, deadline(libc::CLOCK_REALTIME, limit), pc),
             None => real::pthread_mutex_timedlock(mutex, limit),
         }
@@ -179,7 +179,7 @@ unsafe extern "C-unwind" fn clock_lock(
 ) -> c_int {
     // SAFETY: the program's own mutex and time.
     unsafe {
-        match Inside::enter() {
+        match object::enter(mutex as usize, pc) {
             Some(inside) => lock_until(&inside, mutex, deadline(clock, limit), pc),
             None => real::pthread_mutex_clocklock(mutex, clock, limit),
         }
@@ -187,7 +187,7 @@ unsafe extern "C-unwind" fn clock_lock(
 }
 
 pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter(mutex as usize, pc);
     // SAFETY: the program's own mutex.
     let result = unsafe { try_real(mutex) };
     if inside.is_some() {
@@ -214,7 +214,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize)
 pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
-        let Some(_inside) = Inside::enter() else {
+        let Some(_inside) = object::enter(mutex as usize, pc) else {
             return real::pthread_mutex_unlock(mutex);
         };
         let class = class(mutex);
@@ -230,14 +230,17 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_init(
+unsafe extern "C-unwind" fn initialize(
     mutex: *mut pthread_mutex_t,
     attr: *const pthread_mutexattr_t,
+    pc: usize,
 ) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter_to_change(mutex as usize, pc);
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_init(mutex, attr) };
+    if inside.is_some() {
+        object::changed(mutex as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Init {
             class: class(mutex),
@@ -248,11 +251,13 @@ pub unsafe extern "C-unwind" fn pthread_mutex_init(
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn destroy(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+    let inside = object::enter_to_change(mutex as usize, pc);
     // SAFETY: the program's own mutex.
     let result = unsafe { real::pthread_mutex_destroy(mutex) };
+    if inside.is_some() {
+        object::changed(mutex as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Destroy { object: mutex as u64 });
     }
@@ -265,4 +270,6 @@ export! {
     pthread_mutex_timedlock = timed_lock, "rdx";
     pthread_mutex_clocklock = clock_lock, "rcx";
     pthread_mutex_unlock = unlock, "rsi";
+    pthread_mutex_init = initialize, "rdx";
+    pthread_mutex_destroy = destroy, "rsi";
 }

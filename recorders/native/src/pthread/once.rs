@@ -1,7 +1,7 @@
 //! `pthread_once`, with glibc's own states of the control variable.
 
+use super::object;
 use crate::export::export;
-use crate::inside::Inside;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use core::sync::atomic::AtomicI32;
@@ -15,7 +15,7 @@ const STARTED: i32 = 1;
 const DONE: i32 = 2;
 
 pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern "C-unwind" fn(), pc: usize) -> c_int {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = object::enter(control as usize, pc) else {
         // SAFETY: the program's own arguments.
         return unsafe { real::pthread_once(control, routine) };
     };

@@ -1,6 +1,6 @@
 //! Reader-writer locks.
 
-use super::deadline;
+use super::{deadline, object};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
@@ -63,7 +63,7 @@ unsafe fn lock_until(inside: &Inside, lock: *mut pthread_rwlock_t, shared: bool,
 }
 
 unsafe fn try_once(lock: *mut pthread_rwlock_t, shared: bool, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { try_real(lock, shared) };
     if inside.is_some() {
@@ -96,7 +96,7 @@ macro_rules! side {
             pub unsafe extern "C-unwind" fn plain(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
                 // SAFETY: the program's own lock.
                 unsafe {
-                    match Inside::enter() {
+                    match object::enter(lock as usize, pc) {
                         Some(inside) => lock_until(&inside, lock, $shared, NEVER, pc),
                         None => real::$plain(lock),
                     }
@@ -115,7 +115,7 @@ macro_rules! side {
             ) -> c_int {
                 // SAFETY: the program's own lock and time.
                 unsafe {
-                    match Inside::enter() {
+                    match object::enter(lock as usize, pc) {
                         Some(inside) => lock_until(&inside, lock, $shared, deadline(libc::CLOCK_REALTIME, limit), pc),
                         None => real::$timed(lock, limit),
                     }
@@ -130,7 +130,7 @@ macro_rules! side {
             ) -> c_int {
                 // SAFETY: the program's own lock and time.
                 unsafe {
-                    match Inside::enter() {
+                    match object::enter(lock as usize, pc) {
                         Some(inside) => lock_until(&inside, lock, $shared, deadline(clock, limit), pc),
                         None => real::$clocked(lock, clock, limit),
                     }
@@ -156,7 +156,7 @@ side!(
 );
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_unlock(lock) };
     if inside.is_some() && result == 0 {
@@ -171,14 +171,17 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_rwlock_init(
+unsafe extern "C-unwind" fn initialize(
     lock: *mut pthread_rwlock_t,
     attr: *const pthread_rwlockattr_t,
+    pc: usize,
 ) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter_to_change(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_init(lock, attr) };
+    if inside.is_some() {
+        object::changed(lock as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Init {
             class: CLASS,
@@ -189,11 +192,13 @@ pub unsafe extern "C-unwind" fn pthread_rwlock_init(
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn destroy(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
+    let inside = object::enter_to_change(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_destroy(lock) };
+    if inside.is_some() {
+        object::changed(lock as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Destroy { object: lock as u64 });
     }
@@ -210,4 +215,6 @@ export! {
     pthread_rwlock_timedwrlock = writer::timed, "rdx";
     pthread_rwlock_clockwrlock = writer::clocked, "rcx";
     pthread_rwlock_unlock = unlock, "rsi";
+    pthread_rwlock_init = initialize, "rdx";
+    pthread_rwlock_destroy = destroy, "rsi";
 }

@@ -1,7 +1,7 @@
 //! Semaphores. Each event carries the count before it, so that one which was never initialized in
 //! sight of the recorder (static, named) has a known count all the same.
 
-use super::deadline;
+use super::{deadline, object};
 use crate::export::export;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::thread::{NEVER, Woken};
@@ -66,7 +66,7 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
     unsafe {
-        match Inside::enter() {
+        match object::enter(semaphore as usize, pc) {
             Some(inside) => wait_until(&inside, semaphore, NEVER, pc),
             None => real::sem_wait(semaphore),
         }
@@ -76,7 +76,7 @@ unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
 unsafe extern "C-unwind" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore and time.
     unsafe {
-        match Inside::enter() {
+        match object::enter(semaphore as usize, pc) {
             Some(inside) => wait_until(&inside, semaphore, deadline(libc::CLOCK_REALTIME, limit), pc),
             None => real::sem_timedwait(semaphore, limit),
         }
@@ -91,7 +91,7 @@ unsafe extern "C-unwind" fn clock_wait(
 ) -> c_int {
     // SAFETY: the program's own semaphore and time.
     unsafe {
-        match Inside::enter() {
+        match object::enter(semaphore as usize, pc) {
             Some(inside) => wait_until(&inside, semaphore, deadline(clock, limit), pc),
             None => real::sem_clockwait(semaphore, clock, limit),
         }
@@ -101,7 +101,7 @@ unsafe extern "C-unwind" fn clock_wait(
 unsafe extern "C-unwind" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore.
     unsafe {
-        match Inside::enter() {
+        match object::enter(semaphore as usize, pc) {
             Some(_inside) => take(semaphore, pc),
             None => real::sem_trywait(semaphore),
         }
@@ -109,7 +109,7 @@ unsafe extern "C-unwind" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int 
 }
 
 unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter(semaphore as usize, pc);
     let before = if inside.is_some() { count(semaphore) } else { 0 };
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_post(semaphore) };
@@ -124,11 +124,13 @@ unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn initialize(semaphore: *mut sem_t, shared: c_int, value: c_uint, pc: usize) -> c_int {
+    let inside = object::enter_to_change(semaphore as usize, pc);
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_init(semaphore, shared, value) };
+    if inside.is_some() {
+        object::changed(semaphore as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Init {
             class: ObjectClass::Semaphore,
@@ -139,11 +141,13 @@ pub unsafe extern "C-unwind" fn sem_init(semaphore: *mut sem_t, shared: c_int, v
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sem_destroy(semaphore: *mut sem_t) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn destroy(semaphore: *mut sem_t, pc: usize) -> c_int {
+    let inside = object::enter_to_change(semaphore as usize, pc);
     // SAFETY: the program's own semaphore.
     let result = unsafe { real::sem_destroy(semaphore) };
+    if inside.is_some() {
+        object::changed(semaphore as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Destroy {
             object: semaphore as u64,
@@ -158,4 +162,6 @@ export! {
     sem_timedwait = timed_wait, "rdx";
     sem_clockwait = clock_wait, "rcx";
     sem_post = post, "rsi";
+    sem_init = initialize, "rcx";
+    sem_destroy = destroy, "rsi";
 }

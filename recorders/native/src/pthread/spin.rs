@@ -1,7 +1,7 @@
 //! Spin locks. Nobody spins: who finds the lock taken waits like for any other.
 
+use super::object;
 use crate::export::export;
-use crate::inside::Inside;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, pthread_spinlock_t};
@@ -10,7 +10,7 @@ use recorder_ring::{ObjectClass, Record, Waits};
 const CLASS: ObjectClass = ObjectClass::SpinLock;
 
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = object::enter(lock as usize, pc) else {
         // SAFETY: the program's own lock.
         return unsafe { real::pthread_spin_lock(lock) };
     };
@@ -34,7 +34,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
 }
 
 unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_trylock(lock) };
     if inside.is_some() {
@@ -59,7 +59,7 @@ unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = object::enter(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_unlock(lock) };
     if inside.is_some() && result == 0 {
@@ -73,11 +73,13 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> 
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_spin_init(lock: *mut pthread_spinlock_t, shared: c_int) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn initialize(lock: *mut pthread_spinlock_t, shared: c_int, pc: usize) -> c_int {
+    let inside = object::enter_to_change(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_init(lock, shared) };
+    if inside.is_some() {
+        object::changed(lock as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Init {
             class: CLASS,
@@ -88,11 +90,13 @@ pub unsafe extern "C-unwind" fn pthread_spin_init(lock: *mut pthread_spinlock_t,
     result
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int {
-    let inside = Inside::enter();
+unsafe extern "C-unwind" fn destroy(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
+    let inside = object::enter_to_change(lock as usize, pc);
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_destroy(lock) };
+    if inside.is_some() {
+        object::changed(lock as usize, result, pc);
+    }
     if inside.is_some() && result == 0 {
         pending::push(Record::Destroy { object: lock as u64 });
     }
@@ -103,4 +107,6 @@ export! {
     pthread_spin_lock = lock, "rsi";
     pthread_spin_trylock = try_lock, "rsi";
     pthread_spin_unlock = unlock, "rsi";
+    pthread_spin_init = initialize, "rdx";
+    pthread_spin_destroy = destroy, "rsi";
 }

@@ -385,7 +385,8 @@ pub fn retire(inside: Inside, last: impl FnOnce()) {
     inside.forget();
     mutex::leave_robust_ones();
     signals::forget(thread);
-    end(thread);
+    end_stack(thread);
+    end();
     REGISTER.alive.set(REGISTER.alive.get() - 1);
     if REGISTER.alive.get() == 0 {
         last();
@@ -398,14 +399,18 @@ pub fn retire(inside: Inside, last: impl FnOnce()) {
     baton::retire(thread);
 }
 
-/// Records the calling thread's end; from here on nothing of it is recorded.
-pub fn end(thread: &'static Thread) {
-    if thread.stack.get() != 0 {
+/// The calling thread's stack goes with it, unless it is the process' own.
+fn end_stack(thread: &'static Thread) {
+    if thread.stack.get() != 0 && thread.os_id.load(Relaxed) != sys::process_id() {
         pending::push(Record::Free {
             pc: 0,
             addr: thread.stack.get() as u64,
         });
     }
+}
+
+/// Records the calling thread's end; from here on nothing of it is recorded.
+pub fn end() {
     pending::push(Record::End { pc: 0 });
     set_slot(&UNRECORDED);
 }

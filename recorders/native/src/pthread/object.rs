@@ -1,0 +1,66 @@
+//! What an operation on a synchronization object does with the object's own memory: docs/SEMANTICS.md, *use*.
+//!
+//! Operations of instrumented code use it, initializing and destroying write it. Libraries order their own operations by
+//! what nobody sees, so theirs are not recorded.
+
+use crate::inside::Inside;
+use crate::intent::{Access, Intent};
+use crate::{modules, pending};
+use libc::c_int;
+use recorder_ring::Record;
+use recorder_ring::plan::kind;
+
+/// As many bytes as the smallest object has.
+pub const BYTES: usize = 4;
+
+fn intent(kind: u8, object: usize, pc: usize) -> Intent {
+    Intent::of(Access::one(pc, kind, object, BYTES))
+}
+
+fn used(object: usize, pc: usize) {
+    pending::push(Record::Use {
+        pc: pc as u64,
+        object: object as u64,
+    });
+}
+
+/// Enters for an operation that uses an object.
+pub fn enter(object: usize, pc: usize) -> Option<Inside> {
+    if !modules::is_instrumented(pc) {
+        return Inside::enter();
+    }
+    let inside = Inside::enter_for(|| intent(kind::USE, object, pc))?;
+    used(object, pc);
+    // The operation itself has a turn of its own.
+    inside.await_turn();
+    Some(inside)
+}
+
+/// The operation uses a second object.
+pub fn also_uses(inside: &Inside, object: usize, pc: usize) {
+    if modules::is_instrumented(pc) {
+        inside.await_turn_before(|| intent(kind::USE, object, pc));
+        used(object, pc);
+        inside.await_turn();
+    }
+}
+
+/// Enters for an operation that initializes or destroys an object.
+pub fn enter_to_change(object: usize, pc: usize) -> Option<Inside> {
+    if modules::is_instrumented(pc) {
+        Inside::enter_for(|| intent(kind::WRITE, object, pc))
+    } else {
+        Inside::enter()
+    }
+}
+
+/// It is initialized or destroyed, unless that failed. Where an object is destroyed that somebody holds, that depends on the
+/// C library alone: the attempt is what counts.
+pub fn changed(object: usize, result: c_int, pc: usize) {
+    if !modules::is_instrumented(pc) {
+    } else if matches!(result, 0 | libc::EBUSY) {
+        pending::write_now(object, BYTES, pc);
+    } else {
+        used(object, pc);
+    }
+}
