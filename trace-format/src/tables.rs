@@ -142,6 +142,7 @@ pub struct Meta {
     pub degraded: Vec<String>,
     /// What threads had begun and did not end, as far as no event says so: in order of time, at most one for each thread
     /// that waits, and one for the thread that a signal killed.
+    #[serde(default)]
     pub pending: Vec<PendingInfo>,
 }
 
