@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::event::kind;
+use super::idle_threads;
 use super::input::InputArgs;
 use super::output::print;
 use super::program_end;
@@ -46,6 +47,8 @@ struct Info {
     processes: Vec<ProcessLine>,
     /// Why the trace may lack events or order that the program had.
     degraded: Vec<String>,
+    /// Threads that were created and did nothing.
+    idle_threads: usize,
     /// In words.
     ending: String,
     /// Threads that waited when the run ended, and what the program died of.
@@ -160,6 +163,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         degraded,
         ..
     } = tables.meta.clone();
+    let idle = idle_threads::count(&file)?;
     Ok(Info {
         path: args.input.trace.display().to_string(),
         id: file.id().to_string(),
@@ -173,6 +177,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         process: process.as_ref().map(process_words),
         processes: processes.collect(),
         degraded,
+        idle_threads: idle.1,
         ending: file.ending().to_string(),
         standstill: Standstill::of(&file)?,
         complete: trace.cut().is_none(),
@@ -213,6 +218,10 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
     }
     for wait in &info.standstill.waits {
         writeln!(out, "waiting   {wait}")?;
+    }
+    let created = info.threads.iter().filter(|line| line.parent.is_some()).count();
+    if let Some(warning) = idle_threads::warning((created, info.idle_threads)) {
+        writeln!(out, "warning   {warning}")?;
     }
     for reason in &info.degraded {
         writeln!(out, "degraded  {reason}")?;

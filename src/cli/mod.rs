@@ -18,6 +18,7 @@ mod exit_code;
 mod explain;
 mod follow;
 mod generate;
+mod idle_threads;
 mod info;
 mod input;
 mod live;

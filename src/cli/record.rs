@@ -1,6 +1,7 @@
 //! `witness record`: runs a program and records what its threads do.
 
 use super::ExitCode;
+use super::idle_threads;
 use super::output::say;
 use super::program_end;
 use super::runs;
@@ -166,9 +167,21 @@ fn tell(recorded: &Recorded, run: &str) {
     for failure in &recorded.failures {
         say!("witness: {failure}");
     }
+    say_idle(&recorded.summary.path);
     say_standstill(&recorded.summary.path, "");
     for process in &recorded.processes {
         say_standstill(&process.summary.path, &format!("process {}: ", process.number));
+    }
+}
+
+/// Warns of threads that did nothing. (What cannot be read is said by whoever needs it.)
+fn say_idle(trace: &Path) {
+    let counted = TraceFile::open(trace).and_then(|file| {
+        let short = file.len() <= idle_threads::READ_FOR_IT;
+        if short { idle_threads::count(&file) } else { Ok((0, 0)) }
+    });
+    if let Some(warning) = counted.ok().and_then(idle_threads::warning) {
+        say!("witness: warning: {warning}");
     }
 }
 

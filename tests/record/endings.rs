@@ -242,3 +242,23 @@ fn a_limit_is_told_by_info() {
         assert!(info.contains(words), "{limit}: {info}");
     }
 }
+
+#[test]
+fn threads_that_did_nothing_are_warned_of() {
+    let program = Program::instrumented("late_threads", "idle");
+    let folder = folder_of(&program);
+    let path = program.path.to_str().expect("a path in UTF-8");
+    let record = |limit: &[&str]| {
+        let words = [&["record", "-o", "trace.bin"], limit, &["--", path]].concat();
+        said(&witness(&folder, &words).output().expect("witness runs"))
+    };
+    let cut = record(&["--max-events", "1000"]);
+    assert!(
+        cut.contains("2 of 2 threads that the program created did nothing"),
+        "{cut}"
+    );
+    let info = witness(&folder, &["info", "trace.bin"]).output().expect("witness runs");
+    assert!(said(&info).contains("2 of 2 threads"), "{}", said(&info));
+    let whole = record(&[]);
+    assert!(!whole.contains("did nothing"), "{whole}");
+}
