@@ -20,6 +20,8 @@ real! {
     fn g_pointer_bit_unlock(word: *mut c_void, bit: c_int) -> ();
     fn g_async_queue_new() -> *mut c_void;
     fn g_async_queue_new_full(free: *mut c_void) -> *mut c_void;
+    fn g_async_queue_lock(queue: *mut c_void) -> ();
+    fn g_async_queue_unlock(queue: *mut c_void) -> ();
     fn g_async_queue_push_unlocked(queue: *mut c_void, item: *mut c_void) -> ();
     fn g_async_queue_push_front_unlocked(queue: *mut c_void, item: *mut c_void) -> ();
     fn g_async_queue_push_sorted_unlocked(queue: *mut c_void, item: *mut c_void, compare: *mut c_void, data: *mut c_void) -> ();

@@ -148,8 +148,18 @@ entries! {
     g_async_queue_new_full(free: *mut c_void) -> *mut c_void, reg "rsi": |inside, pc| {
         begin(inside.in_program(|| library::g_async_queue_new_full(free)))
     }
-    g_async_queue_lock(queue: *mut c_void) -> (), reg "rsi": |inside, pc| { lock::lock(&inside, queue, pc); }
-    g_async_queue_unlock(queue: *mut c_void) -> (), reg "rsi": |inside, pc| { lock::unlock(queue, pc); }
+    g_async_queue_lock(queue: *mut c_void) -> (), reg "rsi": |inside, pc| {
+        if queue.is_null() {
+            return inside.in_program(|| library::g_async_queue_lock(queue));
+        }
+        lock::lock(&inside, queue, pc);
+    }
+    g_async_queue_unlock(queue: *mut c_void) -> (), reg "rsi": |inside, pc| {
+        if queue.is_null() {
+            return inside.in_program(|| library::g_async_queue_unlock(queue));
+        }
+        lock::unlock(queue, pc);
+    }
     g_async_queue_push(queue: *mut c_void, item: *mut c_void) -> (), reg "rdx": |inside, pc| {
         pushes(queue, item, pc);
         locked(&inside, queue, || library::g_async_queue_push_unlocked(queue, item));
