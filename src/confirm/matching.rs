@@ -246,10 +246,10 @@ impl<'a> Spots<'a> {
     fn best(&self, fits: Vec<Fit>, side: &Side, outer: &[Frame]) -> Vec<Choice> {
         let drifted = |fit: &Fit| matches!(fit.how, How::Drift { .. });
         // The kind of access speaks against a line that has moved, but not against one that has not: compilers
-        // leave out reads before writes.
+        // leave out reads before writes. Nor has an access moved to where a lock is used.
         let fits: Vec<Fit> = fits
             .into_iter()
-            .filter(|fit| !drifted(fit) || has_kind(side, fit.spot.kind))
+            .filter(|fit| !drifted(fit) || has_kind(side, fit.spot.kind) && fit.spot.kind != AccessKind::Use)
             .collect();
         let rank = |fit: &Fit| {
             let distance = match fit.how {

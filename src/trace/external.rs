@@ -9,6 +9,7 @@
 //! the flag, and could come before the store to `data`.
 
 use super::images::Images;
+use super::own_frames::OwnFrames;
 use super::{AccessId, AccessKind, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
@@ -51,6 +52,7 @@ impl Trace {
         let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
         let mut stretch = Stretch::default();
+        let own_frames = OwnFrames::of(self);
         for number in 0..self.accesses.len() as u32 {
             let access = self.accesses.get(AccessId(number));
             let (event, kind) = (access.event, access.kind);
@@ -101,7 +103,8 @@ impl Trace {
         for (cell, walked) in self.cells.iter_mut().zip(walked) {
             let Some(walked) = walked else { continue };
             (cell.initial, cell.external) = (walked.initial, walked.external);
-            cell.private = walked.external && walked.own && walked.only.is_some();
+            let Some(only) = walked.only else { continue };
+            cell.private = walked.external && (walked.own || own_frames.keep(only, cell));
         }
         from_the_start
     }

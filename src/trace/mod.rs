@@ -20,6 +20,7 @@ mod load;
 mod marks;
 mod op;
 mod ops;
+mod own_frames;
 mod places;
 mod sections;
 mod wakes;

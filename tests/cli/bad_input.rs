@@ -144,7 +144,7 @@ fn a_cut_trace_says_so() {
 fn a_closed_pipe_is_a_normal_end() {
     let folder = folder("pipe");
     hidden_race(&folder.join("race.bin"));
-    let script = format!("{} dump race.bin | head -n 1", env!("CARGO_BIN_EXE_witness"));
+    let script = format!("'{}' dump race.bin | head -n 1", env!("CARGO_BIN_EXE_witness"));
     let mut shell = std::process::Command::new("bash");
     let outcome = crate::command::run(shell.args(["-o", "pipefail", "-c", &script]).current_dir(&folder));
     assert_eq!((outcome.status(0).stderr).as_str(), "");

@@ -307,7 +307,7 @@ fn lists_are_read_from_standard_input_and_lines_that_moved_are_guesses() {
         serde_json::from_slice::<ConfirmResults>(&output.stdout).expect("results")
     };
     let results = ask(
-        "wrong_lock.c:19 wrong_lock.c:28\nwrong_lock.c:18 wrong_lock.c:28\nwrong_lock.c:400 wrong_lock.c:28\nother.c:19 wrong_lock.c:28\n",
+        "wrong_lock.c:19 wrong_lock.c:28\nwrong_lock.c:22 wrong_lock.c:28\nwrong_lock.c:400 wrong_lock.c:28\nother.c:19 wrong_lock.c:28\n",
     );
     let told: Vec<(&str, bool)> = results.warnings.iter().map(|w| (w.verdict.as_str(), w.guess)).collect();
     assert_eq!(
@@ -336,7 +336,7 @@ fn lists_are_read_from_standard_input_and_lines_that_moved_are_guesses() {
 fn what_cannot_be_read_ends_in_status_2_with_file_line_and_remedy() {
     let folder = folder("errors");
     let trace = record(&folder, "single_thread");
-    fs::write(folder.join("noise.txt"), "no report\n").expect("a file");
+    fs::write(folder.join("noise.txt"), "this is no report\n").expect("a file");
     fs::write(folder.join("cut.xml"), "<?xml version=\"1.0\"?>\n<valgrindoutput>\n").expect("a file");
     let refused = |arguments: &[&str], words: &str| {
         let said = witness(&folder, arguments);

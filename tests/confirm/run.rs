@@ -45,7 +45,7 @@ fn traces_that_show_nothing_more_are_not_kept() {
         ],
     );
     assert_eq!(said.status, 66, "{}", said.stderr);
-    assert!(said.stderr.contains("run 3 (pct, seed 1)"), "{}", said.stderr);
+    assert!(said.stderr.contains("run 3 (pos, seed 1)"), "{}", said.stderr);
     let results: ConfirmResults = serde_json::from_str(&said.stdout).expect("results");
     assert_eq!((results.summary.witnessed, results.summary.unknown), (1, 1));
     assert_eq!(results.traces.len(), 1);

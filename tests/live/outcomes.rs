@@ -86,7 +86,7 @@ fn a_program_that_does_something_else_diverges_there() {
     let program = variants("diverged");
     // Argument, where the event that was due is, where the one that came is, what is said of it.
     for (argument, expected, actual, said) in [
-        ("object", "object", "object", "mutex other_lock"),
+        ("object", "object", "object", "other_lock"),
         ("extra", "value", "extra", "writes seen = 7"),
         ("memory", "value", "value", "reads seen = 0"),
         ("value", "first", "change", "reads size = 1"),

@@ -14,12 +14,15 @@ fn expectations() -> Vec<Expectation> {
     paths.iter().map(|path| Expectation::read(path).unwrap()).collect()
 }
 
+/// Fibers that share one thread of the kernel cannot both stand before an access: the recorder's README says so.
+const NOT_FORCED: [&str; 1] = ["fibers"];
+
 #[test]
 fn all_of_them() {
     let mut witnesses = 0;
     let mut failures = Vec::new();
     for expectation in expectations() {
-        if !expectation.can_be_built() {
+        if !expectation.can_be_built() || NOT_FORCED.contains(&&*expectation.name) {
             continue;
         }
         let name = format!("all-{}", expectation.name);

@@ -22,8 +22,8 @@ mod unordered;
 
 use event_kind::kind;
 use execution::Execution;
-use std::collections::{BTreeMap, BTreeSet};
-use trace_format::{Event, Tables};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trace_format::{Event, Op, Tables, WaitOutcome};
 use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
@@ -214,7 +214,21 @@ fn concerns(mutation: Mutation, tables: &Tables, events: &[Event]) -> bool {
     let count = |wanted| events.iter().filter(|event| kind(&event.op) == wanted).count();
     match mutation {
         Mutation::NoWaits => count("wait end, notified") > 0,
-        Mutation::NotifyWakesMany => count("wait end, notified") > 1 && count("notify") > 1,
+        Mutation::NotifyWakesMany => {
+            let mut conditions: HashMap<_, (usize, usize)> = HashMap::new();
+            for event in events {
+                match event.op {
+                    Op::WaitEnd {
+                        condition,
+                        outcome: WaitOutcome::Notified,
+                        ..
+                    } => conditions.entry(condition).or_default().0 += 1,
+                    Op::Notify { condition } => conditions.entry(condition).or_default().1 += 1,
+                    _ => {}
+                }
+            }
+            conditions.values().any(|&(waits, notifies)| waits > 1 && notifies > 1)
+        }
         Mutation::NoFailedAcquires => count("acquire failed") > 0,
         Mutation::NoPermits => count("semaphore wait") > 0,
         Mutation::NoOnces => count("once wait") > 0 && count("once end") > 1,

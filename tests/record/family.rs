@@ -397,10 +397,15 @@ fn a_child_with_another_number_is_named() {
 #[test]
 fn programs_without_instrumentation_run_untouched() {
     let program = Program::instrumented("family", "exec-plain");
-    let (output, _, others) = record(&program, "execlp", &[], &["execlp"]);
+    let (mut witness, trace) = program.recorder("execlp", &[], &["execlp"]);
+    let output = witness
+        .env("LD_LIBRARY_PATH", "/nowhere")
+        .env("OWN_LIBRARY_PATH", "/nowhere")
+        .output()
+        .expect("witness runs");
     // The shell found neither variable of ours in its environment.
     assert_eq!(output.status.code(), Some(9), "{output:?}");
-    assert!(others.is_empty());
+    assert!(others(&trace).is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("the new one is not recorded"));
     let (output, first, others) = record_well(&program, "others", &[], &["others"]);
     assert!(others.is_empty() && first.tables.meta.degraded.is_empty(), "{output:?}");

@@ -133,7 +133,7 @@ fn a_ring_that_was_full_says_so() {
     let program = Program::instrumented("ends", "recorder-killed-full");
     for round in 0..3 {
         let after = Duration::from_millis(50 + 60 * round);
-        let mut orphan = Orphan::new(&program, "noise", &["--policy=random"], &["noise"], after);
+        let mut orphan = Orphan::new(&program, "noise", &["--policy=fifo"], &["noise"], after);
         orphan.end();
         let info = orphan.info();
         // Eight megabytes of noise take less than the time that it makes some.

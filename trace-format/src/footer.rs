@@ -196,8 +196,8 @@ mod tests {
             assert_eq!(decode(&payload, HEADER_LEN as u64), Ok((end, vec![])));
         }
         let mut payload = IndexBuilder::new().finish(ProgramEnd::Unknown).unwrap();
-        payload[0] = 3;
-        assert_eq!(decode(&payload, HEADER_LEN as u64), Err(FooterFault::UnknownEnd(3)));
+        payload[0] = 200;
+        assert_eq!(decode(&payload, HEADER_LEN as u64), Err(FooterFault::UnknownEnd(200)));
     }
 
     #[test]

@@ -312,7 +312,7 @@ int main(int count, char **arguments) {
     }
     if (!strcmp(how, "environment"))
         return count == 8 && !strcmp(arguments[7], "8") && !strcmp(arguments[6], "7") && getenv("A") && environ[1] == 0 ? 8 : 1;
-    if (!strcmp(how, "execlp")) { execlp("sh", "sh", "-c", "case \"$WITNESS_RING$LD_LIBRARY_PATH\" in *witness*|/proc*) exit 1;; esac; exit $1", "sh", "9", "", (char *)0); return 1; }
+    if (!strcmp(how, "execlp")) { execlp("sh", "sh", "-c", "[ -z \"$WITNESS_RING\" ] && [ \"$LD_LIBRARY_PATH\" = \"$OWN_LIBRARY_PATH\" ] || exit 1; exit $1", "sh", "9", "", (char *)0); return 1; }
     if (!strcmp(how, "exec-fails")) {
         execv("/no/such/program", arguments);
         execvp("no-such-program-anywhere", arguments);
