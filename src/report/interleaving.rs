@@ -9,7 +9,7 @@ use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::RaceKind;
 use crate::symbols::printable;
-use crate::trace::EventId;
+use crate::trace::{AccessKind, EventId};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -78,6 +78,11 @@ impl Interleaving<'_> {
                 }
                 Line::Event { index } => {
                     let step = &replay.executed[index];
+                    let access = self.words.trace.access(step.event);
+                    if access.is_some_and(|access| access.kind == AccessKind::Use) {
+                        // The operation that uses the object follows, and says so.
+                        continue;
+                    }
                     let deed = self.words.deed(step.event, &step.step.woken);
                     self.line(step.event, &deed, indent, out)?;
                 }
