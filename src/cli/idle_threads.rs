@@ -9,7 +9,7 @@ use trace_format::{Op, ReadError, TraceFile};
 /// Longest traces that are read for this after each recording; reading a million events takes about a quarter of a second.
 pub const READ_FOR_IT: u64 = 1_000_000;
 
-/// How many threads a trace creates, and how many of them do nothing in it but begin and end.
+/// How many threads a trace creates, and how many of them never get to begin in it.
 ///
 /// # Errors
 /// If the trace cannot be read.
@@ -18,19 +18,14 @@ pub fn count(file: &TraceFile) -> Result<(usize, usize), ReadError> {
     let mut busy = Vec::new();
     for event in file.events() {
         let event = event?;
-        match event.op {
-            Op::Fork { child } => created.push(child),
-            Op::Begin | Op::End => {}
-            // The thread's own stack.
-            Op::Alloc { .. } | Op::Free { .. } if event.pc == 0 => {}
-            _ => {
-                let thread = event.thread.0 as usize;
-                if busy.len() <= thread {
-                    busy.resize(thread + 1, false);
-                }
-                busy[thread] = true;
-            }
+        if let Op::Fork { child } = event.op {
+            created.push(child);
         }
+        let thread = event.thread.0 as usize;
+        if busy.len() <= thread {
+            busy.resize(thread + 1, false);
+        }
+        busy[thread] = true;
     }
     let idle = created.iter().filter(|child| busy.get(child.0 as usize) != Some(&true));
     Ok((created.len(), idle.count()))

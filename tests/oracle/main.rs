@@ -250,24 +250,26 @@ fn every_broken_formula_is_noticed() {
             mutation: Some(mutation),
             ..every_instance()
         };
-        let notices = |seed: u64| {
-            let (tables, events) = random_trace::generate(seed);
+        let notices = |(name, tables, events): (String, Tables, Vec<Event>)| {
             let trace = Trace::from_events(tables.clone(), &events);
             let execution = Execution::new(&tables, &events);
             // A broken formula may also make the analysis stumble; that is noticed, too.
             let judged = std::panic::catch_unwind(|| judge_with(&trace, &execution, &options, false));
             match judged.unwrap_or_else(|_| Judged::Wrong("a panic".to_owned())) {
-                Judged::Wrong(what) => Some((seed, what)),
+                Judged::Wrong(what) => Some((name, what)),
                 Judged::Right(_) | Judged::TooLarge => None,
             }
         };
-        let concerned = (1..1_000_000).filter(|&seed| {
+        let random = (1..1_000_000_u64).map(|seed| {
             let (tables, events) = random_trace::generate(seed);
-            concerns(mutation, &tables, &events)
+            (format!("seed {seed}"), tables, events)
         });
-        let noticed = concerned.take(20_000).find_map(notices);
-        let (seed, what) = noticed.unwrap_or_else(|| panic!("{mutation:?} goes unnoticed"));
-        println!("{mutation:?}: noticed at seed {seed}: {what}");
+        let concerned = random
+            .filter(|(_, tables, events)| concerns(mutation, tables, events))
+            .take(20_000);
+        let noticed = stored::all().into_iter().chain(concerned).find_map(notices);
+        let (name, what) = noticed.unwrap_or_else(|| panic!("{mutation:?} goes unnoticed"));
+        println!("{mutation:?}: noticed by {name}: {what}");
     }
 }
 

@@ -50,6 +50,19 @@ fn open(path: &Path) -> Result<(Tables, Vec<Event>), ImportError> {
     Ok((opened.file.tables().clone(), events.collect()))
 }
 
+/// All of `traces/`, each with its name.
+pub fn all() -> Vec<(String, Tables, Vec<Event>)> {
+    let read = |path: PathBuf| {
+        let (tables, events) = open(&path).unwrap_or_else(|error| panic!("{error}"));
+        (
+            path.file_stem().expect("a name").to_string_lossy().into_owned(),
+            tables,
+            events,
+        )
+    };
+    files("").into_iter().map(read).collect()
+}
+
 #[test]
 fn traces_that_were_once_judged_wrongly() {
     for path in files("") {
