@@ -29,10 +29,16 @@ pub(super) fn well_formed(trace: &Trace) -> Result<(), Violation> {
         thread: trace.thread(event),
         why,
     };
-    let overlap = trace.overlapping_allocs().next().map(|(event, block)| {
-        let alloc = trace.incarnation(block).alloc;
-        violation(event, Disabled::Overlaps { alloc })
-    });
+    // Recordings of native programs list their modules.
+    let native = !trace.tables().modules.is_empty();
+    let overlap = trace
+        .overlapping_allocs()
+        .next()
+        .filter(|_| !native)
+        .map(|(event, block)| {
+            let alloc = trace.incarnation(block).alloc;
+            violation(event, Disabled::Overlaps { alloc })
+        });
     let of_other_kind = trace.events().find_map(|event| {
         let used = used(trace.op(event)).into_iter().flatten();
         let mut wrong = used.filter_map(|(object, (used_as, kinds))| {

@@ -347,7 +347,7 @@ fn what_cannot_be_read_ends_in_status_2_with_file_line_and_remedy() {
     refused(&["confirm", &trace, "cut.xml"], "cut.xml:2: no well-formed XML");
     refused(
         &["confirm", &trace, "noise.txt", "--format", "pairs"],
-        "noise.txt:1: 'no' is not file:line",
+        "noise.txt:1: not two positions",
     );
     refused(&["confirm", &trace, "none.txt"], "cannot read none.txt");
     refused(&["confirm", &trace], "no report is given");

@@ -253,7 +253,9 @@ impl Execution {
 
     /// Cuts the bytes of each block at the boundaries of all accesses.
     fn cut_cells(&mut self) {
-        let accesses = |execution: &Execution, block: usize| -> Vec<(EventId, u64, u64, Option<u64>, Option<u64>)> {
+        // Event, first byte, size, what it sees, what it leaves.
+        type Raw = (EventId, u64, u64, Option<u64>, Option<u64>);
+        let accesses = |execution: &Execution, block: usize| -> Vec<Raw> {
             let here = execution.ids().filter(|&event| execution.block(event) == Some(block));
             here.filter_map(|event| {
                 access(execution.op(event)).map(|(addr, size, sees, leaves)| (event, addr, size, sees, leaves))
@@ -330,6 +332,7 @@ impl Execution {
     /// Initial values, and which cells are external. Returns which of these no other thread can have to do with.
     fn find_values(&mut self) -> Vec<bool> {
         let mut private = vec![false; self.cells.len()];
+        #[expect(clippy::needless_range_loop, reason = "the cells are changed on the way")]
         for number in 0..self.cells.len() {
             let alloc = self.allocs[self.cells[number].block];
             let mut holds: Option<Leaves> = None;
