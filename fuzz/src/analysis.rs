@@ -2,9 +2,17 @@
 
 #[path = "../../tests/oracle/brute_force.rs"]
 mod brute_force;
+#[allow(dead_code, reason = "the oracle itself asks for more")]
+#[path = "../../tests/oracle/execution.rs"]
+mod execution;
+#[allow(dead_code, reason = "the oracle itself asks for more")]
+#[path = "../../tests/oracle/machine.rs"]
+mod machine;
 
+use execution::Execution;
 use std::collections::BTreeSet;
 use std::path::Path;
+use trace_format::TraceFile;
 use witness::analyze::{Options, analyze};
 use witness::check::Checker;
 use witness::report::{
@@ -23,7 +31,7 @@ const STATES: usize = 3_000;
 /// Analyses a trace that is an execution, with a small budget: each witness has to be accepted by a checker of its own and
 /// to survive its text form, every report has to be written, and where exhaustive search ends soon
 /// enough, each verdict has to agree with it.
-pub fn all(trace: &Trace) {
+pub fn all(file: &TraceFile, trace: &Trace) {
     if trace.len() > LONGEST {
         return;
     }
@@ -36,7 +44,10 @@ pub fn all(trace: &Trace) {
     if let Some(rejected) = analysis.rejected.first() {
         panic!("the checker rejected a schedule: {}", rejected.reason);
     }
-    let races = brute_force::races(trace, STATES);
+    let Ok(events) = file.events().collect::<Result<Vec<_>, _>>() else {
+        return;
+    };
+    let races = brute_force::races(&Execution::new(file.tables(), &events), STATES);
     let between = |position: (u64, u64)| (position.0.min(position.1), position.0.max(position.1));
     let racing: Option<BTreeSet<(u64, u64)>> = races.as_ref().map(|races| {
         races

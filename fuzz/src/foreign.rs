@@ -1,13 +1,14 @@
 //! What must hold of every foreign trace that is imported.
 
 use crate::native;
+use trace_format::TraceFile;
 use witness::check::validate;
 use witness::import::{Format, ImportError, Opened, read, write_json_lines};
 use witness::trace::Trace;
 
 /// Reads a content in one of the formats that have no values, strictly and with repairs: the one that
 /// is accepted is an execution, and the strict reader accepts exactly what needs no repair.
-pub fn mended(bytes: &[u8], format: Format) -> Option<Trace> {
+pub fn mended(bytes: &[u8], format: Format) -> Option<(TraceFile, Trace)> {
     let strict = read("fuzz", bytes.to_vec(), Some(format), false);
     let mended = match read("fuzz", bytes.to_vec(), Some(format), true) {
         Ok(mended) => mended,
@@ -36,11 +37,11 @@ pub fn mended(bytes: &[u8], format: Format) -> Option<Trace> {
     if let Err(violation) = validate(&trace) {
         panic!("the imported trace is no execution: {violation}\n{needed}");
     }
-    Some(trace)
+    Some((mended.file, trace))
 }
 
 /// Reads JSON lines; what is accepted is an execution, and survives a way out and back.
-pub fn json_lines(bytes: &[u8]) -> Option<Trace> {
+pub fn json_lines(bytes: &[u8]) -> Option<(TraceFile, Trace)> {
     let opened = match read("fuzz", bytes.to_vec(), Some(Format::JsonLines), false) {
         Ok(opened) => opened,
         Err(refusal) => {
@@ -62,7 +63,7 @@ pub fn json_lines(bytes: &[u8]) -> Option<Trace> {
             .map(Result::unwrap)
             .eq(opened.file.events().map(Result::unwrap))
     );
-    Some(trace)
+    Some((opened.file, trace))
 }
 
 fn loaded(opened: &Opened) -> Trace {

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use witness_fuzz::{analysis, foreign};
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Some(trace) = foreign::json_lines(bytes) {
-        analysis::all(&trace);
+    if let Some((file, trace)) = foreign::json_lines(bytes) {
+        analysis::all(&file, &trace);
     }
 });

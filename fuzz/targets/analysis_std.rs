@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         let operation = OPERATIONS[usize::from(pair[0] >> 4)].replace('#', &(pair[1] % 3).to_string());
         writeln!(text, "T{}|{operation}|{line}", pair[0] % 4).expect("a string can be written");
     }
-    if let Some(trace) = foreign::mended(text.as_bytes(), Format::Std) {
-        analysis::all(&trace);
+    if let Some((file, trace)) = foreign::mended(text.as_bytes(), Format::Std) {
+        analysis::all(&file, &trace);
     }
 });

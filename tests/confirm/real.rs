@@ -343,7 +343,10 @@ fn what_cannot_be_read_ends_in_status_2_with_file_line_and_remedy() {
         assert_eq!(said.status, 2, "{}", said.stdout);
         assert!(said.stderr.contains(words), "{}", said.stderr);
     };
-    refused(&["confirm", &trace, "noise.txt"], "noise.txt:1: not two positions");
+    refused(
+        &["confirm", &trace, "noise.txt"],
+        "noise.txt has no report that is known",
+    );
     refused(&["confirm", &trace, "cut.xml"], "cut.xml:2: no well-formed XML");
     refused(
         &["confirm", &trace, "noise.txt", "--format", "pairs"],
