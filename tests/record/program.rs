@@ -56,6 +56,10 @@ impl Program {
             .arg("--")
             .arg(&self.path)
             .args(arguments);
+        // The program shall find this as it was, whatever words are in the name of a folder.
+        for name in ["LD_LIBRARY_PATH", "OWN_LIBRARY_PATH"] {
+            witness.env(name, "/nowhere");
+        }
         (witness, trace)
     }
 
