@@ -65,9 +65,11 @@ impl Condition {
             None if self.waiting().next().is_none() => Ok(()),
             None => Err(Disabled::WakesNobody { waiting: threads(self) }),
             Some(thread) => {
+                // The innermost, if it waits within a wait.
                 match self
                     .waits
                     .iter_mut()
+                    .rev()
                     .filter(asleep)
                     .find(|wait| wait.waiter.thread == thread)
                 {
@@ -90,16 +92,16 @@ impl Condition {
         woken
     }
 
-    /// Whether the thread's wait may end, and how often it then holds the lock again.
-    pub(super) fn can_end(&self, condition: ObjectId, thread: ThreadId) -> Result<u32, Disabled> {
-        match self.waits.iter().find(|wait| wait.waiter.thread == thread) {
+    /// Whether the wait with this end may end, and how often its thread then holds the lock again.
+    pub(super) fn can_end(&self, condition: ObjectId, end: EventId) -> Result<u32, Disabled> {
+        match self.waits.iter().find(|wait| wait.waiter.end == Some(end)) {
             None => Err(Disabled::NotWaiting { condition }),
             Some(wait) if wait.woken || wait.timed_out => Ok(wait.depth),
             Some(_) => Err(Disabled::NotWoken { condition }),
         }
     }
 
-    pub(super) fn end(&mut self, thread: ThreadId) {
-        self.waits.retain(|wait| wait.waiter.thread != thread);
+    pub(super) fn end(&mut self, end: EventId) {
+        self.waits.retain(|wait| wait.waiter.end != Some(end));
     }
 }

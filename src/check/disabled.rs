@@ -99,9 +99,6 @@ pub enum Disabled {
         /// The condition.
         condition: ObjectId,
     },
-    /// Between the two events of a wait there is another, or they name different conditions or locks.
-    #[error("its thread's next event is not the end of this wait")]
-    WaitTornApart,
     /// A wait ends before a notify woke it.
     #[error("nothing has woken its wait on condition {}", condition.0)]
     NotWoken {

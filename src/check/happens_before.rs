@@ -44,12 +44,31 @@ pub(super) struct HappensBefore<'t> {
     /// What readers of a lock released; only writers learn of it.
     readers: HashMap<ObjectId, Clock>,
     held_shared: HashMap<(ObjectId, ThreadId), u32>,
+    /// By thread: its waits, and what those knew who woke them.
+    waits: HashMap<ThreadId, Vec<Wait>>,
     fences: Clock,
+}
+
+/// A wait that is under way.
+struct Wait {
+    condition: ObjectId,
+    /// `None` if the trace does not have it.
+    end: Option<EventId>,
+    woken: Option<Clock>,
 }
 
 impl<'t> HappensBefore<'t> {
     pub(super) fn new(trace: &'t Trace) -> HappensBefore<'t> {
         let zero = vec![0; trace.threads()];
+        // Those that waited before the trace began.
+        let mut waits: HashMap<ThreadId, Vec<Wait>> = HashMap::new();
+        for &(condition, end) in trace.waiting_at_start() {
+            waits.entry(trace.thread(end)).or_default().push(Wait {
+                condition,
+                end: Some(end),
+                woken: None,
+            });
+        }
         HappensBefore {
             trace,
             threads: vec![zero.clone(); trace.threads()],
@@ -62,6 +81,7 @@ impl<'t> HappensBefore<'t> {
             objects: HashMap::new(),
             readers: HashMap::new(),
             held_shared: HashMap::new(),
+            waits,
             fences: zero,
         }
     }
@@ -85,12 +105,10 @@ impl<'t> HappensBefore<'t> {
                 let child = self.threads[child.index()].clone();
                 join(&mut self.threads[thread.index()], &child);
             }
-            Op::Acquire { lock } | Op::WaitEnd { lock, .. } => {
-                self.acquire(thread, lock);
-                self.take(thread, lock);
-                if let Some(readers) = self.readers.get(&lock) {
-                    join(&mut self.threads[thread.index()], readers);
-                }
+            Op::Acquire { lock } => self.take_alone(thread, lock),
+            Op::WaitEnd { lock, .. } => {
+                self.take_alone(thread, lock);
+                self.end_wait(event, thread);
             }
             Op::AcquireShared { lock } => {
                 *self.held_shared.entry((lock, thread)).or_default() += 1;
@@ -110,13 +128,19 @@ impl<'t> HappensBefore<'t> {
                 }
                 _ => self.release(thread, lock),
             },
-            Op::WaitBegin { lock, .. } => self.release(thread, lock),
-            Op::Notify { .. } | Op::NotifyAll { .. } => {
-                let notifier = self.threads[thread.index()].clone();
-                for woken in &executed.step.woken {
-                    join(&mut self.threads[woken.index()], &notifier);
+            Op::WaitBegin { condition, lock } => {
+                self.release(thread, lock);
+                let end = self.trace.wait_end(event);
+                if !end.is_some_and(|end| self.trace.op(end).times_out()) {
+                    let woken = None;
+                    self.waits
+                        .entry(thread)
+                        .or_default()
+                        .push(Wait { condition, end, woken });
                 }
             }
+            Op::Notify { condition } => self.wake(thread, condition, &executed.step.woken, 1),
+            Op::NotifyAll { condition } => self.wake(thread, condition, &executed.step.woken, usize::MAX),
             // A round begins when those before it are full.
             Op::BarrierEnter { barrier, .. } => {
                 self.acquire(thread, barrier);
@@ -154,6 +178,35 @@ impl<'t> HappensBefore<'t> {
             self.objects.entry(object).or_insert_with(|| vec![0; clock.len()]),
             clock,
         );
+    }
+
+    fn take_alone(&mut self, thread: ThreadId, lock: ObjectId) {
+        self.acquire(thread, lock);
+        self.take(thread, lock);
+        if let Some(readers) = self.readers.get(&lock) {
+            join(&mut self.threads[thread.index()], readers);
+        }
+    }
+
+    /// A notify reaches who waits at the end of the wait: a signal handler that runs until then knows nothing of it.
+    fn wake(&mut self, notifier: ThreadId, condition: ObjectId, woken: &[ThreadId], waits_of_each: usize) {
+        let clock = self.threads[notifier.index()].clone();
+        for &thread in woken {
+            let waits = self.waits.entry(thread).or_default();
+            let asleep = |wait: &&mut Wait| wait.condition == condition && wait.woken.is_none();
+            for wait in waits.iter_mut().rev().filter(asleep).take(waits_of_each) {
+                wait.woken = Some(clock.clone());
+            }
+        }
+    }
+
+    fn end_wait(&mut self, end: EventId, thread: ThreadId) {
+        let waits = self.waits.entry(thread).or_default();
+        if let Some(at) = waits.iter().position(|wait| wait.end == Some(end))
+            && let Some(woken) = waits.remove(at).woken
+        {
+            join(&mut self.threads[thread.index()], &woken);
+        }
     }
 
     fn take(&mut self, thread: ThreadId, lock: ObjectId) {

@@ -204,9 +204,9 @@ impl<'a> State<'a> {
             }
             Op::WaitBegin { condition, lock } => self.wait_begin(event, thread, condition, lock)?,
             Op::WaitEnd { condition, lock, .. } => {
-                let depth = self.condition(condition).can_end(condition, thread)?;
+                let depth = self.condition(condition).can_end(condition, event)?;
                 self.lock(lock).take_free(lock, thread, event, depth)?;
-                self.condition(condition).end(thread);
+                self.condition(condition).end(event);
             }
             Op::Notify { condition } => {
                 self.condition(condition).notify(wakes)?;
@@ -309,33 +309,11 @@ impl<'a> State<'a> {
         condition: ObjectId,
         lock: ObjectId,
     ) -> Result<(), Disabled> {
-        let end = self.end_of_wait(event, condition, lock)?;
+        let end = self.trace.wait_end(event);
         let depth = self.lock(lock).release_all(lock, thread)?;
-        let timed_out = end.is_some_and(|(_, outcome)| outcome == WaitOutcome::TimedOut);
-        let end = end.map(|(end, _)| end);
+        let timed_out = end.is_some_and(|end| self.trace.op(end).times_out());
         self.condition(condition).wait(Waiter { thread, end }, depth, timed_out);
         Ok(())
-    }
-
-    /// The end of the wait that `begin` starts, and why it ended; `None` if the trace ends before. A thread that waits does
-    /// nothing else.
-    fn end_of_wait(
-        &self,
-        begin: EventId,
-        condition: ObjectId,
-        lock: ObjectId,
-    ) -> Result<Option<(EventId, WaitOutcome)>, Disabled> {
-        let Some(next) = self.trace.successor(begin) else {
-            return Ok(None);
-        };
-        match self.trace.op(next) {
-            Op::WaitEnd {
-                condition: ended,
-                lock: taken,
-                outcome,
-            } if (ended, taken) == (condition, lock) => Ok(Some((next, outcome))),
-            _ => Err(Disabled::WaitTornApart),
-        }
     }
 
     fn lock(&mut self, lock: ObjectId) -> &mut Lock {

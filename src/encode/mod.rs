@@ -131,7 +131,6 @@ impl Index {
             once_ends: HashMap::new(),
             wait_begin: HashMap::new(),
         };
-        let mut begun: HashMap<ThreadId, EventId> = HashMap::new();
         for event in trace.events() {
             match trace.op(event) {
                 Op::Access(_) => {
@@ -149,15 +148,12 @@ impl Index {
                 Op::SemPost { semaphore } => index.posts.entry(semaphore.0).or_default().push(event),
                 Op::Join { child } => index.joins.entry(child).or_default().push(event),
                 Op::OnceEnd { once } => index.once_ends.entry(once.0).or_default().push(event),
-                Op::WaitBegin { .. } => {
-                    begun.insert(trace.thread(event), event);
-                }
-                Op::WaitEnd { outcome, .. } => {
-                    let begin = begun.remove(&trace.thread(event));
-                    if let (Some(begin), WaitOutcome::Notified) = (begin, outcome) {
-                        index.wait_begin.insert(event, begin);
-                    }
-                }
+                Op::WaitEnd {
+                    outcome: WaitOutcome::Notified,
+                    ..
+                } => index
+                    .wait_begin
+                    .extend(trace.wait_begin(event).map(|begin| (event, begin))),
                 _ => {}
             }
         }

@@ -118,9 +118,7 @@ impl Encoder<'_> {
         }
         let possible: Vec<EventId> = self.index.notifies.get(&condition.0).map_or_else(Vec::new, |all| {
             let fits = |notify: EventId| {
-                self.trace.thread(notify) != self.trace.thread(end)
-                    && !self.order.before(end, notify)
-                    && begin.is_none_or(|begin| !self.order.before(notify, begin))
+                !self.order.before(end, notify) && begin.is_none_or(|begin| !self.order.before(notify, begin))
             };
             all.iter().copied().filter(|&notify| fits(notify)).collect()
         });

@@ -58,6 +58,10 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
             Op::Join { child } => put(&format!("join({})", names.thread(child)))?,
             Op::Acquire { lock } => put(&format!("acq({})", names.object(lock)))?,
             Op::Release { lock } => put(&format!("rel({})", names.object(lock)))?,
+            // There, a wait ends with its thread's next event.
+            Op::WaitBegin { .. } if trace.wait_end(event) != trace.successor(event) => {
+                return Err(inexpressible("a wait that a signal handler interrupts"));
+            }
             Op::WaitBegin { condition, lock } => {
                 put(&format!("rel({})", names.object(lock)))?;
                 put(&format!("wait({})", names.object(condition)))?;

@@ -378,32 +378,27 @@ impl Onces {
 fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, EventId> {
     let mut notifies: HashMap<u32, Vec<EventId>> = HashMap::new();
     let mut waits: Vec<(u32, EventId, EventId)> = Vec::new();
-    let mut begun: HashMap<ThreadId, EventId> = HashMap::new();
     for event in trace.events() {
-        let thread = trace.thread(event);
         match trace.op(event) {
             Op::Notify { condition } | Op::NotifyAll { condition } => {
                 notifies.entry(condition.0).or_default().push(event);
             }
-            Op::WaitBegin { .. } => {
-                begun.insert(thread, event);
-            }
-            Op::WaitEnd { condition, outcome, .. } => {
-                let begin = begun.remove(&thread);
-                if let (Some(begin), WaitOutcome::Notified) = (begin, outcome) {
-                    waits.push((condition.0, begin, event));
-                }
-            }
+            Op::WaitEnd {
+                condition,
+                outcome: WaitOutcome::Notified,
+                ..
+            } => waits.extend(trace.wait_begin(event).map(|begin| (condition.0, begin, event))),
             _ => {}
         }
     }
     let mut forced = HashMap::new();
     for (condition, begin, end) in waits {
-        let mut possible = notifies.get(&condition).into_iter().flatten().filter(|&&notify| {
-            trace.thread(notify) != trace.thread(end)
-                && !relation.before(notify, begin)
-                && !relation.before(end, notify)
-        });
+        // A signal handler may notify the condition that its own thread waits on.
+        let mut possible = notifies
+            .get(&condition)
+            .into_iter()
+            .flatten()
+            .filter(|&&notify| !relation.before(notify, begin) && !relation.before(end, notify));
         if let (Some(&notify), None) = (possible.next(), possible.next())
             && begin < notify
             && notify < end

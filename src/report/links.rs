@@ -75,8 +75,8 @@ struct Walk {
     released: HashMap<ObjectId, (usize, ThreadId)>,
     /// By thread and lock: depth, and the row of `found.held`.
     holding: HashMap<(ThreadId, ObjectId), (u32, usize)>,
-    /// By thread and lock: how deep a wait has to restore it.
-    waiting: HashMap<(ThreadId, ObjectId), u32>,
+    /// By the beginning of a wait: how deep its end has to restore the lock.
+    waiting: HashMap<EventId, u32>,
     woken: HashMap<ThreadId, usize>,
     posted: HashMap<ObjectId, (usize, ThreadId)>,
     written: HashMap<CellId, (usize, ThreadId)>,
@@ -179,17 +179,26 @@ impl Walk {
     fn locks(&mut self, trace: &Trace, event: EventId, index: Option<usize>) {
         let thread = trace.thread(event);
         match trace.op(event) {
-            Op::Acquire { lock } | Op::WaitEnd { lock, .. } => self.take(thread, lock, false, index),
-            Op::AcquireShared { lock } => self.take(thread, lock, true, index),
+            Op::Acquire { lock } => self.take(thread, lock, false, 1, index),
+            Op::WaitEnd { lock, .. } => {
+                let begin = trace.wait_begin(event);
+                let depth = begin.and_then(|begin| self.waiting.remove(&begin)).unwrap_or(1);
+                self.take(thread, lock, false, depth, index);
+            }
+            Op::AcquireShared { lock } => self.take(thread, lock, true, 1, index),
             Op::Release { lock } => self.give_back(thread, lock, 1, index),
-            Op::WaitBegin { lock, .. } => self.give_back(thread, lock, ALL, index),
+            Op::WaitBegin { lock, .. } => {
+                let depth = self.holding.get(&(thread, lock)).map(|&(depth, _)| depth);
+                self.waiting.extend(depth.map(|depth| (event, depth)));
+                self.give_back(thread, lock, ALL, index);
+            }
             _ => {}
         }
     }
 
-    fn take(&mut self, thread: ThreadId, lock: ObjectId, shared: bool, index: Option<usize>) {
+    fn take(&mut self, thread: ThreadId, lock: ObjectId, shared: bool, levels: u32, index: Option<usize>) {
         if let Some((depth, _)) = self.holding.get_mut(&(thread, lock)) {
-            *depth += 1;
+            *depth += levels;
             return;
         }
         if let (Some(to), Some(&(from, by))) = (index, self.released.get(&lock))
@@ -197,8 +206,7 @@ impl Walk {
         {
             self.link(Some(from), to, Kind::Lock);
         }
-        let depth = self.waiting.remove(&(thread, lock)).unwrap_or(1);
-        self.holding.insert((thread, lock), (depth, self.found.held.len()));
+        self.holding.insert((thread, lock), (levels, self.found.held.len()));
         self.found.held.push(Held {
             thread,
             lock,
@@ -216,9 +224,6 @@ impl Walk {
         let Some((depth, row)) = self.holding.get_mut(&(thread, lock)) else {
             return;
         };
-        if levels == ALL {
-            self.waiting.insert((thread, lock), *depth);
-        }
         *depth = depth.saturating_sub(levels);
         if *depth == 0 {
             self.found.held[*row].to = Some(index.unwrap_or(BEFORE));

@@ -10,8 +10,8 @@ pub(super) struct HandedOver {
     lock: ObjectId,
     owner: Option<(ThreadId, u32)>,
     readers: BTreeMap<ThreadId, u32>,
-    /// Depth kept across a wait.
-    kept: HashMap<ThreadId, u32>,
+    /// Depth kept across a wait, by its beginning.
+    kept: HashMap<EventId, u32>,
     history: Vec<EventId>,
 }
 
@@ -56,7 +56,7 @@ impl HandedOver {
 
     /// Executes an event of the lock; says if it was not enabled.
     pub(super) fn step(&mut self, trace: &Trace, event: EventId) -> Option<Violation> {
-        let enabled = self.perform(trace.op(event), trace.thread(event));
+        let enabled = self.perform(trace, event);
         let violation = (!enabled).then(|| Violation::HandedOver {
             lock: self.lock,
             history: self.history.clone(),
@@ -66,8 +66,9 @@ impl HandedOver {
         violation
     }
 
-    fn perform(&mut self, op: Op, thread: ThreadId) -> bool {
-        match op {
+    fn perform(&mut self, trace: &Trace, event: EventId) -> bool {
+        let thread = trace.thread(event);
+        match trace.op(event) {
             Op::Acquire { .. } => match &mut self.owner {
                 Some((owner, depth)) if *owner == thread => {
                     *depth += 1;
@@ -80,13 +81,14 @@ impl HandedOver {
                 self.owner.is_none()
             }
             Op::WaitEnd { .. } => {
-                let depth = self.kept.remove(&thread).unwrap_or(1);
+                let begin = trace.wait_begin(event);
+                let depth = begin.and_then(|begin| self.kept.remove(&begin)).unwrap_or(1);
                 self.take(thread, depth)
             }
             Op::WaitBegin { .. } => {
                 let held = self.owner.filter(|&(owner, _)| owner == thread);
                 if let Some((_, depth)) = held {
-                    self.kept.insert(thread, depth);
+                    self.kept.insert(event, depth);
                     self.owner = None;
                 }
                 held.is_some()

@@ -4,6 +4,7 @@ use super::accesses::{Accesses, Range, RangeId};
 use super::cells::CellBuilder;
 use super::ops::Ops;
 use super::places::CodePlaces;
+use super::waits::Waits;
 use super::{AccessKind, Cut, EventId, IncarnationId, Op, Trace};
 use hashbrown::HashMap;
 use std::path::Path;
@@ -159,6 +160,7 @@ impl Builder {
                 incarnations: memory.incarnations,
                 pins: HashMap::new(),
                 frees_reads: false,
+                waits: Waits::default(),
                 waiting_at_start: Vec::new(),
                 overlaps,
             },
@@ -260,6 +262,7 @@ impl Builder {
         trace.cut = cut;
         let from_the_start = trace.find_initial_values();
         trace.find_pins(&from_the_start);
+        trace.waits = Waits::of(&trace);
         trace.find_waiting_at_start();
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);
         trace

@@ -23,6 +23,7 @@ mod ops;
 mod own_frames;
 mod places;
 mod sections;
+mod waits;
 mod wakes;
 mod writers;
 
@@ -43,6 +44,7 @@ use hashbrown::HashMap;
 use ops::Ops;
 use places::CodePlaces;
 use std::sync::Arc;
+use waits::Waits;
 
 /// An event: its number in the trace, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -87,6 +89,7 @@ pub struct Trace {
     incarnations: Vec<Incarnation>,
     pins: HashMap<EventId, Pin>,
     frees_reads: bool,
+    waits: Waits,
     waiting_at_start: Vec<(ObjectId, EventId)>,
     overlaps: Vec<(EventId, IncarnationId)>,
 }

@@ -78,6 +78,18 @@ impl Op {
         }
     }
 
+    /// Whether it ends a wait by itself.
+    #[must_use]
+    pub fn times_out(self) -> bool {
+        matches!(
+            self,
+            Op::WaitEnd {
+                outcome: WaitOutcome::TimedOut,
+                ..
+            }
+        )
+    }
+
     /// Whether what its thread has read decides that it happens, or leaves the thread by it other than
     /// through recorded memory: the argument of a new thread, a result, output.
     #[must_use]

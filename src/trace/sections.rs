@@ -182,8 +182,8 @@ impl Sections {
             }
         }
         found.open = now.iter().map(|now| Open::new(now)).collect();
-        // Depths kept across waits, and locks that readers took.
-        let mut waiting: HashMap<(ObjectId, ThreadId), u32> = HashMap::new();
+        // Depths kept across waits, by the beginning of each, and locks that readers took.
+        let mut waiting: HashMap<EventId, u32> = HashMap::new();
         let mut read: HashSet<ObjectId> = HashSet::new();
         for event in trace.events() {
             let thread = trace.thread(event);
@@ -195,7 +195,8 @@ impl Sections {
                     found.take(&mut held, event, lock, thread, true, 1)
                 }
                 Op::WaitEnd { lock, .. } => {
-                    let depth = waiting.remove(&(lock, thread)).unwrap_or(1);
+                    let begin = trace.wait_begin(event);
+                    let depth = begin.and_then(|begin| waiting.remove(&begin)).unwrap_or(1);
                     found.take(&mut held, event, lock, thread, false, depth)
                 }
                 Op::Release { lock } | Op::WaitBegin { lock, .. } => {
@@ -210,7 +211,7 @@ impl Sections {
                             None
                         }
                         Some(&mut (_, depth)) => {
-                            waiting.extend(wait.then_some(((lock, thread), depth)));
+                            waiting.extend(wait.then_some((event, depth)));
                             found.give_back(&mut held, event, lock, thread)
                         }
                         // One that it took before the trace began, or another thread's.

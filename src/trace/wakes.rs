@@ -32,6 +32,7 @@ pub struct Waiter {
 
 struct Waiting {
     thread: ThreadId,
+    end: Option<EventId>,
     /// Place of its end in the sequence; `usize::MAX` if it does not return within it.
     returns: usize,
 }
@@ -48,12 +49,13 @@ impl Wakes {
         Wakes::after(trace, from_start.collect(), HashMap::new(), order)
     }
 
-    /// The matching for a part of a sequence, at whose beginning these wait, and those have been woken already.
+    /// The matching for a part of a sequence, at whose beginning these wait, and the waits with those ends have been woken
+    /// already.
     #[must_use]
     pub fn after(
         trace: &Trace,
         waiters: Vec<Waiter>,
-        mut woken_by: HashMap<ThreadId, EventId>,
+        mut woken_by: HashMap<EventId, EventId>,
         order: impl Iterator<Item = EventId> + Clone,
     ) -> Wakes {
         let mut returns: HashMap<EventId, usize> = HashMap::new();
@@ -68,6 +70,7 @@ impl Wakes {
         for waiter in waiters {
             waiting.entry(waiter.condition).or_default().push(Waiting {
                 thread: waiter.thread,
+                end: waiter.end,
                 returns: returns(waiter.end),
             });
         }
@@ -75,20 +78,13 @@ impl Wakes {
             let thread = trace.thread(event);
             match trace.op(event) {
                 Op::WaitBegin { condition, .. } => {
-                    // A wait's end is its thread's next event.
-                    let end = trace.successor(event);
-                    let timed_out = end.is_some_and(|end| {
-                        matches!(
-                            trace.op(end),
-                            Op::WaitEnd {
-                                outcome: WaitOutcome::TimedOut,
-                                ..
-                            }
-                        )
-                    });
-                    if !timed_out {
+                    let end = trace.wait_end(event);
+                    if !end.is_some_and(|end| trace.op(end).times_out()) {
                         let returns = returns(end);
-                        waiting.entry(condition).or_default().push(Waiting { thread, returns });
+                        waiting
+                            .entry(condition)
+                            .or_default()
+                            .push(Waiting { thread, end, returns });
                     }
                 }
                 Op::Notify { condition } => {
@@ -97,18 +93,18 @@ impl Wakes {
                     if let Some(at) = first {
                         let waiter = waiters.remove(at);
                         wakes.woken.push((event, waiter.thread));
-                        woken_by.insert(waiter.thread, event);
+                        woken_by.extend(waiter.end.map(|end| (end, event)));
                     }
                 }
                 Op::NotifyAll { condition } => {
                     for waiter in waiting.remove(&condition).unwrap_or_default() {
-                        woken_by.insert(waiter.thread, event);
+                        woken_by.extend(waiter.end.map(|end| (end, event)));
                     }
                 }
                 Op::WaitEnd {
                     outcome: WaitOutcome::Notified,
                     ..
-                } => match woken_by.remove(&thread) {
+                } => match woken_by.remove(&event) {
                     Some(notify) => {
                         wakes.by.insert(event, notify);
                     }

@@ -285,21 +285,11 @@ fn is_execution(execution: &Execution) -> bool {
         Op::Input { source, .. } | Op::Output { source } => is(source.0, ObjectKind::Source),
         _ => true,
     };
-    let torn = |event: EventId| {
-        match *execution.op(event) {
-        Op::WaitBegin { condition, lock } => execution.next_in_thread(event).is_some_and(|next| {
-            !matches!(*execution.op(next), Op::WaitEnd { condition: on, lock: with, .. } if (on, with) == (condition, lock))
-        }),
-        // Only what a thread did before all else can have begun before the trace.
-        Op::WaitEnd { condition, lock, .. } => execution.place(event) > 0 && {
-            let last = execution.of_thread(execution.thread(event))[execution.place(event) as usize - 1];
-            *execution.op(last) != Op::WaitBegin { condition, lock }
-        },
+    let torn = |event: EventId| match *execution.op(event) {
         Op::Begin => execution.place(event) > 0,
         Op::End => execution.next_in_thread(event).is_some(),
         Op::Fork { child } => execution.fork_of(child.0) != Some(event),
         _ => false,
-    }
     };
     !states.is_empty() && execution.overlapping.is_empty() && execution.ids().all(|event| fits(event) && !torn(event))
 }

@@ -4,7 +4,7 @@
 //! it judges. Small traces only: whatever is asked is looked up by walking over all events.
 
 use std::collections::BTreeMap;
-use trace_format::{Event, ObjectKind, Op, Tables, ThreadId};
+use trace_format::{Event, ObjectId, ObjectKind, Op, Tables, ThreadId};
 use witness::trace::EventId;
 
 /// The place of a pinned access: all events of other threads before `from` have happened, none after `until`.
@@ -156,6 +156,38 @@ impl Execution {
         self.of_thread(self.thread(event))
             .get(self.place(event) as usize + 1)
             .copied()
+    }
+
+    /// The waits of a thread that its events begin and end.
+    fn waits(&self, thread: u32) -> Vec<(EventId, EventId)> {
+        let mut waits = Vec::new();
+        let mut under_way: Vec<(EventId, ObjectId, ObjectId)> = Vec::new();
+        for &event in self.of_thread(thread) {
+            match *self.op(event) {
+                Op::WaitBegin { condition, lock } => under_way.push((event, condition, lock)),
+                Op::WaitEnd { condition, lock, .. } => {
+                    let ended = under_way
+                        .iter()
+                        .rposition(|&(_, on, with)| (on, with) == (condition, lock));
+                    if let Some(ended) = ended {
+                        waits.push((under_way[ended].0, event));
+                        under_way.truncate(ended);
+                    }
+                }
+                _ => {}
+            }
+        }
+        waits
+    }
+
+    pub fn end_of_wait(&self, begin: EventId) -> Option<EventId> {
+        let waits = self.waits(self.thread(begin));
+        waits.into_iter().find(|wait| wait.0 == begin).map(|wait| wait.1)
+    }
+
+    pub fn begin_of_wait(&self, end: EventId) -> Option<EventId> {
+        let waits = self.waits(self.thread(end));
+        waits.into_iter().find(|wait| wait.1 == end).map(|wait| wait.0)
     }
 
     pub fn uses(&self, event: EventId) -> &[Use] {

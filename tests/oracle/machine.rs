@@ -18,14 +18,23 @@ pub struct State {
     owner: BTreeMap<u32, (u32, u32)>,
     /// Depth per (lock, reader).
     pub readers: BTreeMap<(u32, u32), u32>,
-    /// Depth kept across a wait, per (lock, thread).
-    kept: BTreeMap<(u32, u32), u32>,
-    /// (condition, thread) in the wait set.
-    pub waiting: BTreeSet<(u32, u32)>,
-    pub woken: BTreeSet<u32>,
+    /// Waits under way: by what begins them, or what ends them if they began before the trace.
+    waits: BTreeMap<EventId, Wait>,
     count: BTreeMap<u32, u32>,
     /// Threads of which a read saw another value than in π, where that is allowed.
     strayed: BTreeSet<u32>,
+}
+
+/// A wait under way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Wait {
+    thread: u32,
+    condition: u32,
+    /// How often the thread held the lock.
+    depth: u32,
+    /// Whether it is in the wait set.
+    asleep: bool,
+    woken: bool,
 }
 
 /// What one event leads to.
@@ -43,9 +52,7 @@ impl State {
             memory: BTreeMap::new(),
             owner: BTreeMap::new(),
             readers: BTreeMap::new(),
-            kept: BTreeMap::new(),
-            waiting: BTreeSet::new(),
-            woken: BTreeSet::new(),
+            waits: BTreeMap::new(),
             count: BTreeMap::new(),
             strayed: BTreeSet::new(),
         };
@@ -81,18 +88,20 @@ impl State {
                     outcome: WaitOutcome::Notified,
                     ..
                 } => {
-                    let begins = |other: EventId| {
-                        execution.thread(other) == thread && matches!(execution.op(other), Op::WaitBegin { .. })
-                    };
                     let notifies = |other: EventId| matches!(*execution.op(other), Op::Notify { condition: on } | Op::NotifyAll { condition: on } if on == condition);
-                    if earlier().any(begins) {
+                    // Only what its thread did before all else can have begun before the trace.
+                    if execution.place(event) > 0 {
                         continue;
                     }
-                    if earlier().any(notifies) {
-                        self.waiting.insert((condition.0, thread));
-                    } else {
-                        self.woken.insert(thread);
-                    }
+                    let asleep = earlier().any(notifies);
+                    let wait = Wait {
+                        thread,
+                        condition: condition.0,
+                        depth: 1,
+                        asleep,
+                        woken: !asleep,
+                    };
+                    self.waits.insert(event, wait);
                 }
                 _ => {}
             }
@@ -122,20 +131,19 @@ impl State {
         let mut after = self.clone();
         after.done[thread as usize] += 1;
         if let Op::Notify { condition } = *op {
-            let waiters: Vec<(u32, u32)> = self
-                .waiting
+            // Of each thread the wait that it began last.
+            let asleep = self
+                .waits
                 .iter()
-                .copied()
-                .filter(|&(on, _)| on == condition.0)
-                .collect();
+                .filter(|(_, wait)| wait.asleep && wait.condition == condition.0);
+            let waiters: BTreeMap<u32, EventId> = asleep.map(|(&id, wait)| (wait.thread, id)).collect();
             if !waiters.is_empty() {
-                let choices = waiters.into_iter().map(|waiter| {
+                let choices = waiters.into_iter().map(|(thread, id)| {
                     let mut chosen = after.clone();
-                    chosen.waiting.remove(&waiter);
-                    chosen.woken.insert(waiter.1);
+                    chosen.wake(id);
                     After {
                         state: chosen,
-                        wakes: Some(waiter.1),
+                        wakes: Some(thread),
                     }
                 });
                 return choices.collect();
@@ -194,23 +202,31 @@ impl State {
             }
             Op::WaitBegin { condition, lock } => {
                 let held = self.owner.remove(&lock.0).filter(|&(owner, _)| owner == thread);
-                self.kept.insert((lock.0, thread), held.map_or(0, |(_, depth)| depth));
-                if !times_out(execution, event) {
-                    self.waiting.insert((condition.0, thread));
-                }
+                let wait = Wait {
+                    thread,
+                    condition: condition.0,
+                    depth: held.map_or(0, |(_, depth)| depth),
+                    asleep: !times_out(execution, event),
+                    woken: false,
+                };
+                self.waits.insert(event, wait);
                 held.is_some()
             }
             Op::WaitEnd { lock, outcome, .. } => {
-                let depth = self.kept.remove(&(lock.0, thread)).unwrap_or(1);
+                let timed_out = outcome == WaitOutcome::TimedOut;
+                // One that began before the trace did has only an end, and only at the start of its thread.
+                let begin = execution
+                    .begin_of_wait(event)
+                    .or((execution.place(event) == 0).then_some(event));
+                let wait = begin.and_then(|begin| self.waits.remove(&begin));
+                let depth = wait.as_ref().map_or(1, |wait| wait.depth);
                 self.owner.insert(lock.0, (thread, depth));
-                self.woken.remove(&thread);
-                free(lock.0) && (outcome == WaitOutcome::TimedOut || before.woken.contains(&thread))
+                begin.is_some() && free(lock.0) && (timed_out || wait.is_some_and(|wait| wait.woken))
             }
             Op::NotifyAll { condition } => {
-                for &(on, waiter) in before.waiting.iter().filter(|&&(on, _)| on == condition.0) {
-                    self.waiting.remove(&(on, waiter));
-                    self.woken.insert(waiter);
-                }
+                let all = before.waits.iter();
+                let asleep = all.filter(|(_, wait)| wait.asleep && wait.condition == condition.0);
+                asleep.for_each(|(&id, _)| self.wake(id));
                 true
             }
             Op::BarrierEnter { barrier, round } => all(
@@ -245,6 +261,18 @@ impl State {
             }),
             _ => self.access(before, execution, event),
         }
+    }
+
+    fn wake(&mut self, id: EventId) {
+        if let Some(wait) = self.waits.get_mut(&id) {
+            (wait.asleep, wait.woken) = (false, true);
+        }
+    }
+
+    /// The waits that have been woken and did not end yet.
+    pub fn woken(&self) -> BTreeSet<EventId> {
+        let woken = self.waits.iter().filter(|(_, wait)| wait.woken);
+        woken.map(|(&id, _)| id).collect()
     }
 
     /// A thread that has strayed does not come to its end, even where the trace does not have that as an event.
@@ -332,7 +360,7 @@ fn readers_before(execution: &Execution, lock: u32, event: EventId) -> BTreeMap<
 }
 
 fn times_out(execution: &Execution, begin: EventId) -> bool {
-    let end = execution.next_in_thread(begin).map(|end| *execution.op(end));
+    let end = execution.end_of_wait(begin).map(|end| *execution.op(end));
     matches!(
         end,
         Some(Op::WaitEnd {

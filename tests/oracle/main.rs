@@ -147,6 +147,20 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
     }
 }
 
+/// Ends of waits with something between them and their beginnings, and those with another wait there.
+fn interrupted_waits(execution: &Execution) -> (u64, u64) {
+    let between = |end: EventId| {
+        let begin = execution.begin_of_wait(end)?;
+        let order = execution.of_thread(execution.thread(end));
+        Some(&order[execution.place(begin) as usize + 1..execution.place(end) as usize])
+    };
+    let interrupted = execution.ids().filter_map(between).filter(|events| !events.is_empty());
+    interrupted.fold((0, 0), |(all, nested), events| {
+        let waits = |&event: &EventId| matches!(execution.op(event), Op::WaitEnd { .. });
+        (all + 1, nested + u64::from(events.iter().any(waits)))
+    })
+}
+
 #[test]
 fn verdicts_agree_with_exhaustive_search() {
     let traces = environment("WITNESS_ORACLE_TRACES", 2_000);
@@ -154,11 +168,15 @@ fn verdicts_agree_with_exhaustive_search() {
     let mut outcomes: BTreeMap<&str, u64> = BTreeMap::new();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut skipped, mut wrong) = (0, Vec::new());
+    let (mut handled, mut handled_within) = (0, 0);
     for seed in first..first + traces {
         let (tables, events) = random_trace::generate(seed);
         for event in &events {
             *kinds.entry(kind(&event.op)).or_default() += 1;
         }
+        let (interrupted, nested) = interrupted_waits(&Execution::new(&tables, &events));
+        handled += interrupted;
+        handled_within += nested;
         // What the analysis stumbles over is wrong, too, and the seed has to be told.
         let judged = std::panic::catch_unwind(|| judge(&tables, &events));
         match judged.unwrap_or_else(|_| Judged::Wrong("a panic".to_owned())) {
@@ -176,6 +194,8 @@ fn verdicts_agree_with_exhaustive_search() {
     }
     println!("{traces} traces from seed {first}, {skipped} too large to enumerate");
     println!("verdicts: {outcomes:#?}\nevents: {kinds:#?}");
+    println!("ends of waits that a signal handler interrupted: {handled}, by waiting itself: {handled_within}");
+    assert!(handled * 50 > traces && handled_within > 0, "handlers do too little");
     assert!(
         wrong.is_empty(),
         "{} wrong:\n{}",

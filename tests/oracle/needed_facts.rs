@@ -70,9 +70,7 @@ pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), fac
             for fact in facts {
                 if let Fact::Wait { end, notifies } = fact
                     && notifies.contains(&event)
-                    && trace
-                        .predecessor(*end)
-                        .is_none_or(|begin| is_done(trace, &state, begin))
+                    && trace.wait_begin(*end).is_none_or(|begin| is_done(trace, &state, begin))
                 {
                     after.woken.insert(*end);
                 }

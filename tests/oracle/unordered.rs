@@ -29,6 +29,8 @@ struct Knowing {
     readers: BTreeSet<u32>,
     /// Locks that somebody took who knew.
     takers: BTreeSet<u32>,
+    /// Waits that somebody woke who knew.
+    woken: BTreeSet<EventId>,
     fences: bool,
 }
 
@@ -127,7 +129,13 @@ impl Knowing {
             Op::Join { child } if self.threads.contains(&child.0) => {
                 self.threads.insert(thread);
             }
-            Op::Acquire { lock } | Op::WaitEnd { lock, .. } => {
+            ref op @ (Op::Acquire { lock } | Op::WaitEnd { lock, .. }) => {
+                // A handler that ran in the wait did not know of the notify yet.
+                let ends_wait = matches!(op, Op::WaitEnd { .. });
+                let wait = execution.begin_of_wait(event).unwrap_or(event);
+                if ends_wait && self.woken.remove(&wait) {
+                    self.threads.insert(thread);
+                }
                 if self.objects.contains(&lock.0) || self.readers.contains(&lock.0) {
                     self.threads.insert(thread);
                 }
@@ -155,7 +163,7 @@ impl Knowing {
             }
             Op::WaitBegin { lock, .. } => self.tell(thread, lock.0),
             Op::Notify { .. } | Op::NotifyAll { .. } if self.threads.contains(&thread) => {
-                self.threads.extend(after.woken.difference(&before.woken));
+                self.woken.extend(after.woken().difference(&before.woken()));
             }
             Op::BarrierEnter { barrier, .. } => {
                 self.hear(thread, barrier.0);

@@ -2,7 +2,8 @@
 
 use crate::count;
 use crate::program::Program;
-use trace_format::{Op, WaitOutcome};
+use std::collections::HashMap;
+use trace_format::{Op, ThreadId, WaitOutcome};
 
 #[test]
 fn signal_handlers_run_between_two_accesses() {
@@ -69,5 +70,26 @@ fn robust_mutexes_pass_to_the_next_owner() {
 fn another_thread_may_give_a_lock_back() {
     for recorded in Program::instrumented("unlock", "unlock").record_often() {
         assert_eq!(count(&recorded, |op| matches!(op, Op::Release { .. })), 2);
+    }
+}
+
+#[test]
+fn handlers_run_within_waits_and_wait_themselves() {
+    for recorded in Program::instrumented("waits", "handlers-in-waits").record_often() {
+        // Both partners wait when the handler comes, each time; its own wait ends by itself.
+        let mut waits: HashMap<ThreadId, usize> = HashMap::new();
+        let mut nested = 0;
+        for event in &recorded.events {
+            let depth = waits.entry(event.thread).or_default();
+            match event.op {
+                Op::WaitBegin { .. } => *depth += 1,
+                Op::WaitEnd { outcome, .. } => {
+                    nested += usize::from(*depth == 2 && outcome == WaitOutcome::TimedOut);
+                    *depth -= 1;
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(nested, 4);
     }
 }

@@ -22,10 +22,11 @@ struct State {
     readers: HashMap<ObjectId, Vec<ThreadId>>,
     /// Locks that somebody took in the trace.
     taken: HashSet<ObjectId>,
-    /// Waiting threads that nothing woke yet, and those that something woke.
-    waiting: HashMap<ObjectId, HashSet<ThreadId>>,
+    /// How many wait, and how many of these something woke.
+    waiting: HashMap<ObjectId, usize>,
     woken: HashMap<ObjectId, usize>,
-    depths: HashMap<ThreadId, u32>,
+    /// The waits of each thread, innermost last, and how deep it held the lock.
+    waits: HashMap<ThreadId, Vec<(ObjectId, ObjectId, u32)>>,
     counts: HashMap<ObjectId, i64>,
     once: HashMap<ObjectId, bool>,
     enters: HashMap<(ObjectId, u32), i64>,
@@ -138,8 +139,8 @@ impl State {
             Op::WaitBegin { condition, lock } => {
                 let (owner, depth) = self.held.remove(&lock).ok_or("the lock is free")?;
                 require(owner == me, "the lock is another's")?;
-                self.depths.insert(me, depth);
-                self.waiting.entry(condition).or_default().insert(me);
+                self.waits.entry(me).or_default().push((condition, lock, depth));
+                *self.waiting.entry(condition).or_default() += 1;
             }
             Op::WaitEnd {
                 condition,
@@ -147,22 +148,25 @@ impl State {
                 outcome,
             } => {
                 require(!self.held.contains_key(&lock), "the lock is held")?;
-                self.held.insert(lock, (me, self.depths.remove(&me).ok_or("no wait")?));
+                let wait = self.waits.entry(me).or_default().pop();
+                let (on, with, depth) = wait.ok_or("no wait")?;
+                require((on, with) == (condition, lock), "another wait")?;
+                self.held.insert(lock, (me, depth));
                 let waiting = self.waiting.entry(condition).or_default();
-                require(waiting.remove(&me), "no wait")?;
+                *waiting -= 1;
                 let woken = self.woken.entry(condition).or_default();
                 if outcome == WaitOutcome::Notified {
                     *woken = woken.checked_sub(1).ok_or("nobody woke it")?;
                 }
-                *woken = (*woken).min(waiting.len());
+                *woken = (*woken).min(*waiting);
             }
             Op::Notify { condition } => {
-                let waiting = self.waiting.entry(condition).or_default().len();
+                let waiting = *self.waiting.entry(condition).or_default();
                 let woken = self.woken.entry(condition).or_default();
                 *woken = (*woken + 1).min(waiting);
             }
             Op::NotifyAll { condition } => {
-                let waiting = self.waiting.entry(condition).or_default().len();
+                let waiting = *self.waiting.entry(condition).or_default();
                 self.woken.insert(condition, waiting);
             }
             Op::BarrierEnter { barrier, round } => {

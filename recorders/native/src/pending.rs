@@ -149,7 +149,7 @@ pub fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
 
 /// A thread that has the baton is about to wait for another one; told if it has no limit in time.
 pub fn waits(thread: &Thread, what: Waits, addr: usize, pc: usize, deadline: i64) {
-    thread.waits_for.set(Some(what));
+    thread.waits_for.set(Some((what, addr, pc)));
     if deadline == NEVER {
         push(Record::Waits {
             what,

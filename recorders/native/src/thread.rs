@@ -68,8 +68,8 @@ pub struct Thread {
     pub state: AtomicU8,
     /// What it is blocked on.
     pub key: Cell<usize>,
-    /// What it waits for there.
-    pub waits_for: Cell<Option<Waits>>,
+    /// What it waits for there, of which object, and where it began to.
+    pub waits_for: Cell<Option<(Waits, usize, usize)>>,
     /// Until when, on the monotonic clock; [`NEVER`] if it has no limit.
     pub deadline: Cell<i64>,
     /// Why its last wait ended.
@@ -90,8 +90,8 @@ pub struct Thread {
     pub uncancellable: Cell<bool>,
     /// A bit for each signal whose handler is still to run: see [`signals`](crate::signals).
     pub deferred: AtomicU64,
-    /// It is blocked, and has the baton for its signal handlers only.
-    pub handling: Cell<bool>,
+    /// How many of its waits on one key signal handlers interrupt, this one among them; 0 if none does.
+    pub interrupted: Cell<usize>,
     /// 1 if it should look around; it sleeps on this word.
     pub word: AtomicU32,
     /// The kernel's number of it; 0 until it runs.
@@ -218,7 +218,7 @@ impl Thread {
             asynchronous: Cell::new(false),
             uncancellable: Cell::new(false),
             deferred: AtomicU64::new(0),
-            handling: Cell::new(false),
+            interrupted: Cell::new(0),
             word: AtomicU32::new(0),
             os_id: AtomicI32::new(0),
             handle: Cell::new(0),

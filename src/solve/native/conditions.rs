@@ -124,44 +124,42 @@ impl Native<'_> {
             return true;
         }
         let mut waiting: Vec<Waiter> = Vec::new();
-        let mut woken: HashMap<ThreadId, EventId> = HashMap::new();
+        let mut woken: HashMap<EventId, EventId> = HashMap::new();
         for (thread, &first) in clocks.first.iter().enumerate() {
             let thread = ThreadId(thread as u32);
-            let order = trace.program_order(thread);
-            let next = order.get(first as usize).copied();
-            let end = next.filter(|&next| matches!(trace.op(next), Op::WaitEnd { .. }));
-            let begun = first.checked_sub(1).map(|last| trace.op(order[last as usize]));
-            let condition = match (begun, end.map(|end| trace.op(end))) {
-                (
-                    _,
-                    Some(Op::WaitEnd {
-                        outcome: WaitOutcome::TimedOut,
-                        ..
-                    }),
-                ) => continue,
-                (Some(Op::WaitBegin { condition, .. }), _) => condition,
-                // One that began before the trace did.
-                (None, Some(Op::WaitEnd { condition, .. })) => condition,
-                _ => continue,
-            };
-            match end {
-                Some(end) => match self.wakes.by.get(&end) {
-                    Some(&notify) if notify < from => {
-                        woken.insert(thread, notify);
-                    }
-                    None if begun.is_none() => {}
-                    _ => waiting.push(Waiter {
+            // One that began before the trace did.
+            let next = trace.program_order(thread).get(first as usize).copied();
+            if let (0, Some(end)) = (first, next)
+                && let Op::WaitEnd {
+                    condition,
+                    outcome: WaitOutcome::Notified,
+                    ..
+                } = trace.op(end)
+            {
+                match self.wakes.by.get(&end) {
+                    Some(&notify) if notify < from => drop(woken.insert(end, notify)),
+                    Some(_) => waiting.push(Waiter {
                         condition,
                         thread,
                         end: Some(end),
                     }),
-                },
-                // Whether somebody woke it already makes no difference to those who return: they go first.
-                None => waiting.push(Waiter {
-                    condition,
-                    thread,
-                    end: None,
-                }),
+                    None => {}
+                }
+            }
+            for (begin, end) in trace.waits_open_after(thread, first) {
+                let Op::WaitBegin { condition, .. } = trace.op(begin) else {
+                    continue;
+                };
+                let waiter = Waiter { condition, thread, end };
+                match end.map(|end| (end, trace.op(end))) {
+                    Some((_, op)) if op.times_out() => {}
+                    Some((end, _)) => match self.wakes.by.get(&end) {
+                        Some(&notify) if notify < from => drop(woken.insert(end, notify)),
+                        _ => waiting.push(waiter),
+                    },
+                    // Whether somebody woke it already makes no difference to those who return: they go first.
+                    None => waiting.push(waiter),
+                }
             }
         }
         Wakes::after(trace, waiting, woken, clocks.order.iter().copied())
@@ -184,7 +182,7 @@ impl Search<'_, '_> {
                     let notify = native.wakes.by.get(&event).copied();
                     if let Some(notify) = notify.filter(|&notify| notify >= self.from) {
                         new |= self.put_before(state, clocks, notify, event)?;
-                        if let Some(begin) = trace.predecessor(event).filter(|&begin| begin >= self.from) {
+                        if let Some(begin) = trace.wait_begin(event).filter(|&begin| begin >= self.from) {
                             new |= self.put_before(state, clocks, begin, notify)?;
                         }
                     }

@@ -43,11 +43,21 @@ enum Mood {
     NotForked,
     NotBegun,
     Running,
-    /// Waits on a condition with a lock; whether it will time out.
-    Waiting(u32, u32, bool),
+    /// Waits on a condition with a lock.
+    Waiting(Wait),
     InBarrier(u32),
     InOnce(u32),
     Ended,
+}
+
+/// A wait, by the number of the event that begins it.
+#[derive(Clone, Copy, PartialEq)]
+struct Wait {
+    begin: usize,
+    condition: u32,
+    lock: u32,
+    depth: u32,
+    times_out: bool,
 }
 
 /// How a thread's life shows in the trace.
@@ -73,13 +83,15 @@ enum Flavour {
     Onces,
     /// Waits that compete for notifies.
     Waits,
+    /// Waits that signal handlers interrupt.
+    Handlers,
     /// Chains of weak atomics.
     Flags,
     AtomicLocks,
     Everything,
 }
 
-const FLAVOURS: [Flavour; 12] = [
+const FLAVOURS: [Flavour; 13] = [
     Flavour::Conditions,
     Flavour::Conditions,
     Flavour::Semaphores,
@@ -89,6 +101,7 @@ const FLAVOURS: [Flavour; 12] = [
     Flavour::Outside,
     Flavour::Onces,
     Flavour::Waits,
+    Flavour::Handlers,
     Flavour::Flags,
     Flavour::AtomicLocks,
     Flavour::Everything,
@@ -100,11 +113,13 @@ struct World {
     life: Vec<Life>,
     memory: BTreeMap<u64, u8>,
     owner: BTreeMap<u32, (usize, u32)>,
-    kept: BTreeMap<usize, u32>,
     readers: BTreeMap<(u32, usize), u32>,
-    /// Threads that wait, and on what.
-    waiting: BTreeMap<usize, u32>,
+    /// Waits in a wait set: by their beginnings, who waits on what.
+    waiting: BTreeMap<usize, (usize, u32)>,
     woken: BTreeSet<usize>,
+    /// By thread: the waits that its signal handlers interrupt, innermost last.
+    interrupted: Vec<Vec<Wait>>,
+    handlers: bool,
     count: BTreeMap<u32, u32>,
     entered: u32,
     once_done: BTreeSet<u32>,
@@ -130,7 +145,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let flavour = FLAVOURS[random.below(FLAVOURS.len() as u64) as usize];
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
-        Flavour::Waits | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
+        Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
         _ => 10 + random.below(14),
     } as usize;
     let initial = [random.below(2) as u32, random.below(3) as u32];
@@ -143,6 +158,7 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let atomics_only = random.chance(10);
     let branches = random.chance(25);
     let foreign_unlock = random.chance(15);
+    let handlers = flavour == Flavour::Handlers || random.chance(30);
     let untold = random.chance(20);
     let lives = (0..threads).map(|thread| match random.below(20) {
         0..4 if thread > 0 && threads > 2 => Life::Silent,
@@ -156,10 +172,11 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
         life,
         memory: BTreeMap::new(),
         owner: BTreeMap::new(),
-        kept: BTreeMap::new(),
         readers: BTreeMap::new(),
         waiting: BTreeMap::new(),
         woken: BTreeSet::new(),
+        interrupted: vec![Vec::new(); threads],
+        handlers,
         count: SEMAPHORES.into_iter().zip(initial).collect(),
         entered: 0,
         once_done: BTreeSet::new(),
@@ -265,7 +282,13 @@ impl World {
                     self.begin_stack(thread);
                 }
             }
-            Mood::Waiting(condition, lock, times_out) => self.end_wait(thread, condition, lock, times_out),
+            // A signal handler, perhaps within another one.
+            Mood::Waiting(wait) if self.handlers && self.random.chance(25) => {
+                self.interrupted[thread].push(wait);
+                self.mood[thread] = Mood::Running;
+                self.handle(thread);
+            }
+            Mood::Waiting(wait) => self.end_wait(thread, wait),
             Mood::InBarrier(round) => self.leave_barrier(thread, round),
             Mood::InOnce(once) if self.random.chance(50) => {
                 self.mood[thread] = Mood::Running;
@@ -273,7 +296,21 @@ impl World {
                 self.emit(thread, Op::OnceEnd { once: ObjectId(once) });
             }
             Mood::InOnce(_) => self.access(thread),
+            Mood::Running if !self.interrupted[thread].is_empty() => match self.random.chance(35) {
+                true => self.mood[thread] = self.interrupted[thread].pop().map_or(Mood::Running, Mood::Waiting),
+                false => self.handle(thread),
+            },
             Mood::Running => self.act(thread),
+        }
+    }
+
+    /// What a signal handler does: often it touches what its thread waits with.
+    fn handle(&mut self, thread: usize) {
+        match self.random.below(100) {
+            0..35 => self.access(thread),
+            35..55 => self.lock(thread),
+            55..80 => self.condition(thread),
+            _ => self.act(thread),
         }
     }
 
@@ -302,7 +339,7 @@ impl World {
                 88..95 => self.emit(thread, Op::Branch),
                 _ => self.lock(thread),
             },
-            Flavour::Waits => match choice {
+            Flavour::Waits | Flavour::Handlers => match choice {
                 0..10 => self.thread_life(thread),
                 10..25 => self.access(thread),
                 25..55 => self.lock(thread),

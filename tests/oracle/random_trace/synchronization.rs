@@ -1,6 +1,7 @@
 //! Locks, conditions, semaphores, barriers, once cells, input and output.
 
-use super::{BARRIER, CONDITIONS, MUTEXES, Mood, ONCES, RWLOCK, SEMAPHORES, SOURCES, World};
+use super::{BARRIER, CONDITIONS, MUTEXES, Mood, ONCES, RWLOCK, SEMAPHORES, SOURCES, Wait, World};
+use std::collections::BTreeMap;
 use trace_format::{MemoryOrder, ObjectId, Op, WaitOutcome};
 
 impl World {
@@ -97,25 +98,33 @@ impl World {
         {
             let times_out = self.random.chance(25);
             self.owner.remove(&lock);
-            self.kept.insert(thread, depth);
-            self.mood[thread] = Mood::Waiting(chosen, lock, times_out);
+            let begin = self.events.len();
+            self.mood[thread] = Mood::Waiting(Wait {
+                begin,
+                condition: chosen,
+                lock,
+                depth,
+                times_out,
+            });
             if !times_out {
-                self.waiting.insert(thread, chosen);
+                self.waiting.insert(begin, (thread, chosen));
             }
             let lock = ObjectId(lock);
             return self.emit(thread, Op::WaitBegin { condition, lock });
         }
-        let waiters = self.waiting.iter().filter(|&(_, &on)| on == chosen);
-        let waiters: Vec<usize> = waiters.map(|(&thread, _)| thread).collect();
+        let waits = self.waiting.iter().filter(|&(_, &(_, on))| on == chosen);
+        let waits: Vec<(usize, usize)> = waits.map(|(&wait, &(thread, _))| (thread, wait)).collect();
+        // The last wait of each thread.
+        let waiters: Vec<usize> = BTreeMap::from_iter(waits.iter().copied()).into_values().collect();
         let all = self.random.chance(30);
         let woken: Vec<usize> = match waiters[..] {
             [] => Vec::new(),
-            _ if all => waiters,
+            _ if all => waits.into_iter().map(|(_, wait)| wait).collect(),
             _ => vec![waiters[self.random.below(waiters.len() as u64) as usize]],
         };
-        for thread in woken {
-            self.waiting.remove(&thread);
-            self.woken.insert(thread);
+        for wait in woken {
+            self.waiting.remove(&wait);
+            self.woken.insert(wait);
         }
         self.emit(
             thread,
@@ -127,16 +136,16 @@ impl World {
         );
     }
 
-    pub(super) fn end_wait(&mut self, thread: usize, condition: u32, lock: u32, times_out: bool) {
+    pub(super) fn end_wait(&mut self, thread: usize, wait: Wait) {
+        let Wait { condition, lock, .. } = wait;
         let read = self.readers.keys().any(|&(other, _)| other == lock);
-        if self.owner.contains_key(&lock) || read || !(times_out || self.woken.contains(&thread)) {
+        if self.owner.contains_key(&lock) || read || !(wait.times_out || self.woken.contains(&wait.begin)) {
             return;
         }
-        self.woken.remove(&thread);
-        let depth = self.kept.remove(&thread).unwrap_or(1);
-        self.owner.insert(lock, (thread, depth));
+        self.woken.remove(&wait.begin);
+        self.owner.insert(lock, (thread, wait.depth));
         self.mood[thread] = Mood::Running;
-        let outcome = match times_out {
+        let outcome = match wait.times_out {
             true => WaitOutcome::TimedOut,
             false => WaitOutcome::Notified,
         };

@@ -51,6 +51,7 @@ static SCHEDULER: Scheduler = Scheduler {
     locked: AtomicBool::new(false),
     ready: Queue::new(),
     blocked: Queue::new(),
+    interrupted: Queue::new(),
     sleepers: Cell::new(0),
     outside: Cell::new(0),
     watcher: Cell::new(ptr::null()),
@@ -96,7 +97,7 @@ pub fn thaw() {
 
 /// In a forked child, frozen: the calling thread is the only one there is.
 pub fn start_over(settings: Settings, me: &'static Thread) {
-    for queue in [&SCHEDULER.ready, &SCHEDULER.blocked] {
+    for queue in [&SCHEDULER.ready, &SCHEDULER.blocked, &SCHEDULER.interrupted] {
         queue.clear();
     }
     SCHEDULER.sleepers.set(0);
@@ -238,6 +239,7 @@ pub fn await_first_turn(me: &'static Thread) {
 pub fn retire(me: &'static Thread) {
     wake(ptr::from_ref(me) as usize, usize::MAX);
     let scheduler = lock();
+    scheduler.interrupted.forget(me);
     me.state.store(state::ENDED, Relaxed);
     let number = me.os_id.load(Relaxed);
     // The first thread ends with the process.

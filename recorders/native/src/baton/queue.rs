@@ -91,6 +91,13 @@ impl Queue {
         }
     }
 
+    /// Forgets a thread.
+    pub(super) fn forget(&self, thread: &Thread) {
+        while let Some(at) = self.as_slice().iter().position(|other| ptr::eq(*other, thread)) {
+            self.remove(at);
+        }
+    }
+
     /// Forgets all.
     pub(super) fn clear(&self) {
         self.first.set(0);

@@ -2,7 +2,7 @@
 
 use super::exiting::Exiting;
 use super::queue::Queue;
-use super::{HOLDER, SCHEDULER, UNDISTURBED, disturb, set_holder};
+use super::{HOLDER, MAX_THREADS, SCHEDULER, UNDISTURBED, disturb, set_holder};
 use crate::intent::Intent;
 use crate::policy::Choices;
 use crate::start::RING;
@@ -24,7 +24,9 @@ pub struct Scheduler {
     pub ready: Queue,
     /// Threads that wait for another one or for their deadline, longest wait first.
     pub blocked: Queue,
-    /// How many of them [`may_wake`](Thread::may_wake) at any point.
+    /// Threads that would be among them, but run a signal handler meanwhile: once for each of their waits, innermost last.
+    pub(super) interrupted: Queue,
+    /// How many of those that are blocked [`may_wake`](Thread::may_wake) at any point.
     pub(super) sleepers: Cell<usize>,
     /// Number of threads in calls that the runtime does not model.
     pub outside: Cell<usize>,
@@ -239,8 +241,46 @@ impl Scheduler {
             self.sleepers.set(self.sleepers.get() - 1);
         }
         self.choices.arrive(thread, &Intent::NONE);
-        if !thread.handling.get() {
-            self.make_ready(thread);
+        self.make_ready(thread);
+    }
+
+    /// A signal handler interrupts the wait of the blocked thread at `at`, which goes on afterwards.
+    pub(super) fn interrupt(&self, at: usize) {
+        let thread = self.blocked.as_slice()[at];
+        if self.interrupted.len.get() == MAX_THREADS {
+            // Handlers that never came back.
+            self.interrupted.remove(0);
+        }
+        self.interrupted.push(thread);
+        thread.interrupted.set(self.interruptions(thread, thread.key.get()));
+        self.unblock(at, Woken::Signal);
+    }
+
+    fn interruptions(&self, thread: &Thread, key: usize) -> usize {
+        let of_it = self
+            .interrupted
+            .waiting(key)
+            .filter(|(_, other)| ptr::eq(*other, thread));
+        of_it.count()
+    }
+
+    /// A wait that a signal handler interrupted may go on: whether anybody woke the thread meanwhile.
+    pub(super) fn resume(&self, thread: &'static Thread, key: usize, interruptions: usize) -> bool {
+        if self.interruptions(thread, key) < interruptions {
+            return true;
+        }
+        self.end_interrupted(thread, key);
+        false
+    }
+
+    /// Ends the innermost wait of a thread on `key` that a signal handler interrupts.
+    pub(super) fn end_interrupted(&self, thread: &Thread, key: usize) {
+        let of_it = self
+            .interrupted
+            .waiting(key)
+            .filter(|(_, other)| ptr::eq(*other, thread));
+        if let Some((at, _)) = of_it.last() {
+            self.interrupted.remove(at);
         }
     }
 

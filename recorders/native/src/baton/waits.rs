@@ -1,10 +1,11 @@
 //! Threads that wait for another one, or for a moment.
 
-use super::{SCHEDULER, lock, wait};
+use super::{SCHEDULER, Scheduler, lock, wait};
 use crate::inside::Inside;
 use crate::signals::Afterwards;
 use crate::thread::{NEVER, Thread, Woken, state};
-use crate::{clocks, schedule, signals};
+use crate::{clocks, pending, schedule, signals};
+use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// What a thread waits for that sleeps: nobody wakes it.
@@ -22,8 +23,8 @@ pub(super) fn wake_for_signal(me: &'static Thread) {
     };
     if me.interruptible.get() {
         scheduler.unblock(at, Woken::Signal);
-    } else if !me.handling.replace(true) {
-        scheduler.make_ready(me);
+    } else {
+        scheduler.interrupt(at);
     }
     scheduler.dispatch();
 }
@@ -31,6 +32,35 @@ pub(super) fn wake_for_signal(me: &'static Thread) {
 /// A thread that has the baton waits until one wakes it that names the same `key`, or until the
 /// deadline, and has the baton again.
 pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
+    loop {
+        let woken = block_once(me, key, deadline);
+        let interruptions = me.interrupted.take();
+        let waits_for = me.waits_for.take();
+        if woken != Woken::Signal {
+            return woken;
+        }
+        // The handlers may wait, too.
+        let ends_the_wait = me.interruptible.replace(false);
+        let cancellable = me.cancellable.replace(false);
+        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
+        me.interruptible.set(ends_the_wait);
+        me.cancellable.set(cancellable);
+        if interruptions == 0 {
+            return woken;
+        }
+        if lock().resume(me, key, interruptions) {
+            return Woken::Thread;
+        }
+        if cancellable && me.cancelled.get() {
+            return Woken::Cancel;
+        }
+        if let Some((what, addr, pc)) = waits_for {
+            pending::waits(me, what, addr, pc, deadline);
+        }
+    }
+}
+
+fn block_once(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     let scheduler = lock();
     me.key.set(key);
     me.deadline.set(deadline);
@@ -53,22 +83,6 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     scheduler.pass(Some(me));
     drop(scheduler);
     wait(me);
-    while me.handling.get() {
-        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
-        let scheduler = lock();
-        me.handling.set(false);
-        // It was woken meanwhile, or it goes on waiting in its old place.
-        if scheduler.place_of_blocked(me).is_some() {
-            me.state.store(state::BLOCKED, Relaxed);
-            scheduler.pass(Some(me));
-            drop(scheduler);
-            wait(me);
-        }
-    }
-    if me.woken_by.get() == Woken::Signal {
-        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
-    }
-    me.waits_for.set(None);
     me.woken_by.get()
 }
 
@@ -92,7 +106,7 @@ pub fn cancel(thread: &'static Thread) {
 
 /// Wakes up to `count` of the threads blocked on `key`. The caller has the baton.
 pub fn wake(key: usize, count: usize) {
-    if SCHEDULER.blocked.len.get() != 0 {
+    if SCHEDULER.blocked.len.get() != 0 || SCHEDULER.interrupted.len.get() != 0 {
         wake_each(key, count, |_| {});
     }
 }
@@ -101,23 +115,33 @@ pub fn wake(key: usize, count: usize) {
 pub fn wake_each(key: usize, count: usize, mut tell: impl FnMut(&'static Thread)) {
     let scheduler = lock();
     for _ in 0..count {
-        let waiting = || {
-            let blocked = scheduler.blocked.waiting(key);
-            blocked.filter(|(_, thread)| schedule::may_be_woken(thread))
-        };
+        let waiting = || waiting(&scheduler, key).filter(|(_, thread)| schedule::may_be_woken(thread));
         let Some(chosen) = scheduler.choices.pick(waiting().map(|(_, thread)| thread)) else {
             break;
         };
         let chosen = schedule::pick_waiter(waiting().map(|(_, thread)| thread)).unwrap_or(chosen);
-        let Some((at, _)) = waiting().nth(chosen) else {
+        let Some((at, thread)) = waiting().nth(chosen) else {
             break;
         };
-        tell(scheduler.blocked.as_slice()[at]);
-        scheduler.unblock(at, Woken::Thread);
+        tell(thread);
+        match at {
+            Some(at) => scheduler.unblock(at, Woken::Thread),
+            None => scheduler.end_interrupted(thread, key),
+        }
     }
 }
 
-/// How many threads are blocked on `key`. The caller has the baton.
+/// The threads that wait for `key`: those that are blocked, each with its place, and those that run a signal handler
+/// meanwhile, unless that waits for it, too.
+fn waiting(scheduler: &Scheduler, key: usize) -> impl Iterator<Item = (Option<usize>, &'static Thread)> + Clone {
+    let blocked = scheduler.blocked.waiting(key);
+    let by_place = blocked.clone().map(|(at, thread)| (Some(at), thread));
+    let interrupted = scheduler.interrupted.waiting(key).map(|(_, thread)| (None, thread));
+    let is_blocked = move |thread: &Thread| blocked.clone().any(|(_, other)| ptr::eq(other, thread));
+    by_place.chain(interrupted.filter(move |(_, thread)| !is_blocked(thread)))
+}
+
+/// How many threads wait for `key`. The caller has the baton.
 pub fn count_blocked(key: usize) -> usize {
-    lock().blocked.waiting(key).count()
+    waiting(&lock(), key).count()
 }
