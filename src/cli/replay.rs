@@ -137,7 +137,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
         for &(number, schedule) in shown {
             let replay = Replay::of(&checker, schedule).with_context(|| format!("witness {number} is not accepted"))?;
             let access = |event: EventId| {
-                let kind = trace.access(event).map_or("", |access| words.access_kind(access.kind));
+                let kind = trace.access(event).map_or("", |access| words.access_noun(access));
                 let frame = symbols.frame(trace.pc(event));
                 let function = frame
                     .function

@@ -54,11 +54,9 @@ impl Live<'_> {
             };
             let thread = self.words.thread(trace.thread(shown.event));
             let state = if shown.pending { "about to happen" } else { "done" };
-            let what = self.words.access_kind(access.kind);
-            let head = format!(
-                "{letter}: {what} of size {} at {:#x} by {thread}, {state}:",
-                access.size, shown.addr
-            );
+            let what = self.words.access_noun(access);
+            let touched = self.words.touched(access, shown.addr);
+            let head = format!("{letter}: {what} of {touched} by {thread}, {state}:");
             writeln!(out, "  {}", self.paint.access(head))?;
             let frames = symbols.stack(shown.pc, shown.stack);
             let named = frames

@@ -25,7 +25,11 @@ pub(super) fn location(words: &Words<'_>, access: Access) -> (String, Option<Eve
             }
             Some(alloc) => {
                 let thread = words.thread(trace.thread(alloc));
-                (format!("{place}, allocated by {thread}:"), Some(alloc))
+                let text = match words.descriptor(access) {
+                    Some(name) => format!("{name}, opened by {thread}:"),
+                    None => format!("{place}, allocated by {thread}:"),
+                };
+                (text, Some(alloc))
             }
             None => (place, None),
         };
@@ -51,9 +55,12 @@ pub(super) fn location(words: &Words<'_>, access: Access) -> (String, Option<Eve
             };
             (text, None)
         }
-        None => (
-            format!("memory at {:#x} that no recorded allocation covers", access.addr),
-            None,
-        ),
+        None => match words.descriptor(access) {
+            Some(name) => (format!("{name}, which was open when recording began"), None),
+            None => {
+                let text = format!("memory at {:#x} that no recorded allocation covers", access.addr);
+                (text, None)
+            }
+        },
     }
 }

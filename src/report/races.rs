@@ -198,7 +198,7 @@ impl<'a> Findings<'a> {
         };
         let frame = words.frame(event);
         let function = function(&frame).map_or_else(String::new, |function| format!(" in {function}"));
-        let (kind, memory) = (words.access_kind(access.kind), words.memory(access));
+        let (kind, memory) = (words.access_noun(access), words.memory(access));
         let thread = words.thread(self.trace.thread(event));
         format!("{kind} of {memory} at {}{function}, {thread}", frame.place())
     }

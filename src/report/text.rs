@@ -283,7 +283,7 @@ impl Told<'_> {
         let label = |letter: &str, pending: &PendingAccess| {
             let kind = trace
                 .access(pending.event)
-                .map_or("", |access| words.access_kind(access.kind));
+                .map_or("", |access| words.access_noun(access));
             (
                 pending.event,
                 format!("{letter}: {kind} by {}", words.thread(pending.thread)),
@@ -342,12 +342,9 @@ impl Told<'_> {
         let Some(access) = trace.access(pending.event) else {
             return Ok(());
         };
-        let kind = capitalized(words.access_kind(access.kind));
+        let kind = capitalized(words.access_noun(access));
         let thread = words.thread(pending.thread);
-        let what = match words.imported_variable(access) {
-            Some(name) => format!("'{name}'"),
-            None => format!("size {} at {:#x}", access.size, access.addr),
-        };
+        let what = words.touched(access, access.addr);
         let head = format!("{kind} of {what} by {thread}{when}:");
         writeln!(out, "  {}", self.paint.access(head))?;
         self.stack(pending.event, out)?;

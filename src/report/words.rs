@@ -8,6 +8,11 @@ use trace_format::ObjectKind;
 /// descriptor's number, is a variable there.
 const NOBODYS: u64 = 1 << 63;
 
+/// The descriptor whose block lies there: `trace-format/FORMAT.md`, section 10.
+fn descriptor(addr: u64) -> Option<u64> {
+    (addr >> 57 == (NOBODYS | 1 << 57) >> 57).then_some(addr >> 32 & 0x1ff_ffff)
+}
+
 /// Says things about one trace.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
@@ -64,7 +69,10 @@ impl Words<'_> {
         match self.symbols.variable(addr) {
             Some(variable) if variable.addr == addr => printable(&variable.name).into_owned(),
             Some(variable) => format!("{}+{}", printable(&variable.name), addr - variable.addr),
-            None if addr >= NOBODYS => format!("a variable of the recorder's own, {addr:#x}"),
+            None if addr >= NOBODYS => match descriptor(addr) {
+                Some(file) => format!("descriptor {file}"),
+                None => format!("a variable of the recorder's own, {addr:#x}"),
+            },
             None => format!("{addr:#x}"),
         }
     }
@@ -160,11 +168,38 @@ impl Words<'_> {
         }
     }
 
+    /// An access as a noun: as its kind, but descriptors are closed and not freed.
+    #[must_use]
+    pub fn access_noun(&self, access: Access) -> &'static str {
+        match access.kind {
+            AccessKind::Write | AccessKind::Free if descriptor(access.addr).is_some() => "close",
+            kind => self.access_kind(kind),
+        }
+    }
+
+    /// `descriptor 5`, if that is what an access touches.
+    #[must_use]
+    pub fn descriptor(&self, access: Access) -> Option<String> {
+        descriptor(access.addr).map(|_| self.address(access.addr))
+    }
+
+    /// What an access touches, where its kind is said: a variable of an imported trace, a descriptor, else its size and the
+    /// address, which may be another one in a live run.
+    #[must_use]
+    pub fn touched(&self, access: Access, addr: u64) -> String {
+        match self.imported_variable(access) {
+            Some(name) => format!("'{name}'"),
+            None if descriptor(access.addr).is_some() => self.address(access.addr),
+            None => format!("size {} at {addr:#x}", access.size),
+        }
+    }
+
     /// What an access is about to do, when its value is not known to be the recorded one.
     #[must_use]
     pub fn intent(&self, access: Access) -> String {
         let memory = self.memory(access);
         match access.kind {
+            AccessKind::Write | AccessKind::Free if descriptor(access.addr).is_some() => format!("closes {memory}"),
             AccessKind::Read => format!("reads {memory}"),
             AccessKind::Write => format!("writes {memory}"),
             AccessKind::AtomicLoad => format!("loads {memory}"),
@@ -180,6 +215,7 @@ impl Words<'_> {
         let (read, written) = self.values(access);
         match access.kind {
             AccessKind::Read | AccessKind::AtomicLoad => format!("{intent} = {}", value(read)),
+            AccessKind::Write if descriptor(access.addr).is_some() => intent,
             AccessKind::Write | AccessKind::AtomicStore => format!("{intent} = {}", value(written)),
             AccessKind::AtomicRmw => format!("{intent}: {} → {}", value(read), value(written)),
             AccessKind::Use | AccessKind::Free => intent,
@@ -235,6 +271,9 @@ impl Words<'_> {
             Op::Fence { order } => format!("passes a fence ({order:?})"),
             Op::Alloc { incarnation } => {
                 let block = self.trace.incarnation(incarnation);
+                if let Some(file) = descriptor(block.addr) {
+                    return format!("opens descriptor {file}");
+                }
                 format!("allocates {} at {:#x}", bytes(block.size), block.addr)
             }
             Op::Branch => "branches".to_owned(),
@@ -290,11 +329,29 @@ mod tests {
             addr: NOBODYS | 8,
             size: 4,
         };
+        let block = MemRange {
+            addr: NOBODYS | 1 << 57 | 5 << 32 | 3 << 3,
+            size: 4,
+        };
+        let standard = MemRange {
+            addr: NOBODYS | 1 << 57,
+            size: 4,
+        };
         let order = MemoryOrder::SeqCst;
         let source = ObjectId(0);
         let ops = [
             FileOp::Input { source, value: 5 },
             FileOp::AtomicLoad { mem, order, value: 1 },
+            FileOp::Alloc {
+                addr: block.addr,
+                size: 4,
+            },
+            FileOp::Use { mem: block },
+            FileOp::Free { addr: block.addr },
+            FileOp::Write {
+                mem: standard,
+                value: 0,
+            },
         ];
         let event = |op| Event {
             thread: ThreadId(0),
@@ -314,6 +371,9 @@ mod tests {
             said[1],
             "loads a variable of the recorder's own, 0x8000000000000008 = 1"
         );
+        let descriptors = ["opens", "uses", "closes"].map(|deed| format!("{deed} descriptor 5"));
+        assert_eq!(said[2..5], descriptors);
+        assert_eq!(said[5], "closes descriptor 0");
     }
 
     #[test]

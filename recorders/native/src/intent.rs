@@ -1,9 +1,12 @@
 //! The access that a thread is about to make, for whoever decides whether it may.
 
+use core::slice;
 use recorder_ring::plan::{Step, kind};
 
 /// The kind of an atomic comparison: a load or a read-modify-write, as its moment will have it.
 pub const COMPARISON: u8 = 0xff;
+/// The kind of closing a descriptor: its end if it is open then, else a use.
+pub const CLOSING: u8 = 0xfe;
 
 /// One operation of the program, which nobody can stop half-way.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +54,10 @@ impl Access {
 
     /// Whether its events can be what the step says.
     pub fn may_be(&self, step: Step) -> bool {
-        let kinds = match self.kind {
-            COMPARISON => [kind::ATOMIC_LOAD, kind::ATOMIC_RMW],
-            kind => [kind; 2],
+        let kinds: &[u8] = match &self.kind {
+            &COMPARISON => &[kind::ATOMIC_LOAD, kind::ATOMIC_RMW],
+            &CLOSING => &[kind::FREE, kind::WRITE, kind::USE],
+            kind => slice::from_ref(kind),
         };
         kinds.iter().any(|&kind| step.matches(kind, self.pc as u64))
     }

@@ -149,7 +149,7 @@ fn access(findings: &Findings<'_>, event: EventId) -> Markup {
     let kind = findings
         .trace
         .access(event)
-        .map_or("", |access| words.access_kind(access.kind));
+        .map_or("", |access| words.access_noun(access));
     let place = frame.place();
     html! {
         div.access title=(place) {

@@ -92,7 +92,7 @@ fn access(findings: &Findings<'_>, pending: &PendingAccess, letter: &str, source
     let (trace, words) = (findings.trace, findings.words());
     let kind = trace
         .access(pending.event)
-        .map_or("", |access| words.access_kind(access.kind));
+        .map_or("", |access| words.access_noun(access));
     let frames = findings
         .symbols
         .stack(trace.pc(pending.event), trace.stack(pending.event));

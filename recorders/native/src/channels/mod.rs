@@ -8,22 +8,22 @@
 //! - `epoll` instances share one channel: waiting may return what any thread added, or what became
 //!   ready by any write to a channel.
 //! - A descriptor's number is given out again after it was closed, and programs use numbers as
-//!   indices: closing and opening of one number count on a variable of that number.
+//!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
+//!   the number in between reads it. How closing races with that: [`descriptor`].
 //!
 //! Regular files, message queues and shared memory are not followed.
 
+pub mod descriptor;
 pub mod queue;
 
 use crate::futex::NOBODYS;
 use crate::{images, pending, start, sys};
 use core::cell::{Cell, UnsafeCell};
+use descriptor::MOST_FILES;
 use libc::{c_int, sockaddr};
 use queue::{Amount, Queue};
 use recorder_ring::Record;
 use std::vec::Vec;
-
-/// Descriptors from here on are not followed.
-const MOST_FILES: usize = 1 << 16;
 
 /// Queues that are always there.
 const EPOLL: u32 = 0;
@@ -87,6 +87,7 @@ fn with(queue: Option<u32>, work: impl FnOnce(u32, &mut Queue)) {
 /// In a forked child: descriptors mean what they meant, but what was written and read before, and what the parent
 /// does with its own, is not known here.
 pub fn start_over() {
+    descriptor::start_over();
     // SAFETY: there is no other thread, and nobody is at work on the queues.
     for queue in unsafe { &mut *CHANNELS.queues.get() } {
         queue.start_over();
@@ -223,9 +224,29 @@ pub fn is_other(file: c_int, pc: usize) {
 
 /// A descriptor means from now on what another one means.
 pub fn copied(from: c_int, to: c_int, pc: usize) {
-    if to >= 0 && from != to {
+    if to >= 0 {
         set(to, file(from));
         opened(to, pc);
+    }
+}
+
+/// A descriptor that may be open is about to mean what another one means; whether it is.
+pub fn replaces(to: c_int, pc: usize) -> bool {
+    let open = descriptor::is_open(to);
+    if open {
+        descriptor::also_uses(to, pc);
+        ends(to, pc);
+    }
+    open
+}
+
+/// It does now.
+pub fn replaced(from: c_int, to: c_int, was_open: bool, pc: usize) {
+    if to >= 0 && was_open {
+        set(to, file(from));
+        given_out(to, pc);
+    } else {
+        copied(from, to, pc);
     }
 }
 
@@ -274,6 +295,12 @@ unsafe fn is_here(to: *const sockaddr) -> bool {
 
 /// A number was given out.
 fn opened(file: c_int, pc: usize) {
+    given_out(file, pc);
+    descriptor::opened(file, pc);
+}
+
+/// What a number means begins.
+fn given_out(file: c_int, pc: usize) {
     if let Some(number) = CHANNELS.numbers.get(file as usize)
         && number.get() > 0
         && is_needed()
@@ -284,6 +311,13 @@ fn opened(file: c_int, pc: usize) {
 
 /// A descriptor is about to be closed.
 pub fn closes(file: c_int, pc: usize) {
+    if descriptor::closes(file, pc) {
+        ends(file, pc);
+    }
+}
+
+/// What a number means is about to end.
+fn ends(file: c_int, pc: usize) {
     if let Some(number) = CHANNELS.numbers.get(file as usize)
         && is_needed()
     {
@@ -294,12 +328,31 @@ pub fn closes(file: c_int, pc: usize) {
     }
 }
 
+/// The variable on which a number is counted.
+fn count_of(file: c_int) -> u64 {
+    NOBODYS | 1 << 61 | 1 << 60 | (file as u64) << 3
+}
+
+/// What a call does with a descriptor depends on what the number means by now.
+fn depends_on(file: c_int, pc: usize) {
+    if let Some(number) = CHANNELS.numbers.get(file as usize)
+        && is_needed()
+    {
+        pending::push(Record::AtomicLoad {
+            pc: pc as u64,
+            addr: count_of(file),
+            size: 4,
+            order: queue::SEQUENTIALLY_CONSISTENT,
+            value: number.get().into(),
+        });
+    }
+}
+
 fn count_number(file: c_int, number: &Cell<u32>, pc: usize) {
     let before = number.replace(number.get() + 1);
-    let addr = NOBODYS | 1 << 61 | 1 << 60 | (file as u64) << 3;
     pending::push(Record::AtomicRmw {
         pc: pc as u64,
-        addr,
+        addr: count_of(file),
         size: 4,
         order: queue::SEQUENTIALLY_CONSISTENT,
         read: before.into(),

@@ -14,6 +14,7 @@ mod heap;
 mod objects;
 mod sync;
 
+use crate::futex::NOBODYS;
 use crate::pending::load;
 use crate::pthread::object;
 use crate::start::RING;
@@ -343,6 +344,9 @@ impl Sink for Stream {
     }
 
     fn line(&self, addr: u64) -> Option<[u8; LINE]> {
+        if addr >= NOBODYS {
+            return None;
+        }
         let mut line = [0; LINE];
         for (at, word) in line.chunks_exact_mut(8).enumerate() {
             // SAFETY: the program accesses memory in this line, which lies in one page. Whoever is not recorded may

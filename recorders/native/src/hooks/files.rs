@@ -1,7 +1,10 @@
 //! Files, pipes and sockets: what arrives is a write of the thread that asked for it, what is sent a
 //! read of the thread that sends it.
 
-use crate::channels;
+use crate::channels::{
+    self,
+    descriptor::{also_uses, as_recorded},
+};
 
 use super::library::{arrives, comes, reads, reads_text, returns, writes, writes_text};
 use core::ffi::c_void;
@@ -78,9 +81,30 @@ fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) ->
     (returns(done as i64, pc) as ssize_t).min(room as ssize_t)
 }
 
+/// Two descriptors that were given out, as in the recorded run.
+///
+/// # Safety
+/// Two valid numbers.
+unsafe fn both_as_recorded(ends: *mut c_int, pc: usize) {
+    for end in 0..2 {
+        // SAFETY: promised by the caller.
+        unsafe { *ends.add(end) = as_recorded(*ends.add(end), pc) };
+    }
+}
+
 /// Whether this command of `fcntl` copies a descriptor.
 fn is_copy(command: c_int) -> bool {
     matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+}
+
+/// What `poll` is asked about.
+///
+/// # Safety
+/// `files` are `count` valid entries.
+unsafe fn looks_at(files: *const pollfd, count: usize, pc: usize) {
+    reads(files, count * size_of::<pollfd>(), pc);
+    // SAFETY: promised by the caller.
+    (0..count).for_each(|at| also_uses(unsafe { (*files.add(at)).fd }, pc));
 }
 
 /// What `poll` says: descriptors of channels that can be read from, or whose other end is closed.
@@ -103,10 +127,26 @@ unsafe fn polled(files: *const pollfd, count: usize, pc: usize) {
 /// Null or a valid set.
 unsafe fn selected(set: *const fd_set, count: c_int, pc: usize) {
     // SAFETY: promised by the caller.
-    let is_set = |file: &c_int| unsafe { libc::FD_ISSET(*file, set) };
-    if !set.is_null() {
-        (0..count).filter(is_set).for_each(|file| channels::is_ready(file, pc));
-    }
+    unsafe { members(set, count) }.for_each(|file| channels::is_ready(file, pc));
+}
+
+/// What `select` is asked about.
+///
+/// # Safety
+/// As for `selected`.
+unsafe fn looks_at_set(set: *const fd_set, count: c_int, pc: usize) {
+    // SAFETY: promised by the caller.
+    unsafe { members(set, count) }.for_each(|file| also_uses(file, pc));
+}
+
+/// The descriptors of a set.
+///
+/// # Safety
+/// As for `selected`.
+unsafe fn members(set: *const fd_set, count: c_int) -> impl Iterator<Item = c_int> {
+    let count = if set.is_null() { 0 } else { count };
+    // SAFETY: promised by the caller.
+    (0..count).filter(move |&file| unsafe { libc::FD_ISSET(file, set) })
 }
 
 library! {
@@ -117,13 +157,13 @@ library! {
         done = received(file, done, len, 0, pc);
         arrived(to, done, pc);
     }
-    pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
-    pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {} (done, pc) { arrived(to, done, pc); }
+    pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) { arrived(to, done, pc); }
+    pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) { arrived(to, done, pc); }
     write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
         channels::sends(file, len, pc); reads(from, len, pc);
     } (done, pc) { channels::sent(file, done.max(0) as usize); }
-    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow { reads(from, len, pc); } (done, pc) {}
-    pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": slow {
+    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) { reads(from, len, pc); } (done, pc) {}
+    pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
         reads(from, len, pc);
     } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
@@ -177,43 +217,43 @@ library! {
     accept(file: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (input file) {
         let most = room(len);
     } (connection, pc) {
-        if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
+        if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
     accept4(file: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int, "r8": (input file) {
         let most = room(len);
     } (connection, pc) {
-        if connection >= 0 { channels::received(file, 0, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
+        if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
-    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away) {
+    connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
         channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc);
     } (result, pc) {}
-    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": system {
+    bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (system file) {
         channels::binds(); reads(to, len as usize, pc);
     } (result, pc) {}
-    getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
+    getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }
-    getpeername(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": quick {
+    getpeername(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }
-    getsockopt(file: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut socklen_t) -> c_int, "r9": quick {} (result, pc) {
+    getsockopt(file: c_int, level: c_int, name: c_int, to: *mut c_void, len: *mut socklen_t) -> c_int, "r9": (slow file) {} (result, pc) {
         if result == 0 {
             writes(to, *len as usize, pc);
             writes(len, size_of::<socklen_t>(), pc);
         }
     }
-    setsockopt(file: c_int, level: c_int, name: c_int, from: *const c_void, len: socklen_t) -> c_int, "r9": quick {
+    setsockopt(file: c_int, level: c_int, name: c_int, from: *const c_void, len: socklen_t) -> c_int, "r9": (slow file) {
         reads(from, len as usize, pc);
     } (result, pc) {}
     poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int, "rcx": (waiting limit) {
-        reads(files, count as usize * size_of::<pollfd>(), pc);
+        looks_at(files, count as usize, pc);
     } (ready, pc) {
         ready = returns(ready.into(), pc) as c_int;
         for at in 0..count as usize { arrives(&raw const (*files.add(at)).revents, 2, pc); }
         if ready > 0 { polled(files, count as usize, pc); }
     }
     ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (away) {
-        reads(files, count as usize * size_of::<pollfd>(), pc);
+        looks_at(files, count as usize, pc);
     } (ready, pc) {
         ready = returns(ready.into(), pc) as c_int;
         for at in 0..count as usize { arrives(&raw const (*files.add(at)).revents, 2, pc); }
@@ -221,28 +261,32 @@ library! {
     }
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (away) {
         set([read, write, other], count, reads, pc);
+        for set in [read, write, other] { looks_at_set(set, count, pc); }
     } (ready, pc) {
         ready = returns(ready.into(), pc) as c_int;
         if ready >= 0 { set([read, write, other], count, arrives, pc); }
         if ready > 0 { selected(read, count, pc); }
     }
-    epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
+    epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {
+        also_uses(file, pc);
+    } (ready, pc) { if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
-    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
+    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away file) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
-    epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": system { channels::changes_poll(pc);
+    epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": (system file) {
+        also_uses(other, pc); channels::changes_poll(pc);
         reads(event, size_of::<epoll_event>(), pc);
     } (result, pc) {}
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {
-        if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
+        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
     }
     pipe2(ends: *mut c_int, flags: c_int) -> c_int, "rdx": system {} (result, pc) {
-        if result == 0 { channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
+        if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
     }
     socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) {
-        if result == 0 { channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
+        if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
     readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { reads_text(path, pc); } (len, pc) {
         arrived(to.cast(), len, pc);
@@ -252,30 +296,30 @@ library! {
     }
     getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, done.max(0) as usize, pc); }
     getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": system {} (result, pc) { if result == 0 { comes(to, len, pc); } }
-    flock(file: c_int, operation: c_int) -> c_int, "rdx": away {} (result, pc) {}
-    lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": away {} (result, pc) {}
-    eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { if file >= 0 { channels::is_counter(file, pc); } }
+    flock(file: c_int, operation: c_int) -> c_int, "rdx": (away file) {} (result, pc) {}
+    lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": (away file) {} (result, pc) {}
+    eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { file = as_recorded(file, pc); if file >= 0 { channels::is_counter(file, pc); } }
     eventfd_read(file: c_int, to: *mut u64) -> c_int, "rdx": (input file) {} (result, pc) {
         if result == 0 { channels::received(file, 8, pc); arrives(to, 8, pc); }
     }
     eventfd_write(file: c_int, value: u64) -> c_int, "rdx": (output file) { channels::sends(file, 8, pc); } (result, pc) {}
-    epoll_create(size: c_int) -> c_int, "rsi": system {} (file, pc) { channels::polls(file, pc); }
-    epoll_create1(flags: c_int) -> c_int, "rsi": system {} (file, pc) { channels::polls(file, pc); }
-    socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int, "rcx": system {} (file, pc) { channels::is_socket(file, pc); }
-    shutdown(file: c_int, how: c_int) -> c_int, "rdx": system { channels::sends(file, 0, pc); } (result, pc) {}
-    close(file: c_int) -> c_int, "rsi": system { channels::closes(file, pc); } (result, pc) {}
-    dup(from: c_int) -> c_int, "rsi": system {} (to, pc) { channels::copied(from, to, pc); }
-    dup2(from: c_int, to: c_int) -> c_int, "rdx": system {
-        if from != to { channels::closes(to, pc); }
-    } (result, pc) { channels::copied(from, result, pc); }
-    dup3(from: c_int, to: c_int, flags: c_int) -> c_int, "rcx": system {
-        if from != to { channels::closes(to, pc); }
-    } (result, pc) { channels::copied(from, result, pc); }
-    fcntl(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": system {} (result, pc) {
-        if is_copy(command) { channels::copied(file, result, pc); }
+    epoll_create(size: c_int) -> c_int, "rsi": system {} (file, pc) { file = as_recorded(file, pc); channels::polls(file, pc); }
+    epoll_create1(flags: c_int) -> c_int, "rsi": system {} (file, pc) { file = as_recorded(file, pc); channels::polls(file, pc); }
+    socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int, "rcx": system {} (file, pc) { file = as_recorded(file, pc); channels::is_socket(file, pc); }
+    shutdown(file: c_int, how: c_int) -> c_int, "rdx": (system file) { channels::sends(file, 0, pc); } (result, pc) {}
+    close(file: c_int) -> c_int, "rsi": (closes file) { channels::closes(file, pc); } (result, pc) {}
+    dup(from: c_int) -> c_int, "rsi": (system from) {} (to, pc) { to = as_recorded(to, pc); channels::copied(from, to, pc); }
+    dup2(from: c_int, to: c_int) -> c_int, "rdx": (system from) {
+        let was_open = from == to || channels::replaces(to, pc);
+    } (result, pc) { if from != to { channels::replaced(from, result, was_open, pc); } }
+    dup3(from: c_int, to: c_int, flags: c_int) -> c_int, "rcx": (system from) {
+        let was_open = from == to || channels::replaces(to, pc);
+    } (result, pc) { channels::replaced(from, result, was_open, pc); }
+    fcntl(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {} (result, pc) {
+        if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
-    fcntl64(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": system {} (result, pc) {
-        if is_copy(command) { channels::copied(file, result, pc); }
+    fcntl64(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {} (result, pc) {
+        if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
     sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file) {
         for at in 0..count as usize {
@@ -298,22 +342,27 @@ library! {
         writes(at, size_of::<off_t>(), pc);
     }
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
+        file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
+        file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
     openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         reads_text(path, pc);
     } (file, pc) {
+        file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
     openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         reads_text(path, pc);
     } (file, pc) {
+        file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
     creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { reads_text(path, pc); } (file, pc) {
+        file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
 }

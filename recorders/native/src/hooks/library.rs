@@ -161,7 +161,7 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
 /// file is not ready, and `(waiting limit)` ones unless the limit is 0; these, and `system` ones, which are as
-/// `slow`, are watched whoever calls. `before` and `after` see the arguments, and `pc`, and record accesses.
+/// `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it. `before` and `after` see the arguments, and `pc`, and record accesses.
 macro_rules! library {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
         $how:tt { $($before:tt)* } ($out:ident, $pc:ident) { $($after:tt)* })*) => {
@@ -197,6 +197,10 @@ macro_rules! library {
     (@enter quick $pc:ident) => { $crate::hooks::library::enter($pc) };
     (@enter slow $pc:ident) => { $crate::hooks::library::enter($pc) };
     (@enter away $pc:ident) => { $crate::hooks::library::enter($pc) };
+    (@enter (closes $file:ident) $pc:ident) => { $crate::channels::descriptor::enter_to_close($file, $pc) };
+    (@enter (slow $file:ident) $pc:ident) => { $crate::channels::descriptor::enter_program($file, $pc) };
+    (@enter (waiting $limit:ident) $pc:ident) => { $crate::hooks::library::enter_system($pc) };
+    (@enter ($how:tt $file:ident) $pc:ident) => { $crate::channels::descriptor::enter($file, $pc) };
     (@enter $how:tt $pc:ident) => { $crate::hooks::library::enter_system($pc) };
     (@quick $inside:ident, $call:expr) => {{
         let result = $call;
@@ -213,6 +217,18 @@ macro_rules! library {
         $inside.outside(|| $call)
     };
     (@(away) $inside:ident, $call:expr) => {
+        $inside.outside(|| $call)
+    };
+    (@(closes $file:ident) $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@(slow $file:ident) $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@(system $file:ident) $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@(away $file:ident) $inside:ident, $call:expr) => {
         $inside.outside(|| $call)
     };
     (@(waiting $limit:ident) $inside:ident, $call:expr) => {

@@ -62,7 +62,7 @@ library! {
     lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
         if result == 0 { writes(to, size_of::<FileState>(), pc); }
     }
-    fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": slow {} (result, pc) {
+    fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { writes(to, size_of::<FileState>(), pc); }
     }
     fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
@@ -74,7 +74,7 @@ library! {
     lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
         if result == 0 { writes(to, size_of::<FileState>(), pc); }
     }
-    fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": slow {} (result, pc) {
+    fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { writes(to, size_of::<FileState>(), pc); }
     }
     fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
