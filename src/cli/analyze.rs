@@ -205,6 +205,17 @@ impl AnalysisArgs {
         }
     }
 
+    /// For one of many traces: its results have a place of their own, called after it.
+    pub fn of_trace(&self, trace: &Path) -> AnalysisArgs {
+        AnalysisArgs {
+            store: self.store.as_ref().map(|folder| {
+                let own = store::folder_of(trace);
+                folder.join(own.file_name().unwrap_or_default())
+            }),
+            ..self.clone()
+        }
+    }
+
     /// The folder of the results of `trace`.
     pub fn folder(&self, trace: &Path) -> PathBuf {
         self.store

@@ -1,4 +1,5 @@
-//! What several runs of one program show together: each race once, by its id, with the trace that shows it best.
+//! What several traces show together, of the runs of one program or the programs of a test suite: each race once, by its id, with the
+//! trace that shows it best. A trace that adds nothing is removed.
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code};
@@ -31,8 +32,9 @@ enum Said {
     Refuted,
 }
 
-/// The traces of one process of the program, one for each run that added something.
+/// The traces that add something.
 pub struct Merged<'a> {
+    /// Which process of a program they are all of, if it is not the one that was started.
     number: Option<ProcessNumber>,
     filters: &'a Filters,
     traces: Vec<Analysed>,
@@ -44,8 +46,13 @@ pub struct Merged<'a> {
 struct Analysed {
     path: PathBuf,
     folder: PathBuf,
-    trace: Trace,
+    /// Of the first one, which often is the only one; there may be too many others to have them all in memory.
+    trace: Option<Trace>,
     analysis: Analysis,
+    /// The most that it says of each race that is not hidden, by id.
+    said: HashMap<String, Said>,
+    /// No other thread, and no part is missing.
+    one_thread: bool,
     /// By row: what became of the live runs of its witness.
     live: HashMap<usize, Shown>,
     /// Why the program cannot be driven along any.
@@ -83,7 +90,12 @@ impl<'a> Merged<'a> {
         self.traces.first().map_or(Path::new(""), |one| &one.path)
     }
 
-    /// Analyses the trace of one more run, and drives the program along the witnesses that are not confirmed yet. The trace is removed
+    /// Whether no trace has added anything yet.
+    pub fn is_empty(&self) -> bool {
+        self.traces.is_empty()
+    }
+
+    /// Analyses one more trace, and drives its program along the witnesses that are not confirmed yet. The trace is removed
     /// if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Live, keep: bool) -> anyhow::Result<()> {
         let trace = Trace::open(path)?;
@@ -91,25 +103,29 @@ impl<'a> Merged<'a> {
         let mut one = Analysed {
             path: path.to_owned(),
             folder: analysis.folder(path),
-            trace,
+            one_thread: trace.threads() < 2 && trace.cut().is_none(),
+            trace: None,
             analysis: found,
+            said: HashMap::new(),
             live: HashMap::new(),
             not_live: None,
-            keep: keep || self.traces.is_empty(),
+            keep,
         };
         let confirmed = |id: &str| self.best.get(id) == Some(&Said::Confirmed);
         if let Some((input, attempts)) = live {
-            one.show_live(self.filters, &confirmed, input, attempts)?;
+            one.show_live(&trace, self.filters, &confirmed, input, attempts)?;
         }
-        let said = one.said(self.filters);
-        let adds = said
+        one.said = one.say(&trace, self.filters);
+        let adds = one
+            .said
             .iter()
             .any(|(id, said)| self.best.get(id).is_none_or(|best| said < best));
         if adds || one.keep || !one.analysis.rejected.is_empty() {
-            for (id, said) in said {
-                let best = self.best.entry(id).or_insert(said);
+            for (id, &said) in &one.said {
+                let best = self.best.entry_ref(id).or_insert(said);
                 *best = said.min(*best);
             }
+            one.trace = Some(trace).filter(|_| self.traces.is_empty());
             self.traces.push(one);
         } else {
             runs::remove(path, Some(&one.folder));
@@ -125,10 +141,7 @@ impl<'a> Merged<'a> {
             Said::Confirmed | Said::Behind | Said::Refuted => false,
         };
         let found = |said: &Said| *said <= Said::Witnessed;
-        let one_thread = self
-            .traces
-            .iter()
-            .all(|one| one.trace.threads() < 2 && one.trace.cut().is_none());
+        let one_thread = self.traces.iter().all(|one| one.one_thread);
         one_thread || (self.best.values().any(found) && !self.best.values().any(open))
     }
 
@@ -153,8 +166,14 @@ impl<'a> Merged<'a> {
         });
         let owners = self.owners();
         let root = reports.root();
-        let symbols: Vec<Symbols<'_>> = self.traces.iter().map(|one| Symbols::new(one.trace.tables())).collect();
-        let own: Vec<Noise> = self.traces.iter().map(|one| one.noise(self.filters)).collect();
+        let opened = self.traces.iter_mut().map(|one| match one.trace.take() {
+            Some(trace) => Ok(trace),
+            None => Trace::open(&one.path),
+        });
+        let traces: Vec<Trace> = opened.collect::<Result<_, _>>()?;
+        let symbols: Vec<Symbols<'_>> = traces.iter().map(|trace| Symbols::new(trace.tables())).collect();
+        let own = self.traces.iter().zip(&traces);
+        let own: Vec<Noise> = own.map(|(one, trace)| one.noise(trace, self.filters)).collect();
         let merged: Vec<Noise> = own
             .iter()
             .enumerate()
@@ -162,9 +181,10 @@ impl<'a> Merged<'a> {
             .collect();
         let options = reported(&analysis.options());
         let mut all = Vec::new();
-        for ((one, symbols), (own, noise)) in self.traces.iter().zip(&symbols).zip(own.iter().zip(&merged)) {
+        let rows = self.traces.iter().zip(traces.iter().zip(&symbols));
+        for ((one, (trace, symbols)), (own, noise)) in rows.zip(own.iter().zip(&merged)) {
             let findings = |noise| Findings {
-                trace: &one.trace,
+                trace,
                 path: &one.path,
                 analysis: &one.analysis,
                 symbols,
@@ -208,9 +228,9 @@ impl<'a> Merged<'a> {
     fn owners(&self) -> HashMap<String, usize> {
         let mut owners = HashMap::new();
         for (row, one) in self.traces.iter().enumerate() {
-            for (id, said) in one.said(self.filters) {
-                if self.best.get(&id) == Some(&said) {
-                    owners.entry(id).or_insert(row);
+            for (id, said) in &one.said {
+                if self.best.get(id) == Some(said) {
+                    owners.entry_ref(id).or_insert(row);
                 }
             }
         }
@@ -270,18 +290,18 @@ impl<'a> Merged<'a> {
 }
 
 impl Analysed {
-    fn noise(&self, filters: &Filters) -> Noise {
-        let symbols = Symbols::new(self.trace.tables());
+    fn noise(&self, trace: &Trace, filters: &Filters) -> Noise {
+        let symbols = Symbols::new(trace.tables());
         let words = Words {
-            trace: &self.trace,
+            trace,
             symbols: &symbols,
         };
         Noise::of(&words, &self.analysis, filters)
     }
 
     /// The most that the trace says of each race that is not hidden.
-    fn said(&self, filters: &Filters) -> HashMap<String, Said> {
-        let noise = self.noise(filters);
+    fn say(&self, trace: &Trace, filters: &Filters) -> HashMap<String, Said> {
+        let noise = self.noise(trace, filters);
         let mut all: HashMap<String, Said> = HashMap::new();
         for (row, pair) in self.analysis.pairs.iter().enumerate() {
             if noise.hidden(row).is_some() {
@@ -304,12 +324,13 @@ impl Analysed {
     /// Runs the program along each witness whose race is not confirmed yet.
     fn show_live(
         &mut self,
+        trace: &Trace,
         filters: &Filters,
         confirmed: &dyn Fn(&str) -> bool,
         input: StandardInput,
         attempts: u32,
     ) -> anyhow::Result<()> {
-        let noise = self.noise(filters);
+        let noise = self.noise(trace, filters);
         let pairs = self.analysis.pairs.iter().enumerate();
         let open = pairs.filter_map(|(row, pair)| {
             let schedule = match &pair.verdict {
@@ -325,7 +346,7 @@ impl Analysed {
         if open.is_empty() {
             return Ok(());
         }
-        let launch = match live::launch(&self.trace, &[]) {
+        let launch = match live::launch(trace, &[]) {
             Ok(launch) => Launch { input, ..launch },
             Err(why @ LiveError::UnknownPolicy { .. }) => {
                 self.not_live = Some(why.to_string());
@@ -333,7 +354,7 @@ impl Analysed {
             }
             Err(error) => return Err(error.into()),
         };
-        let checker = Checker::new(&self.trace);
+        let checker = Checker::new(trace);
         for (row, schedule) in open {
             let (run, ..) = live::attempt(&checker, &schedule, &launch, &scratch(), attempts)?;
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));

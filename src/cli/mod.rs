@@ -32,7 +32,6 @@ mod reports;
 mod run;
 mod runs;
 mod suite;
-mod suite_report;
 mod test;
 mod watch;
 

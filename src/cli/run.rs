@@ -127,6 +127,7 @@ fn add<'a>(
             processes.push(Merged::new(Some(number.clone()), filters));
             processes.len() - 1
         });
+        let keep = keep || processes[row].is_empty();
         processes[row].add(path, &analysis.of_process(number), live, keep)?;
     }
     Ok(())

@@ -19,13 +19,21 @@ pub fn policy_of(run: u32, first_seed: u64) -> (Policy, u64) {
     }
 }
 
+/// A policy as `--policy` has it.
+pub fn flag(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Random => "random",
+        Policy::Pct => "pct",
+        Policy::Pos => "pos",
+        Policy::Fifo | Policy::Schedule => "fifo",
+    }
+}
+
 /// A policy as progress and reports name it.
 pub fn name(policy: Policy, seed: u64) -> String {
-    match policy {
-        Policy::Random => format!("random, seed {seed}"),
-        Policy::Pct => format!("pct, seed {seed}"),
-        Policy::Pos => format!("pos, seed {seed}"),
-        Policy::Fifo | Policy::Schedule => "fifo".to_owned(),
+    match flag(policy) {
+        "fifo" => "fifo".to_owned(),
+        policy => format!("{policy}, seed {seed}"),
     }
 }
 

@@ -16,14 +16,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_format::TraceFile;
-use witness::record::{self, Naming, Options, RecordError, Recorded, SUITE_VARIABLE};
+use witness::record::{self, Naming, Options, PROCESSES, RecordError, Recorded, SUITE_VARIABLE};
 use witness::standstill::Standstill;
-
-/// The file, in the folder of the traces, with a line for each process.
-const PROCESSES: &str = "processes.jsonl";
 
 /// What became of one process of the suite.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Process {
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -41,7 +39,14 @@ pub struct Process {
     pub deadlock: bool,
     /// Why it was not recorded, if it was not.
     pub not_recorded: Option<String>,
+    /// It is not instrumented, and loaded modules that are when it ran already; the runtime itself says so.
+    #[serde(skip_serializing)]
+    loaded_late: bool,
 }
+
+/// What to do about a program that loads instrumented modules late.
+const LATE: &str = "the program is not instrumented, and has loaded modules that are. Load the runtime at its start: \
+                    env LD_PRELOAD=libtsan.so.2 PROGRAM";
 
 /// The processes that ended so far.
 pub fn processes(folder: &Path) -> anyhow::Result<Vec<Process>> {
@@ -52,9 +57,14 @@ pub fn processes(folder: &Path) -> anyhow::Result<Vec<Process>> {
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
     // A recorder that was killed may have left half a line.
-    Ok(text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
+    let processes = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+    Ok(processes
+        .map(|mut process: Process| {
+            if process.loaded_late {
+                process.not_recorded = Some(LATE.to_owned());
+            }
+            process
+        })
         .collect())
 }
 
@@ -62,7 +72,13 @@ pub fn processes(folder: &Path) -> anyhow::Result<Vec<Process>> {
 pub fn run(args: &RecordArgs, arg0: &OsStr) -> anyhow::Result<std::process::ExitCode> {
     let folder = std::env::var_os(SUITE_VARIABLE).map(PathBuf::from);
     let folder = folder.with_context(|| format!("{SUITE_VARIABLE} is not set: `witness test` sets it"))?;
-    let options = options(args)?;
+    let mut options = options(args)?;
+    let own = Path::new(arg0);
+    let same = |program: &Path| program.canonicalize().ok() == Path::new(&options.program).canonicalize().ok();
+    if own.components().count() > 1 && same(own) {
+        // As it was started, and will be when it is driven along a trace.
+        options.program = arg0.to_owned();
+    }
     let name = Path::new(&options.program).file_name().unwrap_or_default();
     let mut file = name.to_owned();
     file.push(".bin");
@@ -119,7 +135,9 @@ fn ran(error: &RecordError) -> bool {
 
 /// What is said of a recording: a line for each process. Traces in which nothing can race are removed.
 fn lines(command: Vec<String>, recorded: &Recorded) -> Vec<Process> {
-    let first = (&recorded.summary, program_end::failure(recorded));
+    // Of a deadlock, the lines about the threads say more.
+    let failed = program_end::failure(recorded).filter(|_| !recorded.deadlock);
+    let first = (&recorded.summary, failed);
     let others = recorded.processes.iter().map(|process| (&process.summary, None));
     let mut lines: Vec<Process> = [first]
         .into_iter()
@@ -146,7 +164,7 @@ fn lines(command: Vec<String>, recorded: &Recorded) -> Vec<Process> {
                 failed,
                 deadlock: standstill.is_deadlock(),
                 standstill: said,
-                not_recorded: None,
+                ..Process::default()
             }
         })
         .collect();

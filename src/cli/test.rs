@@ -2,33 +2,34 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
+use super::merged::{Live, Merged};
 use super::output::{Color, say};
 use super::record::split;
 use super::reports::ReportArgs;
+use super::runs;
 use super::suite::{Process, processes};
-use super::suite_report::SuiteReport;
 use anyhow::{Context, ensure};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
-use witness::record::{self, Naming, TraceName};
+use witness::record::{self, Naming, PROCESSES, StandardInput, TraceName};
 
 /// Record every instrumented program that a test suite runs, and analyze them all.
 ///
 /// The command, and the shells, makes and scripts between it and the tests, need not be instrumented; each program built for recording
 /// that they start, directly or not, is recorded into a folder. When the command has ended, the traces are analyzed, and make one report
 /// in which each race stands once, by its id, with the trace that shows it. Traces of programs with one thread, and those that add
-/// nothing, are removed.
+/// nothing, are removed. With --live, each program is driven along its witnesses, as `witness run` does.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness test -- make check
   witness test --report junit=races.xml -- ctest --output-on-failure -j 4
   witness test -- meson test -C build
-  witness test -- pytest tests
-  witness test --policy random --seed 7 -- sh run-tests.sh
+  witness test -- env LD_PRELOAD=libtsan.so.2 pytest tests
+  witness test --runs 5 --live -- sh run-tests.sh
 
 Exit status: 66 a race witnessed; else 67 if threads of a test waited for one another for ever; else the
 command's own, if that is not 0; else 3 only unknowns, 0 neither. 2 if no instrumented program was started.")]
@@ -39,8 +40,19 @@ pub struct TestArgs {
     /// Keep all traces, also those that add nothing.
     #[arg(long, env = "WITNESS_KEEP")]
     keep: bool,
-    /// How the thread that runs next is chosen: fifo, random or pct, in each program.
-    #[arg(long, env = "WITNESS_POLICY", value_name = "POLICY", default_value = "fifo", value_parser = ["fifo", "random", "pct"])]
+    /// How often the command is run: the first time as --policy and --seed say, then by turns at random and by priorities, with further
+    /// seeds, as `witness run` does.
+    #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Run each program along its witnesses, with its command line, environment and working folder, after the command has ended: what the
+    /// suite set up before a test and removed after it is not there.
+    #[arg(long, env = "WITNESS_LIVE")]
+    live: bool,
+    /// Live runs for each witness that is not confirmed at once.
+    #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 3, requires = "live", value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: u32,
+    /// How the thread that runs next is chosen: fifo, random, pct or pos, in each program.
+    #[arg(long, env = "WITNESS_POLICY", value_name = "POLICY", default_value = "fifo", value_parser = ["fifo", "random", "pct", "pos"])]
     policy: String,
     /// Seed of the policy.
     #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
@@ -71,67 +83,99 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Runs the command, then analyses what its programs did.
 pub fn run(args: &TestArgs, color: Color) -> anyhow::Result<std::process::ExitCode> {
     // A mistake there is better known before than after the tests.
-    args.reports.filters()?;
+    let filters = args.reports.filters()?;
     let folder = empty_folder(&args.traces)?;
+    let input = StandardInput::here();
+    let live: Live = args.live.then_some((input, args.attempts));
+    let mut merged = Merged::new(None, &filters);
+    let mut failed = None;
+    let mut deadlock = false;
+    let mut seen = 0;
+    for run in 1..=args.runs {
+        input.rewind();
+        let status = execute(args, run, &folder)?;
+        await_stragglers(&folder)?;
+        let all = processes(&folder)?.split_off(seen);
+        seen += all.len();
+        ensure!(
+            !all.is_empty(),
+            "no instrumented program was started: nothing was recorded. Build the tests with `witness cc` (or -fsanitize=thread, with clang\n\
+             also -shared-libsan); a command that clears the environment hides them"
+        );
+        tell(&all);
+        ensure!(
+            all.iter().any(|process| process.not_recorded.is_none()),
+            "nothing was recorded"
+        );
+        for process in &all {
+            deadlock |= process.deadlock;
+            if let Some(trace) = &process.trace {
+                let trace = folder.join(trace);
+                // One that shows where a program died is wanted for that.
+                let keep = args.keep || !process.standstill.is_empty();
+                merged.add(&trace, &args.analysis.of_trace(&trace), live, keep)?;
+            }
+        }
+        if !status.success() {
+            failed.get_or_insert(status);
+        }
+    }
+    let mut code = merged.report(&args.reports, &args.analysis, args.live, color)?;
+    if deadlock {
+        code = code.or_worse(ExitCode::Deadlock);
+    }
+    Ok(match (code, failed) {
+        (ExitCode::Nothing | ExitCode::OnlyUnknowns, Some(status)) => {
+            std::process::ExitCode::from(super::record::status_code(status))
+        }
+        (code, _) => code.into(),
+    })
+}
+
+/// Runs the command once.
+fn execute(args: &TestArgs, run: u32, folder: &Path) -> anyhow::Result<ExitStatus> {
     let (program, arguments) = split(&args.command)?;
     let mut command = Command::new(program);
     command.args(arguments);
-    record::watch_suite(&mut command, &folder)?;
+    record::watch_suite(&mut command, folder)?;
+    let (policy, seed) = match run {
+        1 => (args.policy.clone(), args.seed),
+        run => {
+            let (policy, seed) = runs::policy_of(run, args.seed);
+            say!("witness: run {run} of {} ({})", args.runs, runs::name(policy, seed));
+            (runs::flag(policy).to_owned(), seed)
+        }
+    };
     command
-        .env("WITNESS_POLICY", &args.policy)
-        .env("WITNESS_SEED", args.seed.to_string());
+        .env("WITNESS_POLICY", policy)
+        .env("WITNESS_SEED", seed.to_string());
     if let Some(most) = args.max_events {
         command.env("WITNESS_MAX_EVENTS", most.to_string());
     }
     if let Some(seconds) = args.timeout {
         command.env("WITNESS_TIMEOUT", seconds.to_string());
     }
-    let status = command
+    command
         .status()
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    await_stragglers(&folder)?;
-
-    let all = processes(&folder)?;
-    tell(&all);
-    ensure!(
-        !all.is_empty(),
-        "no instrumented program was started: nothing was recorded. Build the tests with `witness cc` (or -fsanitize=thread, with clang\n\
-         also -shared-libsan); a command that clears the environment hides them"
-    );
-    let mut report = SuiteReport::default();
-    let traces = all
-        .iter()
-        .filter_map(|process| Some(folder.join(process.trace.as_ref()?)));
-    let mut code = ExitCode::Nothing;
-    let mut any = false;
-    for trace in traces {
-        report.add(&trace, &args.analysis, args.keep)?;
-        any = true;
-    }
-    if any {
-        code = report.write(&args.reports, &args.analysis, args.keep, color)?;
-    } else {
-        say!("witness: no program had more than one thread: nothing can race");
-    }
-    if all.iter().any(|process| process.deadlock) {
-        code = code.or_worse(ExitCode::Deadlock);
-    }
-    Ok(match code {
-        ExitCode::Nothing | ExitCode::OnlyUnknowns if !status.success() => {
-            std::process::ExitCode::from(super::record::status_code(status))
-        }
-        code => code.into(),
-    })
+        .with_context(|| format!("cannot run {}", program.display()))
 }
 
 /// The folder, without the traces of an earlier test.
 fn empty_folder(folder: &Path) -> anyhow::Result<PathBuf> {
     let context = || folder.display().to_string();
     fs::create_dir_all(folder).with_context(context)?;
+    let list = folder.join(PROCESSES);
+    let ours = list.exists();
     for entry in fs::read_dir(folder).with_context(context)? {
         let path = entry.with_context(context)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Nothing else: the folder is one that the user named.
+        let is_trace = [".bin", ".bin.witnesses"].iter().any(|end| name.ends_with(end));
+        ensure!(
+            ours || !is_trace,
+            "{} holds {name}, which no test has recorded: name another folder with --traces",
+            folder.display()
+        );
         if name.ends_with(".bin.witnesses") {
             fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
         } else if [".bin", ".bin.partial", ".bin.ring", ".bin.lock", ".jsonl"]
@@ -141,6 +185,7 @@ fn empty_folder(folder: &Path) -> anyhow::Result<PathBuf> {
             fs::remove_file(&path).with_context(|| path.display().to_string())?;
         }
     }
+    fs::write(&list, "").with_context(context)?;
     fs::canonicalize(folder).with_context(context)
 }
 
@@ -168,12 +213,16 @@ fn await_stragglers(folder: &Path) -> anyhow::Result<()> {
 
 /// Says in a few lines what was recorded, and what went wrong.
 fn tell(all: &[Process]) {
-    let traces = all.iter().filter(|process| process.trace.is_some()).count();
+    let count = |which: fn(&Process) -> bool| all.iter().filter(|process| which(process)).count();
+    let recorded = count(|process| process.not_recorded.is_none());
+    let traces = count(|process| process.trace.is_some());
     let events: u64 = all.iter().map(|process| process.events).sum();
-    say!(
-        "witness: {} instrumented processes, {traces} of them with more than one thread, {events} events",
-        all.len()
-    );
+    let processes = if recorded == 1 { "process" } else { "processes" };
+    let lost = match all.len() - recorded {
+        0 => String::new(),
+        lost => format!("; {lost} not recorded"),
+    };
+    say!("witness: {recorded} {processes} recorded, {traces} with more than one thread, {events} events{lost}");
     for process in all {
         let command = process.command.join(" ");
         if let Some(why) = &process.not_recorded {

@@ -193,13 +193,21 @@ pub(super) fn check(path: &Path) -> Result<(), NotRecordable> {
     Err(NotRecordable::NotInstrumented { path })
 }
 
+/// Whether a value of `LD_PRELOAD` brings the runtime into programs that are not instrumented: interpreters, for their modules.
+pub(super) fn names_runtime(libraries: &OsStr) -> bool {
+    let mut libraries = libraries.as_encoded_bytes().split(|&byte| byte == b':' || byte == b' ');
+    libraries.any(|library| is_runtime(library.rsplit(|&byte| byte == b'/').next().unwrap_or_default()))
+}
+
+fn is_runtime(library: &[u8]) -> bool {
+    library.starts_with(b"libtsan.so") || library.starts_with(b"libclang_rt.tsan")
+}
+
 /// Whether the program asks the dynamic linker for gcc's or clang's shared runtime.
 fn needs_shared_runtime(file: &ElfFile64<'_, Endianness>) -> bool {
     let Ok(table) = file.elf_dynamic_table() else {
         return false;
     };
-    table.iter().filter(|entry| entry.tag == DT_NEEDED).any(|entry| {
-        let name = table.string(entry).unwrap_or_default();
-        name.starts_with(b"libtsan.so") || name.starts_with(b"libclang_rt.tsan")
-    })
+    let mut needed = table.iter().filter(|entry| entry.tag == DT_NEEDED);
+    needed.any(|entry| is_runtime(table.string(entry).unwrap_or_default()))
 }

@@ -29,6 +29,7 @@ pub use family::Process;
 pub use input::StandardInput;
 pub use inspect::{NotRecordable, build_id};
 pub use number::{Origin, ProcessNumber, traces_beside};
+pub use recorder_ring::layout::{PROCESSES, SUITE_VARIABLE};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
 pub use settings::settings_of;
@@ -200,9 +201,6 @@ pub fn runtime_folder() -> Result<PathBuf, RecordError> {
     runtime::unpack()
 }
 
-/// The environment variable with the folder for what a test suite's programs do.
-pub const SUITE_VARIABLE: &str = "WITNESS_SUITE";
-
 /// Lets every instrumented program that comes of a command be recorded by this executable, into the folder.
 ///
 /// # Errors
@@ -362,8 +360,15 @@ fn describe(options: &Options) -> Meta {
             .collect(),
         directory: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
         environment: std::env::vars_os()
-            .filter(|(name, _)| name != SUITE_VARIABLE && name != RECORDER_VARIABLE)
-            .map(|(name, value)| format!("{}={}", text(&name), text(&value)))
+            .map(|(name, value)| {
+                // What is started along the trace is not of the suite any more; but where arguments lie depends on the length of the
+                // environment.
+                let name = match text(&name) {
+                    name if name == SUITE_VARIABLE || name == RECORDER_VARIABLE => name.to_lowercase(),
+                    name => name,
+                };
+                format!("{name}={}", text(&value))
+            })
             .collect(),
         policy: settings::text(options),
         seed: options.seed,

@@ -41,6 +41,9 @@ type Lines = (String, String);
 
 impl Exporter for Text {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let command = |one: &Findings<'_>| one.trace.tables().meta.command.join(" ");
+        // Those of a test suite are of several programs.
+        let one_command = findings.windows(2).all(|pair| command(&pair[0]) == command(&pair[1]));
         for (number, one) in findings.iter().enumerate() {
             if number > 0 && one.shown().next().is_none() {
                 continue;
@@ -51,7 +54,12 @@ impl Exporter for Text {
                     ("" | "fifo", _) => meta.policy.clone(),
                     (policy, seed) => format!("{policy}, seed {seed}"),
                 };
-                let heading = format!("Seen in {} ({policy}):", one.path.display());
+                let of = if one_command {
+                    String::new()
+                } else {
+                    format!(" {}", command(one))
+                };
+                let heading = format!("Seen in {} ({policy}):{of}", one.path.display());
                 writeln!(out, "{}\n", self.paint.access(heading))?;
             }
             self.one(one, out)?;

@@ -471,3 +471,14 @@ fn run_analyzes_every_process_and_info_names_them() {
         "{text}"
     );
 }
+
+#[test]
+fn processes_that_wait_for_each_other_are_in_no_deadlock() {
+    let program = Program::instrumented("between", "between");
+    for how in ["mutex", "semaphore"] {
+        let (output, _) = program.record(how, &[], &[how]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.stdout, b"200\n", "{how}: {said}");
+        assert!(output.status.success() && !said.contains("deadlock"), "{how}: {said}");
+    }
+}

@@ -54,10 +54,13 @@ fn programs_below_shells_are_recorded_and_reported_once() {
     assert_eq!(output.status.code(), Some(66), "{said}{report}");
     // One that is alone, two that race, one that locks; one that starts a shell that starts another.
     assert!(
-        said.contains("witness: 6 instrumented processes, 4 of them with more than one thread"),
+        said.contains("witness: 6 processes recorded, 4 with more than one thread"),
         "{said}"
     );
-    assert!(report.contains("In all: 2 data races witnessed, 0 unknown"), "{report}");
+    assert!(
+        report.contains("SUMMARY: witness: 2 data races witnessed, "),
+        "{report}"
+    );
     // The second run of the same race adds nothing.
     assert!(traces(&folder).len() <= 3, "{:?}", traces(&folder));
     let junit = fs::read_to_string(folder.join("races.xml")).expect("a report");
@@ -116,4 +119,80 @@ fn whoever_kills_a_test_kills_the_program() {
         program.is_ok_and(|program| program == folder.join("t"))
     });
     assert_eq!(left.count(), 0, "{output:?}");
+}
+
+#[test]
+fn an_interpreter_with_instrumented_modules_is_recorded_or_named() {
+    let interpreter = Program::compile("interpreter", "suite_interpreter", &[]);
+    let module = Program::compile(
+        "interpreted",
+        "suite_interpreter",
+        &["-fsanitize=thread", "-shared", "-fPIC"],
+    );
+    let folder = interpreter.path.parent().expect("a folder");
+    let (program, module) = (interpreter.path.to_string_lossy(), module.path.to_string_lossy());
+    let output = run(folder, &[], &[&program, &module]);
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "ran\n", "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("interpreted: not recorded: the program is not instrumented, and has loaded modules that are"),
+        "{said}"
+    );
+    // Beside programs that are recorded, it is counted.
+    fs::copy(
+        Program::instrumented("suite", "suite_interpreter").path,
+        folder.join("t"),
+    )
+    .expect("the program");
+    let both = format!("./t locks && '{program}' '{module}'");
+    let output = run(folder, &[], &["sh", "-c", &both]);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("witness: 1 process recorded, 1 with more than one thread") && said.contains("; 1 not recorded"),
+        "{said}"
+    );
+
+    let preloaded = ["env", "LD_PRELOAD=libtsan.so.2", &program, &module];
+    let output = run(folder, &["--live"], &preloaded);
+    let (said, report) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(66), "{said}{report}");
+    assert!(report.contains("1 confirmed live, 0 witnessed only"), "{said}{report}");
+}
+
+#[test]
+fn further_runs_find_what_the_first_does_not_and_are_shown_live() {
+    // In the first run, the check comes before the other thread's turn.
+    let folder = suite("suite_runs", "./t hidden\n");
+    let said = |output: &Output| text(&output.stderr) + &text(&output.stdout);
+    let output = run(&folder, &[], &["sh", "tests.sh"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let output = run(&folder, &["--runs", "8", "--live"], &["sh", "tests.sh"]);
+    assert_eq!(output.status.code(), Some(66), "{}", said(&output));
+    assert!(
+        said(&output).contains("1 confirmed live, 0 witnessed only"),
+        "{}",
+        said(&output)
+    );
+    // A run of its own for each, of which only those that say something stay.
+    assert!(traces(&folder).len() <= 2, "{:?}", traces(&folder));
+}
+
+#[test]
+fn only_what_a_test_has_recorded_is_removed() {
+    let folder = suite("suite_folder", "./t races\n");
+    fs::write(folder.join("mine.bin"), "mine").expect("a file");
+    let output = run(&folder, &["--traces", "."], &["sh", "tests.sh"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("holds mine.bin"), "{output:?}");
+    assert!(folder.join("mine.bin").exists());
+    let results = folder.join("results");
+    let store = ["--store", &results.to_string_lossy()];
+    let both = "./t races; ./t races_too";
+    for _ in 0..2 {
+        let output = run(&folder, &store, &["sh", "-c", both]);
+        assert_eq!(output.status.code(), Some(66), "{output:?}");
+        // Each trace's results have a place of their own there.
+        assert_eq!(fs::read_dir(&results).expect("the results").count(), 2, "{output:?}");
+    }
 }

@@ -4,6 +4,7 @@ use crate::thread::{UNRECORDED, set_slot};
 use crate::{baton, death, fork, modules, pending, process, pthread, schedule, suite, sys};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
+use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicU8};
 use recorder_ring::layout::RING_VARIABLE;
@@ -64,13 +65,29 @@ impl Folder {
     }
 }
 
+/// How far below the program's arguments the stack has grown at most when the loader initializes the libraries that the program needs: by
+/// 153 bytes in glibc 2.36, and by 1,817 when `main`, at the least, loads one later.
+const LOADERS_STACK: usize = 1 << 10;
+
 /// Runs when the library is loaded, before the constructors of what depends on it.
 unsafe extern "C" fn start(_count: c_int, arguments: *const *const c_char, environment: *mut *mut c_char) {
+    let here = 0_u8;
+    let late = (arguments as usize).wrapping_sub(ptr::from_ref(&here) as usize) > LOADERS_STACK;
+    // SAFETY: what the loader passes.
+    unsafe { begin(arguments, environment, late) };
+}
+
+/// Finds the ring, and begins to record; `late` says that the program is at work.
+///
+/// # Safety
+/// The process's own arguments and environment.
+#[inline(never)]
+unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, late: bool) {
     // SAFETY: the loader passes the process's environment, a list that ends with a null.
     let ring = unsafe { take_out(environment, RING_VARIABLE.as_bytes()) };
     if ring.is_none() {
         // SAFETY: the loader passes the process's arguments and environment.
-        unsafe { suite::become_recorder(arguments, environment) };
+        unsafe { suite::become_recorder(arguments, environment, late) };
     }
     let settings = ring.and_then(Place::of).and_then(|place| {
         // SAFETY: as above. No other thread can exist while the first library is initialized.

@@ -21,6 +21,12 @@ pub const RING_VARIABLE: &str = "WITNESS_RING";
 /// The environment variable that names the recorder for programs that a test suite starts, which find no ring.
 pub const RECORDER_VARIABLE: &str = "WITNESS_SUITE_RECORDER";
 
+/// The environment variable with the folder for what a test suite's programs do.
+pub const SUITE_VARIABLE: &str = "WITNESS_SUITE";
+
+/// The file in that folder with a line of JSON for each process.
+pub const PROCESSES: &str = "processes.jsonl";
+
 /// Tells an exit status of 0 from none.
 pub const EXITED: u32 = 1 << 31;
 

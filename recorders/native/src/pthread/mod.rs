@@ -22,6 +22,18 @@ pub mod thread;
 use crate::{clocks, sys};
 use libc::{clockid_t, timespec};
 
+/// How often a thread looks whether another process has given back what it waits for: nobody wakes it.
+const LOOK_AGAIN: i64 = 1_000_000;
+
+/// Up to when to wait for an object before it is tried again: if processes share it, not for long.
+fn try_again_at(deadline: i64, shared: bool) -> i64 {
+    if shared {
+        deadline.min(clocks::now(libc::CLOCK_MONOTONIC).saturating_add(LOOK_AGAIN))
+    } else {
+        deadline
+    }
+}
+
 /// An absolute time on `clock` as one on the monotonic clock; the far past if it makes no sense.
 ///
 /// # Safety

@@ -1,6 +1,6 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
-use super::{deadline, object};
+use super::{deadline, object, try_again_at};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
@@ -12,6 +12,8 @@ use recorder_ring::{ObjectClass, Record, Waits};
 /// Where glibc keeps a mutex's owner (a thread id of the kernel) and its kind.
 const OWNER: usize = 8;
 const KIND: usize = 16;
+/// The bit of the kind by which glibc tells mutexes that processes share.
+const SHARED: i32 = 128;
 /// How often a recursive one is held.
 const DEPTH: usize = 4;
 
@@ -66,8 +68,9 @@ pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i6
         if own && field(mutex, KIND) & 3 == libc::PTHREAD_MUTEX_ERRORCHECK {
             return libc::EDEADLK;
         }
-        pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, deadline);
-        if baton::block(inside.thread(), mutex as usize, deadline) == Woken::Deadline {
+        let until = try_again_at(deadline, field(mutex, KIND) & SHARED != 0);
+        pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, until);
+        if baton::block(inside.thread(), mutex as usize, until) == Woken::Deadline && until == deadline {
             return libc::ETIMEDOUT;
         }
     }

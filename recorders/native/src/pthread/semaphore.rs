@@ -1,13 +1,19 @@
 //! Semaphores. Each event carries the count before it, so that one which was never initialized in
 //! sight of the recorder (static, named) has a known count all the same.
 
-use super::{deadline, object};
+use super::{deadline, object, try_again_at};
 use crate::export::export;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
+
+/// Whether processes share it: glibc keeps that behind the count and the number of those who wait.
+fn is_shared(semaphore: *mut sem_t) -> bool {
+    // SAFETY: lies inside the structure, aligned.
+    unsafe { semaphore.byte_add(8).cast::<i32>().read_volatile() != 0 }
+}
 
 fn count(semaphore: *mut sem_t) -> u32 {
     let mut value = 0;
@@ -44,12 +50,14 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
         if save_errno() != libc::EAGAIN {
             return result;
         }
-        pending::waits(inside.thread(), Waits::Semaphore, semaphore as usize, pc, deadline);
+        let until = try_again_at(deadline, is_shared(semaphore));
+        pending::waits(inside.thread(), Waits::Semaphore, semaphore as usize, pc, until);
         inside.interruptible.set(true);
-        let woken = baton::block_cancellably(inside.thread(), semaphore as usize, deadline);
+        let woken = baton::block_cancellably(inside.thread(), semaphore as usize, until);
         inside.interruptible.set(false);
         match woken {
             Woken::Thread | Woken::Cancel => {}
+            Woken::Deadline if until != deadline => {}
             Woken::Deadline => {
                 restore_errno(libc::ETIMEDOUT);
                 return -1;
