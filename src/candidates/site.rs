@@ -132,6 +132,13 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Optio
         .collect()
 }
 
+/// Where an access is. What the program wants left out of reports is elsewhere than the rest, so that neither speaks for the other.
+fn place(trace: &Trace, access: Access) -> CodePosition {
+    const EXCUSED: CodePosition = 1 << 63;
+    let pc = trace.pc(access.event);
+    if trace.is_excused(access) { pc | EXCUSED } else { pc }
+}
+
 /// The sites of one cell, in the order of their first accesses.
 fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses: &[AccessId]) -> Vec<Site> {
     let mut numbers: HashMap<(ThreadId, CodePosition, bool, bool), usize> = HashMap::new();
@@ -139,7 +146,7 @@ fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses
     for &id in accesses {
         let access = trace.access_by_id(id);
         let thread = trace.thread(access.event);
-        let pc = scope.map_or_else(|| trace.pc(access.event), |scope| scope.positions[&access.event]);
+        let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
         let (writes, atomic) = (access.kind.writes(), access.kind.is_atomic());
         let site = *numbers.entry((thread, pc, writes, atomic)).or_insert_with(|| {
             sites.push(Site {

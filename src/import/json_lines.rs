@@ -13,8 +13,8 @@ use crate::trace::Tables;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use trace_format::{
-    Ending, Event, ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, ReadError, SourceInfo, StackNode, ThreadInfo,
-    TraceFile, VariableInfo,
+    Ending, Event, ImageInfo, MarkInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, ReadError, SourceInfo, StackNode,
+    ThreadInfo, TraceFile, VariableInfo,
 };
 
 const VERSION: u32 = 1;
@@ -32,6 +32,7 @@ enum Row {
     Source(SourceInfo),
     Variable(VariableInfo),
     Image(ImageInfo),
+    Mark(MarkInfo),
     Event(Event),
     End(ProgramEnd),
 }
@@ -56,7 +57,8 @@ pub fn export(file: &TraceFile, out: &mut dyn Write) -> Result<(), ExportError> 
     let variables = tables.variables.iter().cloned().map(Row::Variable);
     let images = tables.images.iter().cloned().map(Row::Image);
     let program = threads.chain(modules).chain(objects).chain(stacks).chain(sources);
-    for row in program.chain(variables).chain(images) {
+    let marks = tables.marks.iter().cloned().map(Row::Mark);
+    for row in program.chain(variables).chain(images).chain(marks) {
         put(&row)?;
     }
     for event in file.events() {
@@ -151,6 +153,10 @@ impl<W: Write> Reader<W> {
                 return rule("a variable beyond the end of memory".to_owned());
             }
             Row::Variable(variable) => writer.define_variable(variable),
+            Row::Mark(mark) if mark.addr.checked_add(mark.size).is_none() => {
+                return rule("a mark beyond the end of memory".to_owned());
+            }
+            Row::Mark(mark) => self.rewriter.mark(mark)?,
             Row::Image(image) => self.rewriter.image(image)?,
             Row::Event(event) => self.rewriter.event(event)?,
             Row::End(end) => self.end = Some(end),

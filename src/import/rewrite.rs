@@ -5,8 +5,8 @@
 
 use std::io::Write;
 use trace_format::{
-    CodePosition, Ending, Event, ImageInfo, ProgramEnd, ReadError, StackId, StackNode, ThreadId, ThreadInfo, TraceFile,
-    TraceWriter, WriteError, WriterOptions,
+    CodePosition, Ending, Event, ImageInfo, MarkInfo, ProgramEnd, ReadError, StackId, StackNode, ThreadId, ThreadInfo,
+    TraceFile, TraceWriter, WriteError, WriterOptions,
 };
 
 /// Why a row or an event cannot be written.
@@ -48,6 +48,9 @@ pub fn write_native(file: &TraceFile, out: &mut dyn Write) -> Result<(), Rewrite
     }
     for variable in &tables.variables {
         rewriter.writer.define_variable(variable.clone());
+    }
+    for mark in &tables.marks {
+        rewriter.mark(mark.clone())?;
     }
     for image in &tables.images {
         rewriter.image(image.clone())?;
@@ -115,6 +118,14 @@ impl<W: Write> Rewriter<W> {
             return Err(RewriteError::Rule("an image that is larger than its range".to_owned()));
         }
         self.writer.define_image(image);
+        Ok(())
+    }
+
+    pub(super) fn mark(&mut self, mark: MarkInfo) -> Result<(), RewriteError> {
+        if mark.thread.0 >= self.threads {
+            return Err(RewriteError::Rule("a mark before its thread".to_owned()));
+        }
+        self.writer.define_mark(mark);
         Ok(())
     }
 

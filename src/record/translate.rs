@@ -1,14 +1,14 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
 use super::{LINKER_FAILED, Parked, RecordError};
-use recorder_ring::{Flag, Note, ObjectClass, Ring, Row, Waits};
+use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Sink, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use trace_format::{
-    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, PendingInfo, PendingKind, ProgramEnd, StackId,
-    Summary, Tables, ThreadId, ThreadInfo, TraceWriter, WriteError, WriterOptions,
+    ImageInfo, MarkInfo, MarkKind, Meta, ModuleInfo, ObjectInfo, ObjectKind, PartialFile, PendingInfo, PendingKind,
+    ProgramEnd, StackId, Summary, Tables, ThreadId, ThreadInfo, TraceWriter, WriteError, WriterOptions,
 };
 
 /// Why nothing follows after a process has executed a program that is not instrumented.
@@ -268,6 +268,23 @@ impl<W: Write> Translator<W> {
                 };
                 self.waits.insert(thread, pending);
             }
+            Row::Mark {
+                class,
+                thread,
+                before,
+                addr,
+                size,
+            } => {
+                let text = String::from_utf8_lossy(&std::mem::take(&mut self.text)).into_owned();
+                self.writer.define_mark(MarkInfo {
+                    kind: mark_kind(class),
+                    thread: ThreadId(thread),
+                    before,
+                    addr,
+                    size,
+                    text,
+                });
+            }
             Row::Reaped { process, status } => self.reaped.push((process, status)),
             Row::Note(note) => self.note(note),
             // `follow` writes them.
@@ -315,6 +332,18 @@ fn pending_kind(waits: Waits) -> PendingKind {
         Waits::Once => PendingKind::Once,
         Waits::Futex => PendingKind::Futex,
         Waits::Spin => PendingKind::Spin,
+    }
+}
+
+fn mark_kind(class: MarkClass) -> MarkKind {
+    let ignores = |reads, writes| MarkKind::Ignores { reads, writes };
+    match class {
+        MarkClass::Benign => MarkKind::Benign,
+        MarkClass::IgnoresNothing => ignores(false, false),
+        MarkClass::IgnoresReads => ignores(true, false),
+        MarkClass::IgnoresWrites => ignores(false, true),
+        MarkClass::IgnoresBoth => ignores(true, true),
+        MarkClass::Suppressions => MarkKind::Suppressions,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::accesses::{Accesses, Range, RangeId};
 use super::cells::CellBuilder;
+use super::excused::Excuses;
 use super::ops::Ops;
 use super::places::CodePlaces;
 use super::waits::Waits;
@@ -160,6 +161,7 @@ impl Builder {
                 incarnations: memory.incarnations,
                 pins: HashMap::new(),
                 frees_reads: false,
+                excuses: Excuses::default(),
                 waits: Waits::default(),
                 waiting_at_start: Vec::new(),
                 overlaps,
@@ -258,6 +260,7 @@ impl Builder {
     fn finish(self, id: TraceId, tables: Tables, cut: Option<Cut>) -> Trace {
         let mut trace = self.trace;
         trace.id = id;
+        trace.excuses = Excuses::of(&tables);
         trace.tables = tables;
         trace.cut = cut;
         let from_the_start = trace.find_initial_values();

@@ -13,6 +13,7 @@
 
 mod accesses;
 mod cells;
+mod excused;
 mod explained;
 mod external;
 mod images;
@@ -40,6 +41,7 @@ pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
 use accesses::Accesses;
+use excused::Excuses;
 use hashbrown::HashMap;
 use ops::Ops;
 use places::CodePlaces;
@@ -89,6 +91,7 @@ pub struct Trace {
     incarnations: Vec<Incarnation>,
     pins: HashMap<EventId, Pin>,
     frees_reads: bool,
+    excuses: Excuses,
     waits: Waits,
     waiting_at_start: Vec<(ObjectId, EventId)>,
     overlaps: Vec<(EventId, IncarnationId)>,

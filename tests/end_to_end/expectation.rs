@@ -10,6 +10,8 @@ use std::process::Command;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Witnessed,
+    /// Witnessed, and left out of reports because the program says so.
+    Hidden,
     Refuted,
     /// Excluded by what this run read alone.
     NotInTrace,
@@ -160,6 +162,7 @@ fn statement(words: &[&str], markers: &BTreeMap<String, u64>) -> Result<Statemen
     };
     let (verdict, rest) = match words {
         ["witnessed", rest @ ..] => (Verdict::Witnessed, rest),
+        ["hidden", rest @ ..] => (Verdict::Hidden, rest),
         ["refuted", rest @ ..] => (Verdict::Refuted, rest),
         ["not-in-trace", rest @ ..] => (Verdict::NotInTrace, rest),
         ["excluded", rest @ ..] => (Verdict::Excluded, rest),
@@ -185,8 +188,10 @@ fn statement(words: &[&str], markers: &BTreeMap<String, u64>) -> Result<Statemen
     };
     let naming: Vec<u64> = naming.iter().skip(1).map(|name| line(name)).collect::<Result<_>>()?;
     ensure!(
-        !matches!(verdict, Verdict::Witnessed | Verdict::Absent | Verdict::Possible)
-            || (because.is_none() && naming.is_empty()),
+        !matches!(
+            verdict,
+            Verdict::Witnessed | Verdict::Hidden | Verdict::Absent | Verdict::Possible
+        ) || (because.is_none() && naming.is_empty()),
         "only what is not witnessed has a reason"
     );
     Ok(Statement {

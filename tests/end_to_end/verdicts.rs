@@ -29,6 +29,7 @@ pub struct Pair {
     pub a: Access,
     pub b: Access,
     pub schedule: Option<String>,
+    pub suppressed: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,6 +44,7 @@ pub struct Summary {
     pub refuted: usize,
     pub not_in_trace: usize,
     pub unknown: usize,
+    pub suppressed: usize,
 }
 
 impl Results {
@@ -50,14 +52,18 @@ impl Results {
     pub fn parse(json: &str, status: i32) -> Result<Results> {
         let results: Results = serde_json::from_str(json).with_context(|| format!("not the JSON expected:\n{json}"))?;
         ensure!(results.schema == "witness-results/1", "schema {:?}", results.schema);
-        let count = |verdict: &str| results.pairs.iter().filter(|p| p.verdict == verdict).count();
+        let shown = |p: &&Pair| p.suppressed.is_none();
+        let count = |verdict: &str| {
+            let shown = results.pairs.iter().filter(shown);
+            shown.filter(|p| p.verdict == verdict).count()
+        };
         let (witnessed, refuted, unknown) = (count("witnessed"), count("refuted"), count("unknown"));
         let not_in_trace = count("not-in-trace");
+        let summary = &results.summary;
         ensure!(
-            witnessed + refuted + not_in_trace + unknown == results.pairs.len(),
+            witnessed + refuted + not_in_trace + unknown + summary.suppressed == results.pairs.len(),
             "a verdict of another name:\n{json}"
         );
-        let summary = &results.summary;
         ensure!(
             (
                 summary.witnessed,
@@ -129,7 +135,9 @@ pub fn differences(expectation: &Expectation, results: &Results, fifo: bool) -> 
         let listed = stated(&[Verdict::Witnessed, Verdict::Possible]);
         let (a, b) = pair.positions();
         match pair.verdict.as_str() {
-            "witnessed" if !listed => differences.push(format!("{a} {b} is witnessed, and should not be")),
+            "witnessed" if !listed && pair.suppressed.is_none() => {
+                differences.push(format!("{a} {b} is witnessed, and should not be"))
+            }
             "unknown" if !stated(&[Verdict::Unknown]) => {
                 differences.push(format!("{a} {b} is left unknown: {:?}", pair.reason))
             }
@@ -144,7 +152,14 @@ fn holds(statement: &Statement, file: &str, pairs: &[&Pair]) -> Result<()> {
     match statement.verdict {
         Verdict::Possible => {}
         Verdict::Absent => ensure!(pairs.is_empty(), "it is a candidate: {verdicts:?}"),
-        Verdict::Witnessed => ensure!(verdicts.contains(&"witnessed"), "the verdicts are {verdicts:?}"),
+        Verdict::Witnessed | Verdict::Hidden => {
+            let hidden = statement.verdict == Verdict::Hidden;
+            let mut witnessed = pairs.iter().filter(|p| p.verdict == "witnessed");
+            ensure!(
+                witnessed.any(|p| p.suppressed.is_some() == hidden),
+                "the verdicts are {verdicts:?}"
+            );
+        }
         Verdict::Refuted | Verdict::NotInTrace | Verdict::Excluded | Verdict::Unknown => {
             let wanted: &[&str] = match statement.verdict {
                 Verdict::Refuted => &["refuted"],

@@ -132,6 +132,20 @@ pub enum TablesFault {
         /// Length of the range.
         size: u64,
     },
+    /// A marked range beyond the end of memory.
+    #[error("the mark at {addr:#x} is about {size} bytes, which is beyond the end of memory")]
+    MarkRange {
+        /// Its first byte.
+        addr: u64,
+        /// Length of the range.
+        size: u64,
+    },
+    /// A mark by a thread that has no row.
+    #[error("a mark is by thread {id}, which has no row")]
+    MarkThread {
+        /// The thread.
+        id: u32,
+    },
     /// More rows than there are numbers for them.
     #[error("more than 2^32 rows in one table")]
     TooManyRows,

@@ -12,7 +12,7 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(8);
+    pub const CURRENT: FormatVersion = FormatVersion(9);
     /// The oldest version that this crate reads.
     pub const OLDEST: FormatVersion = FormatVersion(8);
 }

@@ -63,7 +63,7 @@ pub use identity::{ParseTraceIdError, TraceId};
 pub use partial_file::PartialFile;
 pub use reader::{BlockInfo, TraceFile};
 pub use tables::{
-    ImageInfo, Meta, ModuleInfo, ObjectInfo, ObjectKind, PendingInfo, PendingKind, ProgramEnd, SourceInfo, StackNode,
-    Tables, TablesDelta, ThreadInfo, VariableInfo,
+    ImageInfo, MarkInfo, MarkKind, Meta, ModuleInfo, ObjectInfo, ObjectKind, PendingInfo, PendingKind, ProgramEnd,
+    SourceInfo, StackNode, Tables, TablesDelta, ThreadInfo, VariableInfo,
 };
 pub use writer::{Summary, TraceWriter, WriterOptions};

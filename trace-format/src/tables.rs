@@ -119,6 +119,41 @@ pub struct VariableInfo {
     pub name: String,
 }
 
+/// What the program says of its own races.
+///
+/// The accesses stay in the trace, since what they read and leave decides what is feasible; only what is reported changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkInfo {
+    /// What it says.
+    pub kind: MarkKind,
+    /// The thread that says it.
+    pub thread: ThreadId,
+    /// The number of events before that moment.
+    pub before: u64,
+    /// First byte of the memory that it is about; 0 if it is about none.
+    pub addr: u64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// What it says in words.
+    pub text: String,
+}
+
+/// What a [mark](MarkInfo) says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MarkKind {
+    /// Races on this memory do no harm.
+    Benign,
+    /// From here on, the thread's accesses of these kinds are not to be reported.
+    Ignores {
+        /// What it reads.
+        reads: bool,
+        /// What it writes.
+        writes: bool,
+    },
+    /// The text is a suppression file.
+    Suppressions,
+}
+
 /// How the recording was made: enough to make it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -222,6 +257,8 @@ pub struct TablesDelta {
     pub images: Vec<ImageInfo>,
     /// New names of memory.
     pub variables: Vec<VariableInfo>,
+    /// New marks.
+    pub marks: Vec<MarkInfo>,
 }
 
 /// All side tables of a trace.
@@ -243,6 +280,8 @@ pub struct Tables {
     pub images: Vec<ImageInfo>,
     /// Names of memory, in the order they were defined.
     pub variables: Vec<VariableInfo>,
+    /// What the program says of its own races, in the order in which it did.
+    pub marks: Vec<MarkInfo>,
 }
 
 impl Tables {

@@ -85,6 +85,17 @@ pub(crate) fn check(delta: &TablesDelta, rows: &mut Rows) -> Result<(), TablesFa
         let (addr, size) = (variable.addr, variable.size);
         return Err(TablesFault::VariableRange { addr, size });
     }
+    if let Some(mark) = delta
+        .marks
+        .iter()
+        .find(|mark| mark.addr.checked_add(mark.size).is_none())
+    {
+        let (addr, size) = (mark.addr, mark.size);
+        return Err(TablesFault::MarkRange { addr, size });
+    }
+    if let Some(mark) = delta.marks.iter().find(|mark| mark.thread.index() >= rows.threads) {
+        return Err(TablesFault::MarkThread { id: mark.thread.0 });
+    }
     rows.objects += delta.objects.len();
     let most = u32::MAX as usize;
     if rows.threads > most || rows.stacks > most || rows.objects > most {
@@ -110,6 +121,7 @@ pub(crate) fn apply(tables: &mut Tables, delta: TablesDelta) {
     tables.sources.extend(delta.sources);
     tables.images.extend(delta.images);
     tables.variables.extend(delta.variables);
+    tables.marks.extend(delta.marks);
 }
 
 /// The rows that were defined and are not on file yet.
@@ -152,7 +164,7 @@ pub(crate) fn row_bytes<T: serde::Serialize>(row: &T) -> u64 {
 mod tests {
     use super::*;
     use crate::event::{StackId, ThreadId};
-    use crate::tables::{ImageInfo, StackNode, ThreadInfo, VariableInfo};
+    use crate::tables::{ImageInfo, MarkInfo, MarkKind, StackNode, ThreadInfo, VariableInfo};
 
     fn thread(id: u32, parent: Option<u32>) -> TablesDelta {
         let info = ThreadInfo {
@@ -224,6 +236,30 @@ mod tests {
         assert_eq!(check(&image(8, 2, b"ab"), &mut rows), Ok(()));
         assert!(check(&image(8, 1, b"ab"), &mut rows).is_err());
         assert!(check(&image(u64::MAX, 2, b""), &mut rows).is_err());
+    }
+
+    #[test]
+    fn a_mark_is_about_memory_that_there_is_and_by_a_thread_that_there_is() {
+        let mark = |addr, size| TablesDelta {
+            marks: vec![MarkInfo {
+                kind: MarkKind::Benign,
+                thread: ThreadId(0),
+                before: 0,
+                addr,
+                size,
+                text: String::new(),
+            }],
+            ..TablesDelta::default()
+        };
+        let (addr, size) = (u64::MAX, 1);
+        let mut rows = Rows::default();
+        assert_eq!(check(&mark(1, 1), &mut rows), Err(TablesFault::MarkThread { id: 0 }));
+        rows.threads = 1;
+        assert_eq!(check(&mark(1, 1), &mut rows), Ok(()));
+        assert_eq!(
+            check(&mark(addr, size), &mut rows),
+            Err(TablesFault::MarkRange { addr, size })
+        );
     }
 
     #[test]

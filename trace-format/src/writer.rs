@@ -14,7 +14,7 @@ use crate::partial_file::PartialFile;
 use crate::reader::TraceFile;
 use crate::stacks::Stacks;
 use crate::tables::{
-    ImageInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo, VariableInfo,
+    ImageInfo, MarkInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, SourceInfo, StackNode, ThreadInfo, VariableInfo,
 };
 use crate::tables_block::{self, MAX_TABLES_BYTES, Pending, row_bytes};
 use crate::validity::Rows;
@@ -249,6 +249,12 @@ impl<W: Write> TraceWriter<W> {
     pub fn define_variable(&mut self, variable: VariableInfo) {
         let bytes = row_bytes(&variable);
         self.pending.room(bytes).variables.push(variable);
+    }
+
+    /// Adds what the program says of its own races.
+    pub fn define_mark(&mut self, mark: MarkInfo) {
+        let bytes = row_bytes(&mark);
+        self.pending.room(bytes).marks.push(mark);
     }
 
     /// The thread calls a function from `call_site`.

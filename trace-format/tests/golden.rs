@@ -7,9 +7,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use trace_format::{
-    Ending, Event, ImageInfo, MemRange, MemoryOrder, Meta, ModuleInfo, ObjectId, ObjectInfo, ObjectKind, Op,
-    PendingInfo, PendingKind, ProgramEnd, SourceInfo, StackId, ThreadId, ThreadInfo, TraceFile, TraceWriter,
-    VariableInfo, WaitOutcome, WriterOptions,
+    Ending, Event, ImageInfo, MarkInfo, MarkKind, MemRange, MemoryOrder, Meta, ModuleInfo, ObjectId, ObjectInfo,
+    ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, SourceInfo, StackId, ThreadId, ThreadInfo, TraceFile,
+    TraceWriter, VariableInfo, WaitOutcome, WriterOptions,
 };
 
 const STORED: WriterOptions = WriterOptions {
@@ -225,6 +225,23 @@ fn all_kinds(options: &WriterOptions) -> (Vec<u8>, Vec<Event>) {
         size: 8,
         name: "x".into(),
     });
+    for kind in [
+        MarkKind::Benign,
+        MarkKind::Ignores {
+            reads: true,
+            writes: false,
+        },
+        MarkKind::Suppressions,
+    ] {
+        writer.define_mark(MarkInfo {
+            kind,
+            thread: main,
+            before: 0,
+            addr: 0x3000,
+            size: 8,
+            text: "race:x".into(),
+        });
+    }
     let mut events = Vec::new();
     for turn in 0..4 {
         let thread = if turn % 2 == 0 { main } else { other };

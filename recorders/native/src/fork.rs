@@ -151,6 +151,7 @@ fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
     for lock in held {
         pending::push(lock);
     }
+    interface::marks::start_over(thread);
     modules::tell_new();
     start::set_phase(Phase::On);
     thread.busy.store(1, Release);

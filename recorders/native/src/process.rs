@@ -2,7 +2,7 @@
 
 use crate::inside::Inside;
 use crate::start::{self, Phase, RING};
-use crate::{baton, modules, pending, pthread, real, sys};
+use crate::{baton, interface, modules, pending, pthread, real, sys};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
@@ -60,6 +60,7 @@ unsafe extern "C-unwind" fn run_main(
     arguments: *mut *mut c_char,
     environment: *mut *mut c_char,
 ) -> c_int {
+    interface::marks::begin();
     // SAFETY: what the program gave to `start_program`.
     let status = unsafe { core::mem::transmute::<Function, Main>(MAIN.load(Relaxed))(count, arguments, environment) };
     let_others_finish();

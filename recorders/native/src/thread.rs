@@ -5,6 +5,7 @@
 //! call in a shared object, hence the slot is laid out and read in assembly.
 
 use crate::baton::{self, HOLDER, UNDISTURBED};
+use crate::interface::marks::Ignores;
 use crate::policy::Touched;
 use crate::start::RING;
 use crate::sys;
@@ -68,6 +69,8 @@ pub struct Thread {
     pub state: AtomicU8,
     /// What it is blocked on.
     pub key: Cell<usize>,
+    /// What it does not want to be reported.
+    pub ignores: Ignores,
     /// What it waits for there, of which object, and where it began to.
     pub waits_for: Cell<Option<(Waits, usize, usize)>>,
     /// Until when, on the monotonic clock; [`NEVER`] if it has no limit.
@@ -193,6 +196,10 @@ impl Thread {
             switch_at: AtomicU64::new(0),
             undisturbed_at: Cell::new(DISTURBED),
             turn_ends: AtomicU64::new(0),
+            ignores: Ignores {
+                reads: Cell::new(0),
+                writes: Cell::new(0),
+            },
             pending: PendingWrite {
                 addr: Cell::new(0),
                 pc: Cell::new(0),

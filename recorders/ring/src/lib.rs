@@ -39,5 +39,5 @@ pub use memory::Reopen;
 pub use place::Place;
 pub use plan::Step;
 pub use producer::Producer;
-pub use record::{ObjectClass, Record};
+pub use record::{MarkClass, ObjectClass, Record};
 pub use row::Row;

@@ -46,6 +46,40 @@ impl ObjectClass {
     }
 }
 
+/// What a program says of its own races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MarkClass {
+    /// Those on some memory do no harm.
+    Benign = 0,
+    /// From here on, nothing that the thread does is to be ignored.
+    IgnoresNothing = 1,
+    /// What it reads.
+    IgnoresReads = 2,
+    /// What it writes.
+    IgnoresWrites = 3,
+    /// What it reads and writes.
+    IgnoresBoth = 4,
+    /// The text is a suppression file.
+    Suppressions = 5,
+}
+
+impl MarkClass {
+    pub(crate) fn from_code(code: u8) -> Option<MarkClass> {
+        use MarkClass::*;
+        [
+            Benign,
+            IgnoresNothing,
+            IgnoresReads,
+            IgnoresWrites,
+            IgnoresBoth,
+            Suppressions,
+        ]
+        .get(usize::from(code))
+        .copied()
+    }
+}
+
 /// A step of a once-only initialization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -218,6 +252,13 @@ pub enum Record {
     Bytes {
         len: u8,
         words: [u64; 2],
+    },
+    /// The running thread says something of the program's races; the text before it is what it says. See
+    /// [`Row::Mark`](crate::Row::Mark).
+    Mark {
+        class: MarkClass,
+        addr: u64,
+        size: u64,
     },
     /// The text before it is this thread's name.
     ThreadName {

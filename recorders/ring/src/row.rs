@@ -1,7 +1,7 @@
 //! Rows of the trace's tables, and the ends of blocks: one to four words each, both directions side
 //! by side. The first word has the kind in its lowest byte, and a number above it.
 
-use crate::{Note, ObjectClass, Waits};
+use crate::{MarkClass, Note, ObjectClass, Waits};
 
 /// Words of the longest row.
 pub const MAX_WORDS: usize = 4;
@@ -106,6 +106,19 @@ pub enum Row {
         /// The number of events before, below 2^40.
         before: u64,
     },
+    /// A thread says something of the program's races; the text before it is what it says.
+    Mark {
+        /// What.
+        class: MarkClass,
+        /// Its number, below 2^24.
+        thread: u32,
+        /// The number of events before, below 2^40.
+        before: u64,
+        /// The first byte of the memory that it is about.
+        addr: u64,
+        /// Its length in bytes.
+        size: u64,
+    },
     /// See [`Note`].
     Note(Note),
     /// A process that came of this one has ended, and was waited for.
@@ -168,6 +181,21 @@ impl Row {
                 let what = u64::from(what as u8) << 56;
                 ([head(14, stack), pc | what, addr, before | u64::from(thread) << 40], 4)
             }
+            Row::Mark {
+                class,
+                thread,
+                before,
+                addr,
+                size,
+            } => (
+                [
+                    head(15, (class as u8).into()),
+                    addr,
+                    size,
+                    before | u64::from(thread) << 40,
+                ],
+                4,
+            ),
             Row::Reaped { process, status } => ([head(13, process), status.into(), 0, 0], 2),
             Row::Block { end, events } => ([head(10, events), end, 0, 0], 2),
         }
@@ -231,6 +259,20 @@ impl Row {
                         pc,
                         addr,
                         before,
+                    },
+                    4,
+                )
+            }
+            15 => {
+                let (class, addr, size) = (MarkClass::from_code(byte()?)?, a, b);
+                let (thread, before) = ((c >> 40) as u32, c & ((1 << 40) - 1));
+                (
+                    Row::Mark {
+                        class,
+                        thread,
+                        before,
+                        addr,
+                        size,
                     },
                     4,
                 )
@@ -321,6 +363,13 @@ mod tests {
                 pc: (1 << 56) - 1,
                 addr,
                 before: (1 << 40) - 1,
+            },
+            Row::Mark {
+                class: MarkClass::Suppressions,
+                thread: (1 << 24) - 1,
+                before: (1 << 40) - 1,
+                addr,
+                size: u64::MAX,
             },
             Row::Reaped {
                 process: u32::MAX,

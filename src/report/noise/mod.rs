@@ -29,7 +29,7 @@ pub struct Filters {
 /// Why a pair is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hidden {
-    /// By this line of a suppression file, `race:queue_push`.
+    /// By this line of a suppression file, `race:queue_push`, or by what the program says of its own races.
     Suppressed(String),
     /// The baseline has it.
     Known,
@@ -52,8 +52,9 @@ impl Noise {
         let ids: Vec<String> = analysis.pairs.iter().map(|pair| id(words, pair)).collect();
         let mut used = vec![false; filters.suppressions.len()];
         let rows = ids.iter().zip(&analysis.pairs);
+        let own = Suppressions::of_program(&words.trace.tables().marks);
         let hidden = rows
-            .map(|(id, pair)| hidden(words, pair, id, filters, &mut used))
+            .map(|(id, pair)| hidden(words, pair, id, (filters, &own), &mut used))
             .collect();
         Noise { ids, hidden, used }
     }
@@ -140,17 +141,27 @@ fn id(words: &Words<'_>, pair: &Pair) -> String {
     format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
 }
 
-fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mut [bool]) -> Option<Hidden> {
+fn hidden(
+    words: &Words<'_>,
+    pair: &Pair,
+    id: &str,
+    (filters, own): (&Filters, &Suppressions),
+    used: &mut [bool],
+) -> Option<Hidden> {
     let witnessed = match &pair.verdict {
         Verdict::Witnessed(_) => true,
         Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
         Verdict::Refuted(_) => return None,
     };
-    if filters.suppressions.is_empty() && filters.baseline.is_none() {
-        return None;
-    }
     let (trace, symbols) = (words.trace, words.symbols);
     let events = [pair.example.0, pair.example.1];
+    let mut accesses = events.iter().filter_map(|&event| trace.access(event));
+    if let Some(excuse) = accesses.find_map(|access| trace.excuse(access)) {
+        return Some(Hidden::Suppressed(excuse));
+    }
+    if filters.suppressions.is_empty() && own.is_empty() && filters.baseline.is_none() {
+        return None;
+    }
     let stacks = events.map(|event| symbols.stack(trace.pc(event), trace.stack(event)));
     let access = trace.access(pair.example.0);
     let variable = access.and_then(|access| words.variable(access));
@@ -162,7 +173,8 @@ fn hidden(words: &Words<'_>, pair: &Pair, id: &str, filters: &Filters, used: &mu
         stacks,
         variable: variable.as_deref(),
     };
-    if let Some(line) = filters.suppressions.find(&reported, used) {
+    let line = filters.suppressions.find(&reported, used);
+    if let Some(line) = line.or_else(|| own.find(&reported, &mut vec![false; own.len()])) {
         return Some(Hidden::Suppressed(line));
     }
     let known = filters

@@ -7,6 +7,7 @@
 //! calls of the functions that it intercepts; here it hides the races and misused locks that come of such calls.
 
 use std::path::{Path, PathBuf};
+use trace_format::{MarkInfo, MarkKind};
 
 /// The types of reports that suppressions tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,23 @@ impl Suppressions {
             });
         }
         Ok(())
+    }
+
+    /// Those that a program has built in, or was recorded with. What is none of them is passed over.
+    #[must_use]
+    pub fn of_program(marks: &[MarkInfo]) -> Suppressions {
+        let texts = marks.iter().filter(|mark| mark.kind == MarkKind::Suppressions);
+        let lines = texts.flat_map(|mark| mark.text.lines()).map(str::trim);
+        let all = lines.filter(|line| !line.starts_with('#')).filter_map(|line| {
+            let (kind, template) = parse(line)?;
+            Some(Suppression {
+                place: String::new(),
+                text: line.to_owned(),
+                kind,
+                template,
+            })
+        });
+        Suppressions { all: all.collect() }
     }
 
     /// How many there are.

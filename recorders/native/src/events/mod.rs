@@ -492,6 +492,18 @@ fn rare(record: Record) {
             };
             event_of(pc, const { Shape::access(kind::USE, object::BYTES as u8, 0) }, operands);
         }
+        Record::Mark { class, addr, size } => {
+            let thread = with_tables(|tables| tables.running);
+            // SAFETY: as in `Stream::hit`.
+            let before = unsafe { RING.events() };
+            send(Row::Mark {
+                class,
+                thread,
+                before,
+                addr,
+                size,
+            });
+        }
         Record::Bytes { len, words } => send(Row::Bytes { len, words }),
         Record::ThreadName { thread } => send(Row::ThreadName { thread }),
         Record::Module {

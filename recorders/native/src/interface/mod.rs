@@ -8,6 +8,7 @@ pub mod fibers;
 mod interceptors;
 mod java;
 mod locks;
+pub mod marks;
 mod nothing;
 mod order;
 mod refused;

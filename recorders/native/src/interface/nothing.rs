@@ -10,14 +10,12 @@ macro_rules! nothing {
 }
 
 nothing! {
-    __tsan_ignore_thread_begin __tsan_ignore_thread_end
     __tsan_flush_memory
     __tsan_external_register_tag __tsan_external_register_header __tsan_external_assign_tag
     __tsan_symbolize_external __tsan_symbolize_external_ex
     AnnotateCondVarSignal AnnotateCondVarSignalAll AnnotateCondVarWait
-    AnnotateIgnoreReadsBegin AnnotateIgnoreReadsEnd AnnotateIgnoreWritesBegin AnnotateIgnoreWritesEnd
     AnnotateIgnoreSyncBegin AnnotateIgnoreSyncEnd AnnotateEnableRaceDetection
-    AnnotateBenignRace AnnotateBenignRaceSized WTFAnnotateBenignRaceSized AnnotateExpectRace
+    AnnotateExpectRace
     AnnotateFlushExpectedRaces AnnotateFlushState
     AnnotateMutexIsNotPHB AnnotateMutexIsUsedAsCondVar
     AnnotateNewMemory AnnotateNoOp AnnotatePublishMemoryRange AnnotateUnpublishMemoryRange
