@@ -44,6 +44,7 @@ pub struct Summary {
     pub refuted: usize,
     pub not_in_trace: usize,
     pub unknown: usize,
+    #[serde(default)]
     pub suppressed: usize,
 }
 
