@@ -258,6 +258,7 @@ fn doubt(trace: &Trace, analysis: &mut Analysis) {
             pair.verdict = Verdict::Unknown(Unknown::Unsynchronized {
                 schedule: Box::new(schedule.clone()),
                 library: calls.library(library).to_owned(),
+                recorded: calls.is_recorded(library),
             });
         }
     }

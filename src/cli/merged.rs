@@ -15,7 +15,7 @@ use witness::record::{Launch, ProcessNumber, StandardInput};
 use witness::replay::live::{self, LiveError, Outcome};
 use witness::report::results::Summary;
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, in_short};
-use witness::schedule::Schedule;
+use witness::schedule::{RaceKind, Schedule};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Unknown, Verdict};
@@ -335,8 +335,10 @@ impl Analysed {
         let open = pairs.filter_map(|(row, pair)| {
             let schedule = match &pair.verdict {
                 Verdict::Witnessed(schedule) => schedule,
-                // Unseen synchronization would keep the program from getting there.
-                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) => schedule.as_ref(),
+                // Unseen synchronization would keep the program from having both next, but not from doing one after the other.
+                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) if schedule.kind == RaceKind::CoEnabled => {
+                    schedule.as_ref()
+                }
                 _ => return None,
             };
             let wanted = noise.hidden(row).is_none() && !confirmed(noise.id(row));

@@ -1,7 +1,8 @@
 //! Signals sent to `witness record` are meant for the program.
 //!
 //! The recorder itself survives them, to finish the trace. What the terminal sends (Ctrl-C) goes
-//! to the program directly, since both are in the foreground; what others send is passed on.
+//! to the program directly, since both are in the foreground; what others send is passed on. While nothing is recorded, before and
+//! after, they mean this process, and end it.
 
 use super::family::Family;
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,12 +13,18 @@ use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 use std::io;
 use std::process::Child;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::Scope;
 
 /// Signals that ask a program to do something.
 const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
+/// Those of them that end a process which does not care.
+const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Nothing is recorded. (A handler, once installed, stays.)
+static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Catches signals, from now on.
 pub(super) struct Forwarder(SignalsInfo<WithOrigin>);
@@ -33,6 +40,14 @@ impl Forwarder {
     pub(super) fn install() -> io::Result<Forwarder> {
         // A trace that grows beyond the limit for files is a write that fails, not the recorder's death.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        if let Some(idle) = IDLE.get() {
+            idle.store(false, Ordering::Release);
+        } else {
+            let idle = IDLE.get_or_init(Arc::default);
+            for signal in ENDING {
+                signal_hook::flag::register_conditional_default(signal, Arc::clone(idle))?;
+            }
+        }
         SignalsInfo::new(FORWARDED).map(Forwarder)
     }
 
@@ -51,7 +66,7 @@ impl Forwarder {
             for origin in &mut self.0 {
                 let from_terminal = matches!(origin.cause, Cause::Kernel);
                 if is_over.load(Ordering::Acquire) {
-                    if ![SIGUSR1, SIGUSR2].contains(&origin.signal) {
+                    if ENDING.contains(&origin.signal) {
                         family.stop();
                     }
                 } else if let Some(signal) = Signal::from_named_raw(origin.signal)
@@ -76,5 +91,8 @@ impl Forwarding {
 impl Drop for Forwarding {
     fn drop(&mut self) {
         self.handle.close();
+        if let Some(idle) = IDLE.get() {
+            idle.store(true, Ordering::Release);
+        }
     }
 }

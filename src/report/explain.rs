@@ -1,6 +1,7 @@
 //! Why a pair is refuted, not in this trace, or not decided, in words with source lines.
 
 use super::words::{Words, value};
+use crate::schedule::RaceKind;
 use crate::trace::{CellId, EventId, ObjectId};
 use crate::verdict::{CutRefutation, Fact, Instances, Pair, Refutation, Unknown, Verdict};
 
@@ -95,10 +96,33 @@ impl Words<'_> {
             }
             Unknown::Time => "the time limit was reached before it was decided; --time-limit raises it".to_owned(),
             Unknown::Unrecorded(access) => self.unrecorded(*access),
-            Unknown::Unsynchronized { library, .. } => format!(
-                "a schedule brings both accesses next, but {library}, which was not recorded, may synchronize between them; \
-                 `witness run` tries it in the program itself, or build {library} with -fsanitize=thread, too"
-            ),
+            Unknown::Unsynchronized {
+                library,
+                schedule,
+                recorded,
+            } => {
+                let (what, build) = if *recorded {
+                    (
+                        format!("assembly in {library}, or a part of it that was built without -fsanitize=thread,"),
+                        "use the compiler's atomics there".to_owned(),
+                    )
+                } else {
+                    (
+                        format!("{library}, which was not recorded,"),
+                        format!("build {library} with -fsanitize=thread, too"),
+                    )
+                };
+                match schedule.kind {
+                    RaceKind::CoEnabled => format!(
+                        "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
+                         program itself, or {build}"
+                    ),
+                    RaceKind::Unordered => format!(
+                        "nothing that was recorded synchronizes the two accesses, but {what} may do so between them, and no live run \
+                         can show that it does not: {build}"
+                    ),
+                }
+            }
             Unknown::Rejected => "the checker rejected the schedule that was found: a bug of witness".to_owned(),
             Unknown::Cut(how) => {
                 let how = match how {

@@ -1,8 +1,10 @@
 //! Which functions of other libraries a module calls, and where: read from its machine code.
 //!
 //! A call goes through a stub of the linkage table or through a slot of the offset table, and the slot's relocation names the function. Code is
-//! searched for the bytes of such calls, without decoding what lies between; what only looks like one would have to hit a stub exactly. Calls through
-//! pointers are not seen. A function that makes such a call, itself or by what it calls directly, counts as a place of the call for its callers.
+//! searched for the bytes of such calls, without decoding what lies between; what only looks like one would have to hit a stub exactly. A function that
+//! makes such a call, itself or by what it calls directly, counts as a place of the call for its callers. Calls through pointers are found in the
+//! function that makes them, by bytes that may also stand there by chance. An instruction that synchronizes by itself, in inline assembly or in
+//! functions that are not instrumented, counts as a call, too.
 
 use hashbrown::{HashMap, HashSet};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
@@ -14,8 +16,19 @@ pub struct Call {
     pub at: u64,
     /// The function that it lies in: its first byte, and the first behind it.
     pub within: (u64, u64),
-    /// The function of another module that is called in the end.
-    pub function: String,
+    /// What is called in the end.
+    pub target: Target,
+}
+
+/// What a call leads to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// A function of another module.
+    Function(String),
+    /// What a pointer points to.
+    Pointer,
+    /// Nothing else: the instruction itself synchronizes.
+    Here,
 }
 
 /// What a module says of itself.
@@ -55,20 +68,46 @@ pub fn linkage(bytes: &[u8]) -> Option<Linkage> {
 /// Whether code compares and exchanges, or adds to, memory for other processors to see, or calls the kernel's futex. The bytes of these few
 /// instructions are searched for, which hardly ever stand there by chance. Whoever makes a lock of nothing but `xchg` is not found.
 fn has_atomics(code: &[u8]) -> bool {
-    let exchanges = |opcode: u8, modrm: u8| matches!(opcode, 0xb0 | 0xb1 | 0xc0 | 0xc1) && modrm & 0xc0 != 0xc0;
-    code.windows(5).any(|bytes| match *bytes {
-        [0xf0, 0x0f, opcode, modrm, _] => exchanges(opcode, modrm),
-        // With a prefix for the width, or for further registers.
-        [0xf0, 0x40..=0x4f, 0x0f, opcode, modrm] => exchanges(opcode, modrm),
-        // mov $SYS_futex, %eax
-        [0xb8, 0xca, 0, 0, 0] => true,
-        _ => false,
-    })
+    // mov $SYS_futex, %eax
+    code.windows(5)
+        .any(|bytes| is_atomic(bytes) || matches!(bytes, [0xb8, 0xca, 0, 0, 0]))
 }
 
-/// The calls of a module to the functions that `wanted` accepts.
+/// Whether code begins with a locked `cmpxchg` or `xadd`.
+fn is_atomic(code: &[u8]) -> bool {
+    let exchanges = |opcode: u8, modrm: u8| matches!(opcode, 0xb0 | 0xb1 | 0xc0 | 0xc1) && modrm & 0xc0 != 0xc0;
+    match *code {
+        [0xf0, 0x0f, opcode, modrm, ..] => exchanges(opcode, modrm),
+        // With a prefix for the width, or for further registers.
+        [0xf0, 0x40..=0x4f, 0x0f, opcode, modrm, ..] => exchanges(opcode, modrm),
+        _ => false,
+    }
+}
+
+/// Whether there is a call through a register or through memory at `offset`, other than through a slot of the offset table.
+fn is_through_pointer(code: &[u8], offset: usize) -> bool {
+    let (Some(0xff), Some(&modrm)) = (code.get(offset), code.get(offset + 1)) else {
+        return false;
+    };
+    if modrm & 0x38 != 0x10 || modrm == 0x15 {
+        return false;
+    }
+    // The last byte of how far a direct call goes back, and the instruction behind it, look the same.
+    let direct = offset.checked_sub(4).and_then(|from| code.get(from..=offset));
+    let Some(&[0xe8 | 0xe9, a, b, c, d]) = direct else {
+        return true;
+    };
+    let target = (offset as i64 + 1) + i64::from(i32::from_le_bytes([a, b, c, d]));
+    // Stubs stand before the code that uses them.
+    target < -(MOST_STUBS as i64)
+}
+
+/// Bytes of stubs at most before a section of code.
+const MOST_STUBS: usize = 1 << 20;
+
+/// The calls of a module to the functions that `wanted` accepts; and, if pointers may lead to such, the calls through them.
 #[must_use]
-pub fn calls(bytes: &[u8], wanted: &dyn Fn(&str) -> bool) -> Vec<Call> {
+pub fn calls(bytes: &[u8], wanted: &dyn Fn(&str) -> bool, pointers: bool) -> Vec<Call> {
     let Ok(file) = object::File::parse(bytes) else {
         return Vec::new();
     };
@@ -80,7 +119,7 @@ pub fn calls(bytes: &[u8], wanted: &dyn Fn(&str) -> bool) -> Vec<Call> {
         functions[..below].last().copied().filter(|&(_, end)| at < end)
     };
     // What each function comes to call: directly at first, then by those that it calls.
-    let mut reached: HashMap<u64, Vec<String>> = HashMap::new();
+    let mut reached: HashMap<u64, Vec<Target>> = HashMap::new();
     let mut found: Vec<Call> = Vec::new();
     let mut local: Vec<(u64, u64)> = Vec::new();
     for (start, code) in text(&file) {
@@ -107,13 +146,18 @@ pub fn calls(bytes: &[u8], wanted: &dyn Fn(&str) -> bool) -> Vec<Call> {
                 [0xff, 0x15 | 0x25, ..] => slots.get(&at.wrapping_add(6).wrapping_add_signed(relative(2))),
                 _ => None,
             };
-            if let (Some(function), Some(within)) = (function, within(at)) {
-                reached.entry(within.0).or_default().push(function.clone());
-                found.push(Call {
-                    at,
-                    within,
-                    function: function.clone(),
-                });
+            let target = match function {
+                Some(function) => Target::Function(function.clone()),
+                None if is_atomic(bytes) => Target::Here,
+                None if pointers && is_through_pointer(code, offset) => Target::Pointer,
+                None => continue,
+            };
+            if let Some(within) = within(at) {
+                // Who calls a function that calls a pointer is too often far from doing so.
+                if target != Target::Pointer {
+                    reached.entry(within.0).or_default().push(target.clone());
+                }
+                found.push(Call { at, within, target });
             }
         }
     }
@@ -124,21 +168,21 @@ pub fn calls(bytes: &[u8], wanted: &dyn Fn(&str) -> bool) -> Vec<Call> {
     let mut open: Vec<u64> = reached.keys().copied().collect();
     open.sort_unstable();
     while let Some(function) = open.pop() {
-        let name = reached[&function][0].clone();
+        let target = reached[&function][0].clone();
         for &at in called.get(&function).into_iter().flatten() {
             let Some(caller) = within(at) else { continue };
             found.push(Call {
                 at,
                 within: caller,
-                function: name.clone(),
+                target: target.clone(),
             });
             if !reached.contains_key(&caller.0) {
-                reached.insert(caller.0, vec![name.clone()]);
+                reached.insert(caller.0, vec![target.clone()]);
                 open.push(caller.0);
             }
         }
     }
-    found.sort_by(|a, b| (a.at, &a.function).cmp(&(b.at, &b.function)));
+    found.sort_by(|a, b| (a.at, &a.target).cmp(&(b.at, &b.target)));
     found.dedup();
     found
 }
@@ -206,7 +250,22 @@ fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::has_atomics;
+    use super::{has_atomics, is_through_pointer};
+
+    #[test]
+    fn calls_through_pointers_are_told_from_direct_ones() {
+        // call *%rax; call *%r12; call *0x18(%rax); call *(%rbx)
+        assert!(is_through_pointer(&[0xff, 0xd0], 0));
+        assert!(is_through_pointer(&[0x41, 0xff, 0xd4], 1));
+        assert!(is_through_pointer(&[0xff, 0x50, 0x18], 0));
+        assert!(is_through_pointer(&[0xff, 0x13], 0));
+        // call *0x2fe2(%rip), jmp *%rax, push (%rax)
+        assert!(!is_through_pointer(&[0xff, 0x15, 0xe2, 0x2f, 0, 0], 0));
+        assert!(!is_through_pointer(&[0xff, 0xe0], 0));
+        assert!(!is_through_pointer(&[0xff, 0x30], 0));
+        // A direct call some bytes back, and push %rax behind it.
+        assert!(!is_through_pointer(&[0xe8, 0xe0, 0xfd, 0xff, 0xff, 0x50], 4));
+    }
 
     #[test]
     fn instructions_that_other_processors_see_are_told_from_others() {

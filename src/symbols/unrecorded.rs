@@ -2,12 +2,13 @@
 //!
 //! A library counts as unrecorded if it is not built with the instrumentation, and the runtime takes the place of none of its functions. It may
 //! synchronize if it has atomic instructions, or calls the kernel's futex. Which functions call it is read from the modules' files
-//! ([`calls`]), so nothing is known of modules that are gone or built anew, nor of calls through pointers.
+//! ([`calls`]), so nothing is known of modules that are gone or built anew. A call through a pointer leads where one of the pointers to code leads that
+//! its thread read in the same function shortly before; if it read none, it may lead to any library that may synchronize.
 //!
 //! Errs on both sides: a call that stands in a function need not have been made between two events of it. What rests on this is never a
 //! refutation: it names who may have changed memory, and keeps a race from being told as proven until it is shown live.
 
-use super::calls::{Linkage, calls, linkage};
+use super::calls::{Linkage, Target, calls, linkage};
 use super::file_name;
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
@@ -27,9 +28,13 @@ const NAMED: usize = 3;
 struct Site {
     at: CodePosition,
     within: (CodePosition, CodePosition),
-    function: String,
+    target: Target,
+    /// The module that has the target; of a pointer, the one that has the call.
     library: usize,
 }
+
+/// Events before a call through a pointer that are looked at for the pointer.
+const POINTER_READ: usize = 8;
 
 /// The calls of unrecorded code in a trace's modules.
 pub struct UnrecordedCalls {
@@ -83,6 +88,7 @@ impl UnrecordedCalls {
                     .any(|name| replaced.contains(name.as_str()))
         });
         let synchronizes: Vec<bool> = synchronizes.collect();
+        let pointers = synchronizes.contains(&true);
         let mut sites = Vec::new();
         for (row, bytes) in files
             .iter()
@@ -91,11 +97,14 @@ impl UnrecordedCalls {
         {
             let base = modules[row].base;
             let wanted = |name: &str| definer.get(name).is_some_and(|&library| !recorded(library));
-            let found = calls(bytes, &wanted).into_iter().map(|call| Site {
+            let found = calls(bytes, &wanted, pointers).into_iter().map(|call| Site {
                 at: call.at.wrapping_add(base),
                 within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
-                library: definer[call.function.as_str()],
-                function: call.function,
+                library: match &call.target {
+                    Target::Function(name) => definer[name.as_str()],
+                    Target::Pointer | Target::Here => row,
+                },
+                target: call.target,
             });
             sites.extend(found);
         }
@@ -135,7 +144,10 @@ impl UnrecordedCalls {
             for at in first..=behind {
                 let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
                 for site in self.between(trace, before, after) {
-                    let name = format!("{} of {}", site.function, file_name(&self.paths[site.library]));
+                    let Target::Function(function) = &site.target else {
+                        continue;
+                    };
+                    let name = format!("{function} of {}", file_name(&self.paths[site.library]));
                     if !named.contains(&name) {
                         named.push(name);
                     }
@@ -177,19 +189,55 @@ impl UnrecordedCalls {
         }
     }
 
-    /// Whether any library may synchronize where nobody sees it.
+    /// Whether any code may synchronize where nobody sees it.
     #[must_use]
     pub fn may_synchronize(&self) -> bool {
-        self.synchronizes.contains(&true)
+        self.synchronizes.contains(&true) || self.sites.iter().any(|site| site.target == Target::Here)
+    }
+
+    /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
+    fn hidden_behind(&self, trace: &Trace, order: &[EventId], at: usize) -> Option<usize> {
+        let mut between = self.between(trace, order.get(at).copied(), order.get(at + 1).copied());
+        between.find_map(|site| match site.target {
+            Target::Function(_) => self.synchronizes[site.library].then_some(site.library),
+            Target::Here => Some(site.library),
+            Target::Pointer => self.pointed_to(trace, &order[..=at], site),
+        })
+    }
+
+    /// The library that a call through a pointer may lead to, if that may synchronize.
+    fn pointed_to(&self, trace: &Trace, before: &[EventId], call: &Site) -> Option<usize> {
+        let mut elsewhere = false;
+        let (start, end) = call.within;
+        let recent = before.iter().rev().take(POINTER_READ);
+        for event in recent.take_while(|&&event| start < trace.pc(event) && trace.pc(event) <= end) {
+            for used in trace.cell_uses(*event).filter(|used| trace.cell(used.cell).size == 8) {
+                match self.module_at(used.read) {
+                    Some(row) if self.synchronizes[row] => return Some(row),
+                    found => elsewhere |= found.is_some(),
+                }
+            }
+        }
+        if elsewhere {
+            return None;
+        }
+        self.synchronizes.iter().position(|&synchronizes| synchronizes)
+    }
+
+    fn module_at(&self, pc: CodePosition) -> Option<usize> {
+        self.ranges.iter().position(|&(start, end)| start <= pc && pc < end)
+    }
+
+    /// Whether a module is instrumented: then only parts of it are not recorded.
+    #[must_use]
+    pub fn is_recorded(&self, row: usize) -> bool {
+        !self.synchronizes[row]
     }
 
     /// For each thread, the stretches in which it may have synchronized in unrecorded code.
     #[must_use]
     pub fn hidden_synchronization(&self, trace: &Trace) -> Vec<Vec<Hidden>> {
-        let library_at = |pc: CodePosition| {
-            let row = self.ranges.iter().position(|&(start, end)| start <= pc && pc < end)?;
-            self.synchronizes[row].then_some(row)
-        };
+        let library_at = |pc: CodePosition| self.module_at(pc).filter(|&row| self.synchronizes[row]);
         // Threads that such a library created run its code between what they call back.
         let mut owner: HashMap<ThreadId, usize> = HashMap::new();
         for event in trace.events() {
@@ -199,19 +247,23 @@ impl UnrecordedCalls {
                 owner.insert(child, library);
             }
         }
+        // What lies between two code positions is the same each time, unless a pointer tells.
         let mut known: HashMap<(CodePosition, CodePosition), Option<usize>> = HashMap::new();
         let threads = (0..trace.threads() as u32).map(ThreadId);
         let stretches = threads.map(|thread| {
             let order = trace.program_order(thread);
-            let pairs = order.windows(2).filter_map(|pair| {
+            let pairs = order.windows(2).enumerate().filter_map(|(at, pair)| {
                 let key = (trace.pc(pair[0]), trace.pc(pair[1]));
                 let library = owner.get(&thread).copied().or_else(|| {
-                    *known.entry(key).or_insert_with(|| {
-                        let mut between = self.between(trace, Some(pair[0]), Some(pair[1]));
-                        between
-                            .find(|site| self.synchronizes[site.library])
-                            .map(|site| site.library)
-                    })
+                    if let Some(&library) = known.get(&key) {
+                        return library;
+                    }
+                    let library = self.hidden_behind(trace, order, at);
+                    let mut between = self.between(trace, Some(pair[0]), Some(pair[1]));
+                    if !between.any(|site| site.target == Target::Pointer) {
+                        known.insert(key, library);
+                    }
+                    library
                 })?;
                 Some(Hidden {
                     from: pair[0],

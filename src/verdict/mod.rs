@@ -208,6 +208,8 @@ pub enum Unknown {
         schedule: Box<Schedule>,
         /// The file name of the library.
         library: String,
+        /// The library was recorded, but for parts of it: assembly, or what was built without instrumentation.
+        recorded: bool,
     },
     /// Excluded only if an access of memory that unrecorded code changes keeps its place: such an access, if it is known which.
     Unrecorded(Option<EventId>),

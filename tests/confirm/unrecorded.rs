@@ -73,6 +73,79 @@ int main(void)
 }
 ";
 
+/// Calls the library through pointers that are in memory, that only registers hold, and that lead elsewhere.
+const THROUGH: &str = "#include <pthread.h>
+#include <string.h>
+void hold(void);
+void let_go(void);
+static void quiet(void) { __asm__ volatile(\"\" ::: \"memory\"); }
+static int sum;
+static void (*volatile before)(void) = HOLD, (*volatile after)(void) = LET_GO;
+__attribute__((noinline)) static void between(void (*first)(void), void (*last)(void))
+{
+    first();
+    sum++;
+    last();
+}
+static void *add(void *unused)
+{
+#if REGISTERS
+    between(HOLD, LET_GO);
+#else
+    before();
+    sum++;
+    after();
+#endif
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    hold();
+    let_go();
+    quiet();
+    pthread_create(&a, 0, add, 0);
+    pthread_create(&b, 0, add, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+/// A lock of inline assembly, which no compiler instruments.
+const ASSEMBLY: &str = "#include <pthread.h>
+static int held, sum;
+static void hold(void)
+{
+    int seen;
+    do {
+        seen = 0;
+        __asm__ volatile(\"lock cmpxchgl %2, %1\" : \"+a\"(seen), \"+m\"(held) : \"r\"(1) : \"memory\");
+    } while (seen);
+}
+static void let_go(void)
+{
+    int one = 1, zero = 0;
+    __asm__ volatile(\"lock cmpxchgl %2, %1\" : \"+a\"(one), \"+m\"(held) : \"r\"(zero) : \"memory\");
+}
+static void *add(void *unused)
+{
+    hold();
+    sum++;
+    let_go();
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, add, 0);
+    pthread_create(&b, 0, add, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
 /// Builds a library without instrumentation and a program with it, records, and returns what `analyze` says, with its status.
 fn analyzed(folder: &Path, name: &str, library: &str, program: &str) -> (i32, Value) {
     let file = |suffix: &str| folder.join(format!("{name}{suffix}"));
@@ -140,4 +213,61 @@ fn what_a_library_may_synchronize_is_not_told_as_proven() {
     let called = free.replace("pthread_t a, b;", "pthread_t a, b; hold(); let_go();");
     let (status, results) = analyzed(&folder, "before", HOLD, &called);
     assert_eq!((status, &results["summary"]["unknown"]), (66, &0.into()), "{results}");
+}
+
+/// What is said of the pairs that are not excluded: verdicts and reasons.
+fn open(results: &Value) -> Vec<(&str, &str)> {
+    let pairs = results["pairs"].as_array().expect("pairs").iter();
+    let told = pairs.map(|pair| {
+        let reason = pair["reason"].as_str().unwrap_or_default();
+        (pair["verdict"].as_str().expect("a verdict"), reason)
+    });
+    told.filter(|(verdict, _)| !matches!(*verdict, "refuted" | "not-in-trace"))
+        .collect()
+}
+
+#[test]
+fn what_pointers_may_lead_to_and_what_assembly_does_is_not_told_as_proven() {
+    let folder = folder("unrecorded-pointers");
+    let through = |first: &str, last: &str, registers: &str| {
+        let text = THROUGH.replace("LET_GO", last).replace("HOLD", first);
+        text.replace("#if REGISTERS", &format!("#if {registers}"))
+    };
+    let doubted = vec![("unknown", "unrecorded synchronization")];
+    for (name, registers) in [("memory", "0"), ("registers", "1")] {
+        let (_, results) = analyzed(&folder, name, HOLD, &through("hold", "let_go", registers));
+        assert_eq!(open(&results), doubted, "{name}: {results}");
+    }
+    // The pointers lead to the program's own code.
+    let (status, results) = analyzed(&folder, "own", HOLD, &through("quiet", "quiet", "0"));
+    assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
+
+    let (_, results) = analyzed(&folder, "assembly", "void nothing(void) { }", ASSEMBLY);
+    assert_eq!(open(&results), doubted, "{results}");
+    let pairs = results["pairs"].as_array().expect("pairs");
+    let told = pairs.iter().find(|pair| pair["verdict"] == "unknown").expect("a pair");
+    let why = told["explanation"][0].as_str().expect("a reason");
+    assert!(why.contains("assembly in assembly"), "{why}");
+}
+
+#[test]
+fn a_live_run_settles_only_what_it_can() {
+    let folder = folder("unrecorded-live");
+    // The library counts, and orders nothing.
+    let counts = "static int n; void hold(void) { __sync_add_and_fetch(&n, 1); } void let_go(void) { hold(); }";
+    analyzed(&folder, "counts", counts, HELD);
+    let run = witness(&folder, &["run", "-o", "c.bin", "--runs", "2", "--", "./counts"]);
+    assert_eq!(run.status, 66, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("confirmed live") && run.stdout.contains(" 0 witnessed only, 0 unknown"),
+        "{}",
+        run.stdout
+    );
+    // It is a lock.
+    analyzed(&folder, "holds", HOLD, HELD);
+    let run = witness(
+        &folder,
+        &["run", "-o", "h.bin", "--runs", "3", "--attempts", "1", "--", "./holds"],
+    );
+    assert_eq!(run.status, 3, "{}{}", run.stdout, run.stderr);
 }
