@@ -8,7 +8,7 @@ use crate::predict::Cut;
 use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::Schedule;
 use crate::solve::{Answer, NativeAnswer, Session};
-use crate::trace::{EventId, Wakes};
+use crate::trace::{EventId, ThreadId, Wakes};
 use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
 use hashbrown::HashMap;
 use std::ops::ControlFlow;
@@ -327,6 +327,9 @@ impl<'d> Case<'d, '_> {
         tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
         for &(a, b) in instances.iter().take_while(|_| !known.options.out_of_time()) {
             if let Some(cut) = known.predictor.perform(a, b) {
+                if self.synchronized(&cut, (a, b)) {
+                    continue;
+                }
                 let prefix = cut.events_from(known.trace, EventId(0));
                 if let Ok(schedule) = self.schedule_of_unordered(&prefix, (a, b)) {
                     return Ok(Some(((a, b), schedule)));
@@ -353,6 +356,18 @@ impl<'d> Case<'d, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether something synchronizes the two accesses when the events of a cut come as they were recorded.
+    fn synchronized(&self, cut: &Cut, (a, b): Instance) -> bool {
+        let Decider { trace, sections, .. } = *self.known;
+        let stretch = cut.events_from(trace, a);
+        let threads = (0..trace.threads() as u32).map(ThreadId);
+        let open = threads.flat_map(|thread| sections.open_after(thread, trace.events_before(thread, a)));
+        let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
+        let readers = readers.map(|section| (section.lock, section.thread));
+        let checker = &self.known.checker;
+        checker.synchronizes(&stretch, readers, self.known.wakes, trace.thread(b))
     }
 
     /// A schedule that the checker accepts: with few context switches, or else, since other events between them may

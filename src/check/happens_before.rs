@@ -86,6 +86,15 @@ impl<'t> HappensBefore<'t> {
         }
     }
 
+    /// As if nothing had been executed yet when some threads are among the readers of locks. What begins here
+    /// leads through later events alone, whatever came before.
+    pub(super) fn amid(trace: &'t Trace, readers: impl IntoIterator<Item = (ObjectId, ThreadId)>) -> HappensBefore<'t> {
+        let mut amid = HappensBefore::new(trace);
+        // How many levels deep is not known: what is given back as a reader's cannot pass for a writer's.
+        amid.held_shared = readers.into_iter().map(|reader| (reader, u32::MAX / 2)).collect();
+        amid
+    }
+
     /// Whether an executed event happens before what a thread does next.
     pub(super) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
         self.threads[thread.index()][self.trace.thread(event).index()] > self.trace.place(event)

@@ -71,8 +71,9 @@ pub use state::{State, Step};
 pub use validate::Validated;
 
 use crate::schedule::Schedule;
-use crate::trace::Trace;
+use crate::trace::{EventId, ObjectId, ThreadId, Trace, Wakes};
 use facts::Facts;
+use happens_before::HappensBefore;
 
 /// A checker for one trace. Building it walks the trace once; each check then costs no more than
 /// the schedule is long, plus one word per cell.
@@ -130,6 +131,30 @@ impl<'t> Checker<'t> {
         each: &mut dyn FnMut(Executed),
     ) -> Result<(Accepted, State<'_>), Rejection> {
         accept::follow(self, schedule, each)
+    }
+
+    /// Whether something synchronizes the first event of `stretch` with what a thread does after all of it, in a feasible order
+    /// that ends in this stretch of the trace: so no schedule in that order shows them unordered. Costs as much as the stretch
+    /// is long, not as what comes before it, and decides nothing: what it lets pass may still be rejected.
+    ///
+    /// `readers` are the threads that hold locks as readers where the stretch begins; `wakes` says whom its notifies wake.
+    #[must_use]
+    pub fn synchronizes(
+        &self,
+        stretch: &[EventId],
+        readers: impl IntoIterator<Item = (ObjectId, ThreadId)>,
+        wakes: &Wakes,
+        thread: ThreadId,
+    ) -> bool {
+        let mut order = HappensBefore::amid(self.trace, readers);
+        for &event in stretch {
+            let from = wakes.woken.partition_point(|&(notify, _)| notify < event);
+            let woken = wakes.woken[from..].iter().take_while(|&&(notify, _)| notify == event);
+            let woken = woken.map(|&(_, thread)| thread).collect();
+            let step = Step { woken };
+            order.step(&Executed { slice: 0, event, step });
+        }
+        stretch.first().is_some_and(|&first| order.before_next(first, thread))
     }
 
     /// Executes the trace itself: is it a sequentially consistent linearization?
