@@ -18,6 +18,7 @@ mod machine;
 mod needed_facts;
 mod random_trace;
 mod stored;
+mod synchronizes;
 mod unordered;
 
 use event_kind::kind;
