@@ -3,6 +3,7 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
+use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
@@ -74,6 +75,8 @@ pub struct ConfirmArgs {
     /// With --run: end each run after S seconds.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
+    #[command(flatten)]
+    companions: CompanionArgs,
     #[command(flatten)]
     reports: ReportArgs,
     #[command(flatten)]
@@ -168,6 +171,7 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
             timeout: args.timeout.map(Duration::from_secs),
             degraded: None,
             arg0: None,
+            companions: args.companions.to_companions(),
         })?;
         let run = ask(&path, Trace::open(&path)?, questions, options)?;
         let witnessed = |question: usize| match &run.confirmation.answers[question].finding {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use witness::analyze::{self, analyze};
 use witness::check::Checker;
-use witness::record::{self, Policy};
+use witness::record::{self, Companions, Policy};
 use witness::replay::live::{self, Outcome};
 use witness::report::Paint;
 use witness::trace::Trace;
@@ -151,6 +151,7 @@ fn record(folder: &Path, program: &Path) -> anyhow::Result<(Trace, String)> {
         timeout: None,
         degraded: None,
         arg0: None,
+        companions: Companions::default(),
     })?;
     let trace = Trace::open(&output)?;
     let what = format!("{} events of {} threads", recorded.summary.events, trace.threads());

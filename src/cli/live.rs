@@ -47,20 +47,20 @@ pub struct LiveArgs {
     command: Vec<OsString>,
 }
 
-/// Commands around each live run.
+/// Commands around each run of a program.
 #[derive(Debug, clap::Args)]
 pub struct CompanionArgs {
-    /// Run this before each live run, by `sh -c` in the program's directory: to put back the files that the program changes.
-    #[arg(long, env = "WITNESS_SETUP", value_name = "COMMAND", help_heading = "Live replay")]
+    /// Run this before each run of the program, by `sh -c` in the program's directory: to put back the files that it changes.
+    #[arg(long, env = "WITNESS_SETUP", value_name = "COMMAND")]
     setup: Option<OsString>,
-    /// Run this beside each live run, by `sh -c` in the program's directory, with the number of the program's process in
+    /// Run this beside each run of the program, by `sh -c` in the program's directory, with the number of the program's process in
     /// `WITNESS_PROCESS`: the client of a server. It is ended with the run.
-    #[arg(long, env = "WITNESS_WITH", value_name = "COMMAND", help_heading = "Live replay")]
+    #[arg(long, env = "WITNESS_WITH", value_name = "COMMAND")]
     with: Option<OsString>,
 }
 
 impl CompanionArgs {
-    /// For a program that is to run again.
+    /// As who runs the program takes them.
     pub fn to_companions(&self) -> Companions {
         Companions {
             setup: self.setup.clone(),

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::check::Checker;
-use witness::record::{Launch, ProcessNumber, StandardInput};
+use witness::record::{Companions, Launch, ProcessNumber, StandardInput};
 use witness::replay::live::{self, LiveError, Outcome};
 use witness::report::results::Summary;
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, in_short};
@@ -67,8 +67,15 @@ struct Shown {
     words: String,
 }
 
-/// How to show witnesses live: standard input, and runs for each.
-pub type Live = Option<(StandardInput, u32)>;
+/// How to show witnesses live.
+pub struct Live {
+    /// From where each run reads its input.
+    pub input: StandardInput,
+    /// Runs for each witness.
+    pub attempts: u32,
+    /// What runs before and beside each.
+    pub companions: Companions,
+}
 
 impl<'a> Merged<'a> {
     pub fn new(number: Option<ProcessNumber>, filters: &'a Filters) -> Merged<'a> {
@@ -97,7 +104,7 @@ impl<'a> Merged<'a> {
 
     /// Analyses one more trace, and drives its program along the witnesses that are not confirmed yet. The trace is removed
     /// if it adds nothing, unless it is to be kept.
-    pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Live, keep: bool) -> anyhow::Result<()> {
+    pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
         let trace = Trace::open(path)?;
         let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis"))?;
         let mut one = Analysed {
@@ -112,8 +119,8 @@ impl<'a> Merged<'a> {
             keep,
         };
         let confirmed = |id: &str| self.best.get(id) == Some(&Said::Confirmed);
-        if let Some((input, attempts)) = live {
-            one.show_live(&trace, self.filters, &confirmed, input, attempts)?;
+        if let Some(live) = live {
+            one.show_live(&trace, self.filters, &confirmed, live)?;
         }
         one.said = one.say(&trace, self.filters);
         let adds = one
@@ -327,8 +334,7 @@ impl Analysed {
         trace: &Trace,
         filters: &Filters,
         confirmed: &dyn Fn(&str) -> bool,
-        input: StandardInput,
-        attempts: u32,
+        live: &Live,
     ) -> anyhow::Result<()> {
         let noise = self.noise(trace, filters);
         let pairs = self.analysis.pairs.iter().enumerate();
@@ -349,7 +355,11 @@ impl Analysed {
             return Ok(());
         }
         let launch = match live::launch(trace, &[]) {
-            Ok(launch) => Launch { input, ..launch },
+            Ok(launch) => Launch {
+                input: live.input,
+                companions: live.companions.clone(),
+                ..launch
+            },
             Err(why @ LiveError::UnknownPolicy { .. }) => {
                 self.not_live = Some(why.to_string());
                 return Ok(());
@@ -358,7 +368,7 @@ impl Analysed {
         };
         let checker = Checker::new(trace);
         for (row, schedule) in open {
-            let (run, ..) = live::attempt(&checker, &schedule, &launch, &scratch(), attempts)?;
+            let (run, ..) = live::attempt(&checker, &schedule, &launch, &scratch(), live.attempts)?;
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
             let shown = Shown {
                 confirmed,

@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::idle_threads;
+use super::live::CompanionArgs;
 use super::output::say;
 use super::program_end;
 use super::runs;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 use trace_format::{Summary, TraceFile};
-use witness::record::{self, Naming, Options, Origin, Policy, Process, Recorded};
+use witness::record::{self, Companions, Naming, Options, Origin, Policy, Process, Recorded};
 use witness::standstill::Standstill;
 
 /// Record one run of a program.
@@ -24,7 +25,8 @@ use witness::standstill::Standstill;
 #[command(after_long_help = "Examples:
   witness record -- ./app --threads 4
   witness record --policy random --seed 7 -o run7.bin -- ./app
-  witness record --max-events 1000000 -- ./server")]
+  witness record --max-events 1000000 -- ./server
+  witness record --with './client; kill $WITNESS_PROCESS' -- ./server")]
 pub struct RecordArgs {
     /// The trace file, or a folder: then PROGRAM.bin in it [default: trace.bin]. While another recording writes a file that
     /// was not named, the next free one is taken: trace-2.bin.
@@ -49,6 +51,8 @@ pub struct RecordArgs {
     /// End the program after S seconds; the trace is whole, the exit status 124.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
+    #[command(flatten)]
+    companions: CompanionArgs,
     /// Why the trace lacks something, if who built the program knows.
     #[arg(long, env = "WITNESS_DEGRADED", value_name = "WHY", hide = true)]
     degraded: Option<String>,
@@ -80,6 +84,11 @@ enum PolicyName {
 }
 
 impl RecordArgs {
+    /// What runs before and beside each run.
+    pub fn companions(&self) -> Companions {
+        self.companions.to_companions()
+    }
+
     /// Where the trace goes, and whether that is only a proposal.
     fn output(&self) -> (PathBuf, Naming) {
         let program = self.command.first().and_then(|program| Path::new(program).file_name());
@@ -134,6 +143,7 @@ pub fn options(args: &RecordArgs) -> anyhow::Result<Options> {
         timeout: args.timeout,
         degraded: args.degraded.clone(),
         arg0: None,
+        companions: args.companions(),
     })
 }
 

@@ -51,7 +51,11 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     let filters = args.reports.filters()?;
     let input = StandardInput::here();
-    let live = (!args.no_live).then_some((input, args.attempts));
+    let live = (!args.no_live).then(|| Live {
+        input,
+        attempts: args.attempts,
+        companions: args.record.companions(),
+    });
     let mut processes: Vec<Merged<'_>> = vec![Merged::new(None, &filters)];
     let mut code = ExitCode::Nothing;
     let mut first: Option<Recorded> = None;
@@ -79,7 +83,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
             &recorded,
             &args.analysis.of_run(run),
             &filters,
-            live,
+            live.as_ref(),
             keep,
         ) {
             if run == 1 {
@@ -116,7 +120,7 @@ fn add<'a>(
     recorded: &Recorded,
     analysis: &AnalysisArgs,
     filters: &'a Filters,
-    live: Live,
+    live: Option<&Live>,
     keep: bool,
 ) -> anyhow::Result<()> {
     processes[0].add(&recorded.summary.path, analysis, live, keep)?;

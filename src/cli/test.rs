@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
-use witness::record::{self, Naming, PROCESSES, StandardInput, TraceName};
+use witness::record::{self, Companions, Naming, PROCESSES, StandardInput, TraceName};
 
 /// Record every instrumented program that a test suite runs, and analyze them all.
 ///
@@ -86,7 +86,11 @@ pub fn run(args: &TestArgs, color: Color) -> anyhow::Result<std::process::ExitCo
     let filters = args.reports.filters()?;
     let folder = empty_folder(&args.traces)?;
     let input = StandardInput::here();
-    let live: Live = args.live.then_some((input, args.attempts));
+    let live = args.live.then(|| Live {
+        input,
+        attempts: args.attempts,
+        companions: Companions::default(),
+    });
     let mut merged = Merged::new(None, &filters);
     let mut failed = None;
     let mut deadlock = false;
@@ -113,7 +117,7 @@ pub fn run(args: &TestArgs, color: Color) -> anyhow::Result<std::process::ExitCo
                 let trace = folder.join(trace);
                 // One that shows where a program died is wanted for that.
                 let keep = args.keep || !process.standstill.is_empty();
-                merged.add(&trace, &args.analysis.of_trace(&trace), live, keep)?;
+                merged.add(&trace, &args.analysis.of_trace(&trace), live.as_ref(), keep)?;
             }
         }
         if !status.success() {

@@ -94,6 +94,8 @@ pub struct Options {
     pub degraded: Option<String>,
     /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not looked at.
     pub arg0: Option<OsString>,
+    /// What the user wants to run before and beside it.
+    pub companions: Companions,
 }
 
 /// A recorded run.
@@ -256,10 +258,15 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     runtime::put_in_place(&mut command, &folder, &ring, library_path);
     addresses::keep_in_place();
     let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
+    options.companions.prepare(None)?;
     let started = Instant::now();
-    let child = command
+    let mut child = command
         .spawn()
         .map_err(|source| RecordError::Start { program, source })?;
+    let beside = options.companions.accompany(None, child.id()).inspect_err(|_| {
+        let _ = child.kill();
+        let _ = child.wait();
+    })?;
     let mut limits = Limits::new(options, started);
     let run = follow(
         child,
@@ -269,6 +276,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         &family,
         signals,
     );
+    drop(beside);
     let elapsed = started.elapsed();
     let (status, ring, translator) = run?;
 

@@ -83,6 +83,7 @@ mod tests {
                 timeout: None,
                 degraded: None,
                 arg0: None,
+                companions: crate::record::Companions::default(),
             };
             let meta = Meta {
                 policy: text(&options),

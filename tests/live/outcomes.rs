@@ -15,18 +15,11 @@ fn variants(name: &str) -> Program {
     program
 }
 
-/// What a run uses up is put back before each live run, and what a server waits for comes from beside it.
+/// What a run uses up is put back before each run, and what a server waits for comes from beside it.
 #[test]
-fn commands_run_before_and_beside_a_live_run() {
+fn commands_run_before_and_beside_each_run() {
     let server = Program::of("companions", "server.c");
-    fs::write(server.folder.join("todo"), "").unwrap();
-    let client = Command::new(server.folder.join("program"))
-        .arg("client")
-        .current_dir(&server.folder)
-        .env("LD_LIBRARY_PATH", "")
-        .spawn();
-    server.record(&[], &[]);
-    client.unwrap().wait().unwrap();
+    server.record(&["--setup", "touch todo", "--with", "./program client"], &[]);
     let analysis = run(&server.folder, witness().args(["analyze", "trace.bin"])).unwrap();
     analysis.expect(&[66]).unwrap();
 
@@ -39,6 +32,22 @@ fn commands_run_before_and_beside_a_live_run() {
     both.expect(&[66]).unwrap();
     let failing = server.live(&["--setup", "exit 9"]).expect(&[2]).unwrap();
     assert!(failing.stderr.contains("exit 9"), "{}", failing.stderr);
+
+    let mut whole = witness();
+    whole.args([
+        "run",
+        "--runs",
+        "2",
+        "--setup",
+        "touch todo && echo >> runs",
+        "-o",
+        "run.bin",
+    ]);
+    let whole = run(&server.folder, whole.args(with).args(["--", "./program"])).unwrap();
+    let whole = whole.expect(&[66]).unwrap();
+    assert!(whole.stdout.contains("1 confirmed live"), "{}", whole.stdout);
+    let runs = fs::read_to_string(server.folder.join("runs")).unwrap();
+    assert!(runs.lines().count() >= 2, "one is recorded, another live");
 }
 
 #[test]
