@@ -219,6 +219,9 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
     for wait in &info.standstill.waits {
         writeln!(out, "waiting   {wait}")?;
     }
+    for spin in &info.standstill.spins {
+        writeln!(out, "spinning  {spin}")?;
+    }
     let created = info.threads.iter().filter(|line| line.parent.is_some()).count();
     if let Some(warning) = idle_threads::warning((created, info.idle_threads)) {
         writeln!(out, "warning   {warning}")?;

@@ -210,6 +210,9 @@ fn say_standstill(trace: &Path, process: &str) {
     for wait in standstill.waits.iter().filter(|wait| wait.for_ever) {
         say!("witness: {process}deadlock: {wait}");
     }
+    for spin in &standstill.spins {
+        say!("witness: {process}when the run was ended, {spin}");
+    }
 }
 
 /// The program, and its arguments. What looks like a flag is the program only behind `--`.

@@ -7,10 +7,12 @@ use super::noise::Hidden;
 use super::{Findings, Race, Row};
 use crate::analyze::Solver;
 use crate::encode::Form;
+use crate::standstill::Standstill;
 use crate::trace::{AccessKind, EventId, Trace};
 use crate::verdict::{Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use trace_format::TraceFile;
 
 /// The value of [`Results::schema`].
 pub const SCHEMA: &str = "witness-results/1";
@@ -84,6 +86,9 @@ pub struct TraceSummary {
     pub ending: String,
     /// Where it was cut; null if it is complete.
     pub cut: Option<CutSummary>,
+    /// Which threads waited, or spun, at its end, and what the program died of.
+    #[serde(default, skip_serializing_if = "Standstill::is_empty")]
+    pub standstill: Standstill,
 }
 
 /// Where a trace was cut.
@@ -271,6 +276,10 @@ impl TraceSummary {
             threads: trace.threads(),
             ending: if cut.is_some() { "cut" } else { "complete" }.to_owned(),
             cut,
+            // Of a trace in another tool's format there is nothing to say.
+            standstill: TraceFile::open(path)
+                .and_then(|file| Standstill::of(&file))
+                .unwrap_or_default(),
         }
     }
 }

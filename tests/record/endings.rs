@@ -49,6 +49,47 @@ fn recordings_that_run_at_once_have_traces_of_their_own() {
 }
 
 #[test]
+fn a_thread_that_spins_is_told_with_what_it_reads() {
+    let program = Program::instrumented("hangs", "hangs");
+    let folder = folder_of(&program);
+    let path = program.path.to_str().expect("a path in UTF-8");
+    for (how, reads) in [
+        ("plain", Some("plain_flag")),
+        ("atomic", Some("atomic")),
+        ("yield", Some("atomic")),
+        ("guarded", Some("guarded_flag")),
+        ("sleep", Some("plain_flag")),
+        ("count", None),
+    ] {
+        let most = if how == "sleep" { "500" } else { "20000" };
+        let recorded = witness(&folder, &["record", "--max-events", most, "--", path, how]).output();
+        let recorded = said(&recorded.expect("witness runs"));
+        let spins = |text: &str| {
+            text.lines()
+                .any(|line| line.contains(" again and again at ") && line.contains("hangs.c:"))
+        };
+        let named =
+            |text: &str| reads.is_none_or(|name| text.contains(&format!("thread 1 reads {name} again and again")));
+        assert!(
+            spins(&recorded) == reads.is_some() && named(&recorded),
+            "{how}: {recorded}"
+        );
+        let info = said(&witness(&folder, &["info", "trace.bin"]).output().expect("witness runs"));
+        assert!(spins(&info) == reads.is_some() && named(&info), "{how}: {info}");
+        let json = witness(&folder, &["analyze", "--json", "trace.bin"])
+            .output()
+            .expect("witness runs");
+        let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+        let standstill = &json["trace"]["standstill"];
+        assert_eq!(standstill["spins"][0]["reads"][0].as_str(), reads, "{how}: {json}");
+        assert_eq!(
+            standstill["waits"][0]["waits_for"], "the end of thread 1",
+            "{how}: {json}"
+        );
+    }
+}
+
+#[test]
 fn a_trace_that_is_being_written_is_refused_to_others() {
     let program = Program::instrumented("ends", "refused");
     let (mut first, trace) = program.recorder("one", &[], &["slowly"]);

@@ -37,8 +37,8 @@ enum File {
     Socket,
     /// What is written there goes to the one queue, what is read comes from the other.
     Ends {
-        to: u32,
-        from: u32,
+        to: Option<u32>,
+        from: Option<u32>,
     },
 }
 
@@ -118,7 +118,7 @@ pub fn sends(to: c_int, bytes: usize, pc: usize) {
     let queue = match file(to) {
         File::Other => return,
         File::Socket => own_sockets(),
-        File::Ends { to, .. } => Some(to),
+        File::Ends { to, .. } => to,
     };
     with(queue, |number, queue| queue.put(number, bytes, pc));
     if CHANNELS.polls.get() {
@@ -129,7 +129,7 @@ pub fn sends(to: c_int, bytes: usize, pc: usize) {
 /// Its call has written or sent so many of them, fewer than it could have.
 pub fn sent(to: c_int, bytes: usize) {
     if let File::Ends { to, .. } = file(to) {
-        with(Some(to), |_, queue| queue.was_shorter(bytes));
+        with(to, |_, queue| queue.was_shorter(bytes));
     }
 }
 
@@ -137,7 +137,7 @@ fn takes(from: c_int, amount: Amount, pc: usize) {
     let queue = match file(from) {
         File::Other => return,
         File::Socket => own_sockets(),
-        File::Ends { from, .. } => Some(from),
+        File::Ends { from, .. } => from,
     };
     with(queue, |number, queue| queue.take(number, amount, pc));
 }
@@ -181,8 +181,9 @@ fn new_queue(queue: Queue) -> u32 {
 /// What is written to the second is read from the first.
 pub fn is_pipe([from, to]: [c_int; 2], pc: usize) {
     let queue = new_queue(Queue::of_bytes());
-    for end in [from, to] {
-        set(end, File::Ends { to: queue, from: queue });
+    let (reads, writes) = ((None, Some(queue)), (Some(queue), None));
+    for (end, (to, from)) in [(from, reads), (to, writes)] {
+        set(end, File::Ends { to, from });
         opened(end, pc);
     }
 }
@@ -190,7 +191,7 @@ pub fn is_pipe([from, to]: [c_int; 2], pc: usize) {
 /// What is written to each is read from the other; messages may be read in part if they are no stream.
 pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
     let queue = || new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
-    let (ab, ba) = (queue(), queue());
+    let (ab, ba) = (Some(queue()), Some(queue()));
     set(a, File::Ends { to: ab, from: ba });
     set(b, File::Ends { to: ba, from: ab });
     opened(a, pc);
@@ -199,7 +200,7 @@ pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
 
 /// It has a new `eventfd`: what is read is the sum of what was written.
 pub fn is_counter(file: c_int, pc: usize) {
-    let queue = new_queue(Queue::of_states());
+    let queue = Some(new_queue(Queue::of_states()));
     set(file, File::Ends { to: queue, from: queue });
     opened(file, pc);
 }
@@ -321,8 +322,11 @@ fn ends(file: c_int, pc: usize) {
     if let Some(number) = CHANNELS.numbers.get(file as usize)
         && is_needed()
     {
-        // The other end may see that.
+        // The other end may see that: who reads there, as the end, who writes there, as a failure.
         sends(file, 0, pc);
+        if let File::Ends { from, .. } = self::file(file) {
+            with(from, |number, queue| queue.lose_reader(number, pc));
+        }
         count_number(file, number, pc);
         set(file, File::Other);
     }

@@ -3,7 +3,8 @@
 //!
 //! What a read gets depends on who wrote before whom, so writes stay in their order, and so do reads:
 //! each looks at the one before it if that was another thread's. A write sets its variable before the call
-//! and a read looks after it, so that what arrived was set before.
+//! and a read looks after it, so that what arrived was set before. Closing the end to read from is counted on a variable that writes
+//! look at.
 
 use crate::futex::NOBODYS;
 use crate::pending;
@@ -24,6 +25,8 @@ pub struct Queue {
     read: u64,
     writes: Side,
     reads: Side,
+    /// Descriptors to read from that were closed.
+    lost: u64,
 }
 
 /// The operations in one of the two directions.
@@ -104,6 +107,7 @@ impl Queue {
             read: 0,
             writes: Side::NONE,
             reads: Side::NONE,
+            lost: 0,
         }
     }
 
@@ -115,10 +119,32 @@ impl Queue {
     /// The calling thread is about to write.
     pub fn put(&mut self, queue: u32, bytes: usize, pc: usize) {
         let number = self.writes.operate(queue, false, pc);
+        // It succeeds, or not, by who can still read.
+        pending::push(Record::AtomicLoad {
+            pc: pc as u64,
+            addr: variable(queue, true, 0),
+            size: 8,
+            order: SEQUENTIALLY_CONSISTENT,
+            value: self.lost,
+        });
         if self.is_stream {
             self.written += bytes as u64;
             self.unread.push_back((self.written, number));
         }
+    }
+
+    /// The calling thread closes a descriptor to read from: that comes after the writes before it only in so far as they succeeded.
+    pub fn lose_reader(&mut self, queue: u32, pc: usize) {
+        let read = self.lost;
+        self.lost += 1;
+        pending::push(Record::AtomicRmw {
+            pc: pc as u64,
+            addr: variable(queue, true, 0),
+            size: 8,
+            order: SEQUENTIALLY_CONSISTENT,
+            read,
+            written: self.lost,
+        });
     }
 
     /// The calling thread's write was of so many bytes only; if it is the last one.

@@ -7,8 +7,12 @@
 //! others go on, and a thread that waits for work is not taken for one that is stuck. (A program may give back a lock from another
 //! thread than took it; where a trace has an instance of that, a lock counts as given back by anybody.)
 
+mod spins;
+
+pub use spins::Spin;
+
 use crate::symbols::{Symbols, printable};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::{
     CodePosition, Ending, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError, StackId, ThreadId,
@@ -16,16 +20,19 @@ use trace_format::{
 };
 
 /// How a run came to a standstill, or to an end.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
     /// The threads that waited, without a limit in time, when the run ended.
     pub waits: Vec<Wait>,
+    /// The threads that read the same again and again when somebody ended the run.
+    #[serde(default)]
+    pub spins: Vec<Spin>,
     /// What the program died of, if it could say so.
     pub died: Option<Death>,
 }
 
 /// A thread that waits.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// Its number.
     pub thread: u32,
@@ -40,7 +47,7 @@ pub struct Wait {
 }
 
 /// Who keeps a thread waiting.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// Its number.
     pub thread: u32,
@@ -51,7 +58,7 @@ pub struct Holder {
 }
 
 /// What the program died of.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
     /// The signal.
     pub signal: i32,
@@ -85,8 +92,12 @@ impl Standstill {
     /// If the trace cannot be read.
     pub fn of(file: &TraceFile) -> Result<Standstill, ReadError> {
         let tables = file.tables();
+        let spins = spins::find(file)?;
         if tables.meta.pending.is_empty() {
-            return Ok(Standstill::default());
+            return Ok(Standstill {
+                spins,
+                ..Standstill::default()
+            });
         }
         let symbols = Symbols::new(tables);
         let tail = Tail::of(file)?;
@@ -128,7 +139,13 @@ impl Standstill {
             }
         });
         let waits = waits.collect();
-        Ok(Standstill { waits, died })
+        Ok(Standstill { waits, spins, died })
+    }
+
+    /// Whether there is nothing to say.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Standstill::default()
     }
 
     /// Whether threads wait that nobody can wake.
@@ -276,13 +293,18 @@ fn lock_at(file: &TraceFile, addr: u64) -> Option<u32> {
     at.map(|at| at as u32)
 }
 
+/// What lies at an address.
+fn variable(symbols: &Symbols<'_>, addr: u64) -> String {
+    match symbols.variable(addr) {
+        Some(found) if found.addr == addr => printable(&found.name).into_owned(),
+        Some(found) => format!("{}+{}", printable(&found.name), addr - found.addr),
+        None => format!("{addr:#x}"),
+    }
+}
+
 /// What a thread waits for, in words.
 fn object(pending: &PendingInfo, file: &TraceFile, symbols: &Symbols<'_>) -> String {
-    let variable = || match symbols.variable(pending.addr) {
-        Some(found) if found.addr == pending.addr => printable(&found.name).into_owned(),
-        Some(found) => format!("{}+{}", printable(&found.name), pending.addr - found.addr),
-        None => format!("{:#x}", pending.addr),
-    };
+    let variable = || variable(symbols, pending.addr);
     let lock = || lock_at(file, pending.addr).map(|at| file.tables().objects[at as usize].kind);
     match pending.kind {
         PendingKind::Acquire => match lock() {

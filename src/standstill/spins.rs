@@ -1,0 +1,134 @@
+//! Threads that were still reading the same when a run was ended: a loop on a flag that nobody sets looks like that.
+//!
+//! A thread *spins* if the last things that it did, over and over, were to read the same values at the same places, under the same locks
+//! perhaps, and to write, if anything, the same values again. Whether it would have done so for ever is not known: what leaves no events, a count in a register or a wait for
+//! another process, may end the loop. So it is only said of runs that somebody had to end.
+
+use crate::symbols::Symbols;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use trace_format::{CodePosition, Ending, Event, MemRange, Op, ProgramEnd, ReadError, StackId, TraceFile};
+
+/// Events of a thread that are looked at.
+const LAST: usize = 64;
+/// The longest loop, in events.
+const LONGEST: usize = 16;
+/// The last blocks are read until they hold so many events: a thread that spins is there.
+const READ: u64 = 1 << 20;
+/// Variables of a loop that are named.
+const NAMED: usize = 3;
+
+/// A thread that spins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spin {
+    /// Its number.
+    pub thread: u32,
+    /// What it reads.
+    pub reads: Vec<String>,
+    /// Where in the program.
+    pub at: String,
+}
+
+impl std::fmt::Display for Spin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let reads = self.reads.join(" and ");
+        write!(f, "thread {} reads {reads} again and again at {}", self.thread, self.at)
+    }
+}
+
+/// The number of plain writes among the kinds of steps.
+const WRITE: u8 = 6;
+
+/// One step of a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Step {
+    pc: CodePosition,
+    stack: StackId,
+    /// What it does there: the number of its kind, the address or the object, and the value.
+    deed: (u8, u64, u64),
+    read: Option<MemRange>,
+}
+
+impl Step {
+    /// Of an event that may be a part of waiting.
+    fn of(event: &Event) -> Option<Step> {
+        let (deed, read) = match event.op {
+            Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => ((0, mem.addr, value), Some(mem)),
+            Op::Acquire { lock } => ((1, lock.0.into(), 0), None),
+            Op::AcquireShared { lock } => ((2, lock.0.into(), 0), None),
+            Op::Release { lock } => ((3, lock.0.into(), 0), None),
+            Op::AcquireFailed { lock, .. } => ((4, lock.0.into(), 0), None),
+            Op::Use { mem } => ((5, mem.addr, 0), None),
+            // What it read may go to a variable of its own.
+            Op::Write { mem, value } => ((WRITE, mem.addr, value), None),
+            _ => return None,
+        };
+        Some(Step {
+            pc: event.pc,
+            stack: event.stack,
+            deed,
+            read,
+        })
+    }
+}
+
+/// Whether somebody ended the run.
+fn was_ended(file: &TraceFile) -> bool {
+    match file.ending() {
+        Ending::Complete { program } => !matches!(program, ProgramEnd::Exited(_)),
+        Ending::Cut { .. } => true,
+    }
+}
+
+/// The threads that spin at the end of a trace.
+pub(super) fn find(file: &TraceFile) -> Result<Vec<Spin>, ReadError> {
+    if !was_ended(file) {
+        return Ok(Vec::new());
+    }
+    let mut last: BTreeMap<u32, Vec<Option<Step>>> = BTreeMap::new();
+    let (mut block, mut read) = (Vec::new(), 0);
+    for index in (0..file.blocks().len()).rev() {
+        if read >= READ {
+            break;
+        }
+        file.decode_block(index, &mut block)?;
+        read += block.len() as u64;
+        for event in block.iter().rev() {
+            let steps = last.entry(event.thread.0).or_default();
+            if steps.len() < LAST {
+                steps.push(Step::of(event));
+            }
+        }
+    }
+    let symbols = Symbols::new(file.tables());
+    let found = last.into_iter().filter_map(|(thread, steps)| {
+        let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
+        let turn = turn(&steps)?;
+        let mut read: Vec<MemRange> = Vec::new();
+        let mut at = None;
+        for step in turn.iter().rev() {
+            let own = |mem: &MemRange| turn.iter().any(|step| step.deed.0 == WRITE && step.deed.1 == mem.addr);
+            if let Some(mem) = step.read.filter(|mem| !read.contains(mem) && !own(mem)) {
+                read.push(mem);
+                at.get_or_insert((step.pc, step.stack));
+            }
+        }
+        let (pc, stack) = at?;
+        let name = |mem: &MemRange| super::variable(&symbols, mem.addr);
+        Some(Spin {
+            thread,
+            reads: read.iter().take(NAMED).map(name).collect(),
+            at: super::place(&symbols, pc, stack),
+        })
+    });
+    Ok(found.collect())
+}
+
+/// The loop that these steps, latest first, are turns of.
+fn turn(steps: &[Step]) -> Option<&[Step]> {
+    if steps.len() < LAST {
+        return None;
+    }
+    let repeats = |len: usize| steps[len..].iter().zip(steps).all(|(step, next)| step == next);
+    (1..=LONGEST).find(|&len| repeats(len)).map(|len| &steps[..len])
+}
