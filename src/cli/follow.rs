@@ -93,6 +93,7 @@ impl Follow for Following<'_> {
         }
         self.watch
             .pairs(plan.share(self.shard), earlier.len(), journal.is_some());
+        earlier.iter().for_each(|decision| self.watch.taken_up(decision));
         let decided = earlier.iter().map(|decision| decision.number).collect();
         let kept = Mutex::new(Kept { journal, decided });
         assert!(self.begun.set(kept).is_ok(), "an analysis begins once");

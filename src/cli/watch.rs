@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 use witness::analyze::Decision;
+use witness::report::results::Summary;
 use witness::verdict::Verdict;
 
 /// How long an analysis may go on after its time limit, to stop in good order.
@@ -44,8 +45,8 @@ struct Progress {
     /// Pairs; none as long as they are not known.
     pairs: Option<usize>,
     decided: usize,
-    /// A witness has been accepted by the checker.
-    witnessed: bool,
+    /// What was decided in this run of the analysis, and is final: a witness once the checker has accepted it.
+    found: Summary,
     /// Whether decisions are kept if the analysis ends now.
     kept: bool,
     over: bool,
@@ -97,9 +98,19 @@ impl Watch {
     pub fn decided(&self, decision: &Decision) {
         let mut progress = self.state.progress();
         progress.decided += 1;
-        progress.witnessed |= progress.stage == CHECKED_STAGE && matches!(decision.pair.verdict, Verdict::Witnessed(_));
+        let verdict = &decision.pair.verdict;
+        if progress.stage == CHECKED_STAGE || !matches!(verdict, Verdict::Witnessed(_)) {
+            progress.found.count(verdict);
+        }
         drop(progress);
         self.bar.inc(1);
+    }
+
+    /// This was decided before; a witness is checked anew, and counts when it is.
+    pub fn taken_up(&self, decision: &Decision) {
+        if !matches!(decision.pair.verdict, Verdict::Witnessed(_)) {
+            self.state.progress().found.count(&decision.pair.verdict);
+        }
     }
 
     /// Decisions are not kept any more.
@@ -141,7 +152,7 @@ impl State {
                 break;
             }
             if self.until.is_some_and(|until| Instant::now() >= until + GRACE) {
-                let status = if progress.witnessed {
+                let status = if progress.found.witnessed > 0 {
                     ExitCode::Witnessed
                 } else {
                     ExitCode::OnlyUnknowns
@@ -173,6 +184,21 @@ impl State {
             ),
         };
         say!("witness: {trace}: {what} ({stage}): {decided}; what helps: {remedy}");
+        if let Some(all) = progress.pairs {
+            let Summary {
+                witnessed,
+                refuted,
+                not_in_trace,
+                ..
+            } = progress.found;
+            let summary = Summary {
+                unknown: all.saturating_sub(witnessed + refuted + not_in_trace),
+                ..progress.found
+            };
+            say!("SUMMARY: witness: {summary}");
+        } else {
+            say!("SUMMARY: witness: nothing decided");
+        }
         signal_hook::low_level::exit(i32::from(status as u8));
     }
 }

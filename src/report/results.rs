@@ -222,7 +222,44 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let &Summary {
+            witnessed,
+            refuted,
+            not_in_trace,
+            unknown,
+            suppressed,
+            known,
+        } = self;
+        let pairs = if refuted == 1 { "pair" } else { "pairs" };
+        let races = if witnessed == 1 { "data race" } else { "data races" };
+        write!(f, "{witnessed} {races} witnessed, {refuted} {pairs} refuted")?;
+        if not_in_trace > 0 {
+            write!(f, ", {not_in_trace} not in this trace")?;
+        }
+        write!(f, ", {unknown} unknown")?;
+        if suppressed > 0 {
+            write!(f, ", {suppressed} suppressed")?;
+        }
+        if known > 0 {
+            write!(f, ", {known} in the baseline")?;
+        }
+        Ok(())
+    }
+}
+
 impl Summary {
+    /// Counts one more verdict.
+    pub fn count(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Witnessed(_) => self.witnessed += 1,
+            Verdict::Refuted(_) => self.refuted += 1,
+            Verdict::NotInTrace(_) => self.not_in_trace += 1,
+            Verdict::Unknown(_) => self.unknown += 1,
+        }
+    }
+
     /// Counts the pairs of an analysis.
     #[must_use]
     pub fn of(findings: &Findings<'_>) -> Summary {
@@ -233,12 +270,7 @@ impl Summary {
             ..Summary::default()
         };
         for row in findings.shown() {
-            match row.pair.verdict {
-                Verdict::Witnessed(_) => summary.witnessed += 1,
-                Verdict::Refuted(_) => summary.refuted += 1,
-                Verdict::NotInTrace(_) => summary.not_in_trace += 1,
-                Verdict::Unknown(_) => summary.unknown += 1,
-            }
+            summary.count(&row.pair.verdict);
         }
         summary
     }

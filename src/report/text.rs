@@ -184,28 +184,9 @@ impl Text {
     }
 
     fn summary(&self, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-        let &Summary {
-            witnessed,
-            refuted,
-            not_in_trace,
-            unknown,
-            suppressed,
-            known,
-        } = summary;
-        let pairs = if refuted == 1 { "pair" } else { "pairs" };
-        let races = if witnessed == 1 { "data race" } else { "data races" };
-        let mut text = format!("SUMMARY: witness: {witnessed} {races} witnessed, {refuted} {pairs} refuted");
-        if not_in_trace > 0 {
-            text += &format!(", {not_in_trace} not in this trace");
-        }
-        text += &format!(", {unknown} unknown");
-        if suppressed > 0 {
-            text += &format!(", {suppressed} suppressed");
-        }
-        if known > 0 {
-            text += &format!(", {known} in the baseline");
-        }
-        writeln!(out, "{}", self.paint.summary(witnessed > 0, unknown > 0, text))
+        let text = format!("SUMMARY: witness: {summary}");
+        let paint = self.paint.summary(summary.witnessed > 0, summary.unknown > 0, text);
+        writeln!(out, "{paint}")
     }
 }
 

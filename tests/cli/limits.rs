@@ -18,7 +18,13 @@ fn folder(name: &str, events: &str) -> PathBuf {
 fn memory_that_runs_out_is_an_error_with_a_remedy() {
     let folder = folder("memory", "600000");
     let ended = witness(&folder, &["analyze", "t.bin", "--memory-limit", "1"]).status(2);
-    for words in ["out of memory, which may be 1 MB", "--threads 1", "--memory-limit"] {
+    let summary = "SUMMARY: witness: nothing decided";
+    for words in [
+        "out of memory, which may be 1 MB",
+        "--threads 1",
+        "--memory-limit",
+        summary,
+    ] {
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
     let wrong = witness(&folder, &["analyze", "t.bin", "--memory-limit", "many"]).status(2);
@@ -32,6 +38,7 @@ fn the_time_limit_holds_while_the_trace_is_read() {
     let ended = witness(&folder, &["analyze", "t.bin", "--time-limit", "0"]).status(3);
     let took = started.elapsed();
     assert!(ended.stderr.contains("out of time"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("SUMMARY: witness: "), "{}", ended.stderr);
     // A second, and what it takes to start and end a process beside others.
     assert!(took.as_millis() < 3_000, "{took:?}");
 }

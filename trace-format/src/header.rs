@@ -14,7 +14,7 @@ impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
     pub const CURRENT: FormatVersion = FormatVersion(9);
     /// The oldest version that this crate reads.
-    pub const OLDEST: FormatVersion = FormatVersion(8);
+    pub const OLDEST: FormatVersion = FormatVersion(9);
 }
 
 impl fmt::Display for FormatVersion {
