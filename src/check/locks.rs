@@ -1,7 +1,7 @@
 //! Locks: exclusive, recursive, shared; failed attempts.
 //!
-//! Stricter than the table in one point: a *failed attempt as a reader* needs another thread that
-//! holds the lock exclusively, since a reader among readers would have succeeded.
+//! A *failed attempt as a reader* needs a thread that holds the lock exclusively: a reader among readers would have
+//! succeeded.
 
 use super::disabled::Disabled;
 use crate::trace::{EventId, ObjectId, ThreadId};
@@ -123,9 +123,9 @@ impl Lock {
         }
     }
 
-    pub(super) fn fail(&self, lock: ObjectId, thread: ThreadId, shared: bool) -> Result<(), Disabled> {
-        let owned = self.owner.is_some_and(|(owner, _)| owner != thread);
-        let read = self.readers.keys().any(|&reader| reader != thread);
+    pub(super) fn fail(&self, lock: ObjectId, thread: ThreadId, shared: bool, recursive: bool) -> Result<(), Disabled> {
+        let owned = self.owner.is_some_and(|(owner, _)| owner != thread || !recursive);
+        let read = !self.readers.is_empty();
         if owned || (read && !shared) {
             Ok(())
         } else {

@@ -197,7 +197,10 @@ impl<'a> State<'a> {
             Op::Access(_) => self.access(event, thread)?,
             Op::Acquire { lock } => self.lock(lock).acquire(lock, thread, event)?,
             Op::AcquireShared { lock } => self.lock(lock).acquire_shared(lock, thread, event)?,
-            Op::AcquireFailed { lock, shared } => self.lock(lock).fail(lock, thread, shared)?,
+            Op::AcquireFailed { lock, shared } => {
+                let recursive = self.trace.is_recursive(lock);
+                self.lock(lock).fail(lock, thread, shared, recursive)?;
+            }
             Op::Release { lock } => {
                 let foreign = self.trace.tables().meta.foreign_unlock;
                 self.lock(lock).release(lock, thread, foreign)?;

@@ -230,10 +230,9 @@ impl Encoder<'_> {
     }
 
     fn failed_acquire(&mut self, attempt: EventId, lock: ObjectId, shared: bool) {
-        let thread = self.trace.thread(attempt);
         let possible = self.sections.on(lock).iter().copied().filter(|&id| {
             let section = self.sections.get(id);
-            section.keeps_out(thread, shared)
+            section.denies(shared)
                 && section
                     .acquire
                     .is_none_or(|acquire| !self.order.before(attempt, acquire))

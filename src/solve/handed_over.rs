@@ -95,8 +95,10 @@ impl HandedOver {
             }
             Op::Release { .. } => self.give_back(thread),
             Op::AcquireFailed { shared, .. } => {
-                let owned = self.owner.is_some_and(|(owner, _)| owner != thread);
-                owned || !shared && self.readers.keys().any(|&reader| reader != thread)
+                // Of a recursive mutex, its holder is never told that it is held.
+                let recursive = trace.is_recursive(self.lock);
+                let owned = self.owner.is_some_and(|(owner, _)| owner != thread || !recursive);
+                owned || !shared && !self.readers.is_empty()
             }
             _ => true,
         }

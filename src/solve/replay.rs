@@ -125,7 +125,7 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     .get(&lock.0)
                     .into_iter()
                     .flatten()
-                    .any(|&id| encoder.sections().get(id).keeps_out(trace.thread(event), shared));
+                    .any(|&id| encoder.sections().get(id).denies(shared));
                 if !held {
                     found.push(Violation::Unmatched(event, Vec::new()));
                 }

@@ -131,6 +131,13 @@ impl Trace {
         &self.waiting_at_start
     }
 
+    /// Whether a lock may be taken once more by who holds it.
+    #[must_use]
+    pub fn is_recursive(&self, lock: ObjectId) -> bool {
+        let object = self.tables.object(lock);
+        object.is_some_and(|object| object.kind == trace_format::ObjectKind::RecursiveMutex)
+    }
+
     /// The count that a semaphore begins with; no other object has one.
     #[must_use]
     pub fn initial_count(&self, semaphore: ObjectId) -> u32 {

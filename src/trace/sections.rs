@@ -44,13 +44,14 @@ impl Section {
     /// Whether the two may not overlap.
     #[must_use]
     pub fn excludes(&self, other: &Section) -> bool {
-        self.lock == other.lock && self.keeps_out(other.thread, other.shared)
+        self.lock == other.lock && self.thread != other.thread && self.denies(other.shared)
     }
 
-    /// Whether an attempt of a thread to take the lock, perhaps as a reader, fails within it.
+    /// Whether an attempt to take the lock, perhaps as a reader, fails within it. It may be the holder's own: one that holds
+    /// a recursive mutex never fails in π.
     #[must_use]
-    pub fn keeps_out(&self, thread: ThreadId, shared: bool) -> bool {
-        self.thread != thread && !(self.shared && shared)
+    pub fn denies(&self, shared: bool) -> bool {
+        !(self.shared && shared)
     }
 }
 

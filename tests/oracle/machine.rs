@@ -4,7 +4,7 @@
 
 use super::execution::{Execution, Leaves, writes};
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::{Op, WaitOutcome};
+use trace_format::{ObjectKind, Op, WaitOutcome};
 use witness::trace::EventId;
 
 /// All that the enabling of events depends on, beyond the trace.
@@ -193,11 +193,11 @@ impl State {
             }
             Op::Release { lock } => self.release(lock.0, thread, execution.foreign_unlock()),
             Op::AcquireFailed { lock, shared } => {
-                let alone = before.owner.get(&lock.0).is_some_and(|&(owner, _)| owner != thread);
-                let read = before
-                    .readers
-                    .keys()
-                    .any(|&(other, reader)| other == lock.0 && reader != thread);
+                let object = execution.tables.objects.get(lock.index());
+                let recursive = object.is_some_and(|object| object.kind == ObjectKind::RecursiveMutex);
+                let owner = before.owner.get(&lock.0);
+                let alone = owner.is_some_and(|&(owner, _)| owner != thread || !recursive);
+                let read = before.readers.keys().any(|&(other, _)| other == lock.0);
                 alone || (!shared && read)
             }
             Op::WaitBegin { condition, lock } => {

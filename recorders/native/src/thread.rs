@@ -89,6 +89,8 @@ pub struct Thread {
     pub in_call: Cell<bool>,
     /// It wants to end wherever it is then.
     pub asynchronous: Cell<bool>,
+    /// Somebody who joins it has found it running.
+    pub found_running: Cell<bool>,
     /// It does not want to end now.
     pub uncancellable: Cell<bool>,
     /// A bit for each signal whose handler is still to run: see [`signals`](crate::signals).
@@ -223,6 +225,7 @@ impl Thread {
             cancelled: Cell::new(false),
             in_call: Cell::new(false),
             asynchronous: Cell::new(false),
+            found_running: Cell::new(false),
             uncancellable: Cell::new(false),
             deferred: AtomicU64::new(0),
             interrupted: Cell::new(0),

@@ -72,7 +72,7 @@ impl Native<'_> {
             .take(LOOKED_AT)
             .map(|&id| self.sections.get(id));
         let mut holding = recent.filter(|section| section.release.is_none_or(|release| release > attempt));
-        holding.find(|section| section.keeps_out(self.trace.thread(attempt), shared))
+        holding.find(|section| section.denies(shared))
     }
 
     /// Whether each wait of the order is ended, and each semaphore's wait served, after the recorded events before `from`.

@@ -452,9 +452,8 @@ impl<'s, 't> Search<'s, 't> {
             if self.based
                 && let Op::AcquireFailed { lock, shared } = trace.op(event)
             {
-                let thread = trace.thread(event);
                 let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
-                if !holding.any(|section| section.keeps_out(thread, shared)) {
+                if !holding.any(|section| section.denies(shared)) {
                     return Some(Violation::Unsupported);
                 }
             }

@@ -33,7 +33,7 @@ impl World {
                 self.give_back(lock);
                 self.emit(thread, Op::Release { lock: id });
             }
-            Some(_) if self.random.chance(25) => self.fail(thread, lock, false),
+            Some(_) if self.random.chance(40) => self.fail(thread, lock, false),
             Some(_) => {}
         }
     }
@@ -48,6 +48,12 @@ impl World {
         let id = ObjectId(RWLOCK);
         let others_read = self.readers.keys().any(|&(_, reader)| reader != thread);
         let depth = self.readers.get(&(RWLOCK, thread)).copied();
+        // Its own hold is in the way, too.
+        let own = depth.is_some() || self.owner.get(&RWLOCK).is_some_and(|&(owner, _)| owner == thread);
+        if own && self.random.chance(12) {
+            let shared = depth.is_none() && self.random.chance(50);
+            return self.fail(thread, RWLOCK, shared);
+        }
         match (self.owner.get(&RWLOCK).copied(), depth) {
             (Some((owner, depth)), _) if owner == thread => {
                 if self.random.chance(15) {

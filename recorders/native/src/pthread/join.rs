@@ -1,7 +1,7 @@
 //! Waiting for the end of a thread.
 
-use super::deadline;
 use super::thread::REGISTER;
+use super::{deadline, failed_join};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken, state};
@@ -24,14 +24,20 @@ unsafe fn join_until(
     let Some(child) = found else {
         // Unknown, detached or the caller itself: libc has the right answer.
         // SAFETY: the program's own arguments.
-        return Some(inside.outside(|| unsafe { real::pthread_join(handle, value) }));
+        let result = inside.outside(|| unsafe { real::pthread_join(handle, value) });
+        failed_join::was_settled(handle, pc);
+        return Some(result);
     };
     inside.may_be_cancelled();
     while child.state.load(Relaxed) != state::ENDED {
         let key = ptr::from_ref(child) as usize;
         pending::waits(inside.thread(), Waits::Join, child.index.get() as usize, pc, deadline);
         match baton::block_cancellably(inside.thread(), key, deadline) {
-            Woken::Deadline => return None,
+            Woken::Deadline => {
+                // It would not have failed after the thread's end.
+                failed_join::found_running(child, pc);
+                return None;
+            }
             Woken::Cancel => inside.may_be_cancelled(),
             Woken::Thread | Woken::Signal => {}
         }
@@ -47,7 +53,10 @@ unsafe fn join_until(
         if !value.is_null() {
             pending::write_range_now(value as usize, size_of::<*mut c_void>(), pc);
         }
+        failed_join::settle(handle, pc);
         REGISTER.forget(child);
+    } else {
+        failed_join::was_settled(handle, pc);
     }
     Some(result)
 }
@@ -106,21 +115,28 @@ unsafe extern "C-unwind" fn clock_join(
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_detach(handle: pthread_t) -> c_int {
+unsafe extern "C-unwind" fn detach(handle: pthread_t, pc: usize) -> c_int {
     let inside = Inside::enter();
-    if let Some(thread) = inside.as_ref().and_then(|_| REGISTER.find(handle)) {
+    let found = inside.as_ref().and_then(|_| REGISTER.find(handle));
+    if let Some(thread) = found {
         thread.detached.set(true);
         if thread.state.load(Relaxed) == state::ENDED {
             REGISTER.forget(thread);
         }
     }
     // SAFETY: the program's own thread.
-    unsafe { real::pthread_detach(handle) }
+    let result = unsafe { real::pthread_detach(handle) };
+    match found {
+        _ if inside.is_none() => {}
+        Some(_) if result == 0 => failed_join::settle(handle, pc),
+        _ => failed_join::was_settled(handle, pc),
+    }
+    result
 }
 
 export! {
     pthread_join = join, "rdx";
+    pthread_detach = detach, "rsi";
     pthread_tryjoin_np = try_join, "rdx";
     pthread_timedjoin_np = timed_join, "rcx";
     pthread_clockjoin_np = clock_join, "r8";

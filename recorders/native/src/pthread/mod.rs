@@ -9,6 +9,7 @@ mod barrier;
 mod c11;
 pub mod cancel;
 mod condition;
+mod failed_join;
 mod join;
 mod mutex;
 pub mod names;

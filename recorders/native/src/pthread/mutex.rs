@@ -11,6 +11,8 @@ use recorder_ring::{ObjectClass, Record, Waits};
 
 /// Where glibc keeps a mutex's owner (a thread id of the kernel) and its kind.
 const OWNER: usize = 8;
+/// Where it keeps whether the mutex is held.
+const STATE: usize = 0;
 const KIND: usize = 16;
 /// The bit of the kind by which glibc tells mutexes that processes share.
 const SHARED: i32 = 128;
@@ -221,8 +223,10 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
             return real::pthread_mutex_unlock(mutex);
         };
         let class = class(mutex);
+        let was_held = field(mutex, STATE) != 0;
         let result = give_back(mutex);
-        if result == 0 {
+        // POSIX leaves open what it means to unlock one that nobody holds; in glibc, nothing happens.
+        if result == 0 && was_held {
             pending::push(Record::Release {
                 pc: pc as u64,
                 class,

@@ -9,7 +9,9 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
-/// Where glibc keeps the thread that holds the lock as a writer.
+/// Where glibc keeps how many readers there are, above three bits that say other things.
+const READERS: usize = 0;
+/// Where it keeps the thread that holds the lock as a writer.
 const WRITER: usize = 24;
 
 const CLASS: ObjectClass = ObjectClass::RwLock;
@@ -156,10 +158,23 @@ side!(
 );
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_int {
-    let inside = object::enter(lock as usize, pc);
+    let Some(inside) = object::enter(lock as usize, pc) else {
+        // SAFETY: the program's own lock.
+        return unsafe { real::pthread_rwlock_unlock(lock) };
+    };
+    // SAFETY: the offsets lie inside the lock, aligned.
+    let (readers, writer) = unsafe {
+        let field = |offset| lock.byte_add(offset).cast::<i32>().read_volatile();
+        (field(READERS) as u32 >> 3, field(WRITER))
+    };
+    if readers == 0 && writer != inside.os_id.load(Relaxed) {
+        // Nobody holds it, or another thread that writes. POSIX leaves open what happens then; glibc would count fewer readers
+        // than none.
+        return 0;
+    }
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_unlock(lock) };
-    if inside.is_some() && result == 0 {
+    if result == 0 {
         pending::push(Record::Release {
             pc: pc as u64,
             class: CLASS,

@@ -8,6 +8,8 @@ use libc::{c_int, pthread_spinlock_t};
 use recorder_ring::{ObjectClass, Record, Waits};
 
 const CLASS: ObjectClass = ObjectClass::SpinLock;
+/// What glibc keeps in a lock that nobody holds.
+const FREE: i32 = 1;
 
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let Some(inside) = object::enter(lock as usize, pc) else {
@@ -60,9 +62,11 @@ unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let inside = object::enter(lock as usize, pc);
-    // SAFETY: the program's own lock.
+    // SAFETY: the program's own lock, which is one word.
+    let was_free = unsafe { lock.cast::<i32>().read_volatile() } == FREE;
+    // SAFETY: as above.
     let result = unsafe { real::pthread_spin_unlock(lock) };
-    if inside.is_some() && result == 0 {
+    if inside.is_some() && result == 0 && !was_free {
         pending::push(Record::Release {
             pc: pc as u64,
             class: CLASS,

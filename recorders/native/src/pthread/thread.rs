@@ -1,6 +1,6 @@
 //! Threads: their beginning and their end.
 
-use super::mutex;
+use super::{failed_join, mutex};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::interface::fibers;
@@ -386,6 +386,7 @@ pub fn retire(inside: Inside, last: impl FnOnce()) {
     mutex::leave_robust_ones();
     signals::forget(thread);
     end_stack(thread);
+    failed_join::ends(thread);
     end();
     REGISTER.alive.set(REGISTER.alive.get() - 1);
     if REGISTER.alive.get() == 0 {
