@@ -140,6 +140,10 @@ impl Execution {
         self.events[event.index()].thread.0
     }
 
+    pub fn pc(&self, event: EventId) -> u64 {
+        self.events[event.index()].pc
+    }
+
     pub fn threads(&self) -> u32 {
         self.program_order.len() as u32
     }

@@ -15,7 +15,7 @@ pub struct State {
     /// Cells that hold something else than at first; `None`: nobody knows what.
     memory: BTreeMap<usize, Option<u64>>,
     /// Exclusive holder and depth, per lock.
-    owner: BTreeMap<u32, (u32, u32)>,
+    pub owner: BTreeMap<u32, (u32, u32)>,
     /// Depth per (lock, reader).
     pub readers: BTreeMap<(u32, u32), u32>,
     /// Waits under way: by what begins them, or what ends them if they began before the trace.

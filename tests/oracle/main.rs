@@ -3,7 +3,8 @@
 //! `execution` and `machine` are a reading of `docs/SEMANTICS.md` of their own, from the events of a file on; `brute_force`
 //! enumerates every feasible prefix with it, and `random_trace` makes small traces with every kind of event. For each pair
 //! of code positions the verdict has to be the oracle's: witnessed if some instance races in some prefix, refuted if none
-//! does. `unordered` does the same for the pairs that only a memory order fails to order, and `checker` compares the
+//! does, and what is refuted, rather than not in this trace, must be out of reach for the operations alone (`structure`).
+//! `unordered` does the same for the pairs that only a memory order fails to order, and `checker` compares the
 //! checker with the same reading, event by event.
 //!
 //! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed. A trace that is judged
@@ -18,11 +19,13 @@ mod machine;
 mod needed_facts;
 mod random_trace;
 mod stored;
+mod structure;
 mod synchronizes;
 mod unordered;
 
 use event_kind::kind;
 use execution::Execution;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_format::{Event, Op, Tables, WaitOutcome};
 use witness::analyze::{Options, analyze};
@@ -81,6 +84,18 @@ fn judge(tables: &Tables, events: &[Event]) -> Judged {
     judge_with(&trace, &Execution::new(tables, events), &every_instance(), true)
 }
 
+/// An instance of a refuted pair that the operations bring next.
+fn refuted_in_vain(
+    execution: &Execution,
+    races: Option<&BTreeSet<(EventId, EventId)>>,
+    positions: (u64, u64),
+    why: &Refutation,
+) -> Option<(EventId, EventId)> {
+    let by_order = matches!(why, Refutation::MustHappenBefore(_));
+    let reached = structure::reached(execution, races?, positions, by_order, LIMIT)?;
+    reached.first().copied()
+}
+
 /// Compares the verdicts on a valid trace with exhaustive search, also for unordered races if `unordered`.
 fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered: bool) -> Judged {
     let Some(races) = brute_force::races(execution, LIMIT) else {
@@ -100,6 +115,11 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
     }
     let mut outcomes: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut seen = BTreeSet::new();
+    let by_operations = OnceCell::new();
+    let by_operations = || {
+        let races = || structure::races(execution, structure::Also::default(), LIMIT);
+        by_operations.get_or_init(races).as_ref()
+    };
     for pair in &analysis.pairs {
         let (one, other) = pair.positions;
         let key = (one.min(other), one.max(other));
@@ -127,6 +147,16 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
                     "nothing orders {key:x?}, but they are refuted: {:?}",
                     pair.verdict
                 ));
+            }
+            Verdict::Refuted(why) if let Some(reached) = refuted_in_vain(execution, by_operations(), key, why) => {
+                return Judged::Wrong(format!(
+                    "{reached:?} are refuted, but the operations bring them next: {why:?}"
+                ));
+            }
+            Verdict::NotInTrace(_)
+                if by_operations().is_some_and(|races| !racing_positions(trace, races).contains(&key)) =>
+            {
+                "not in this trace: could be refuted"
             }
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => "refuted: must-happen-before",
             Verdict::Refuted(Refutation::CommonLock { .. }) => "refuted: common lock",
