@@ -59,11 +59,13 @@ impl Onces {
     pub(crate) fn of(trace: &Trace) -> Onces {
         let mut found = Onces::default();
         let mut begun: HashMap<(ThreadId, ObjectId), u32> = HashMap::new();
+        let mut initializers: HashMap<ObjectId, u32> = HashMap::new();
         for event in trace.events() {
             let (thread, place) = (trace.thread(event), trace.place(event));
             match trace.op(event) {
                 Op::OnceBegin { once } => {
                     begun.insert((thread, once), place);
+                    *initializers.entry(once).or_default() += 1;
                 }
                 Op::OnceEnd { once } => {
                     if let Some(from) = begun.remove(&(thread, once)) {
@@ -76,6 +78,8 @@ impl Onces {
                 _ => {}
             }
         }
+        // Of several initializations, another one may have ended before.
+        found.waits.retain(|once, _| initializers.get(once) == Some(&1));
         found
     }
 
@@ -171,6 +175,23 @@ mod tests {
         let trace = trace(ObjectKind::Mutex, &events);
         assert!(MustHappenBefore::of(&trace).before(EventId(2), EventId(3)));
         assert!(!MustHappenBefore::on(&trace, Grounds::Structure).before(EventId(2), EventId(3)));
+    }
+
+    #[test]
+    fn one_of_several_initializers_precedes_nothing() {
+        let once = OBJECT;
+        let events = [
+            (1, FileOp::OnceBegin { once }),
+            (1, FileOp::OnceEnd { once }),
+            (0, FileOp::OnceBegin { once }),
+            (0, write()),
+            (0, FileOp::OnceEnd { once }),
+            (1, FileOp::OnceWait { once }),
+            (1, write()),
+        ];
+        let trace = trace(ObjectKind::Once, &events);
+        let structure = MustHappenBefore::on(&trace, Grounds::Structure);
+        assert!(!Onces::of(&trace).order(&trace, &structure, EventId(3), EventId(6)));
     }
 
     #[test]

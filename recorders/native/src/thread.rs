@@ -112,6 +112,8 @@ pub struct Thread {
     pub brings_stack: Cell<bool>,
     /// Its stack, if the trace knows it.
     pub stack: Cell<usize>,
+    /// And where it ends.
+    pub stack_end: Cell<usize>,
     /// How often the destructor that ends it was put off.
     pub destructor_rounds: Cell<u32>,
     /// It waits in code of a library, which looks again if it is woken without a reason; how often it was, along a plan.
@@ -238,6 +240,7 @@ impl Thread {
             signal_mask: Cell::new(0),
             brings_stack: Cell::new(false),
             stack: Cell::new(0),
+            stack_end: Cell::new(0),
             destructor_rounds: Cell::new(0),
             in_library: Cell::new(false),
             woken_in_vain: Cell::new(0),

@@ -1,7 +1,9 @@
 //! Threads: their beginning and their end.
 
 use super::{failed_join, mutex};
+use crate::channels::queue::SEQUENTIALLY_CONSISTENT;
 use crate::export::export;
+use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::interface::fibers;
 use crate::thread::{Routine, Thread, UNRECORDED, set_slot};
@@ -148,6 +150,7 @@ pub fn start_over(thread: &'static Thread) {
     thread.deferred.store(0, Relaxed);
     // It was there before the trace begins.
     thread.stack.set(0);
+    thread.stack_end.set(0);
 }
 
 fn take_identity(thread: &'static Thread, index: u32) {
@@ -221,12 +224,27 @@ pub unsafe extern "C-unwind" fn create(
     REGISTER.add(child);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
     pending::write_range_now(handle as usize, size_of::<pthread_t>(), pc);
+    hand_over(&inside, argument as usize, index, pc);
     pending::push(Record::Fork {
         pc: pc as u64,
         child: index,
     });
     baton::admit(child);
     0
+}
+
+/// A new thread gets an address on its creator's stack in a register, where nobody sees that it was given away: that is recorded as
+/// a store to a variable of the runtime's own. What the new thread does there may be unrecorded.
+fn hand_over(inside: &Inside, argument: usize, child: u32, pc: usize) {
+    if (inside.stack.get()..inside.stack_end.get()).contains(&argument) {
+        pending::push(Record::AtomicStore {
+            pc: pc as u64,
+            addr: NOBODYS | 1 << 57 | u64::from(child) << 3,
+            size: 8,
+            order: SEQUENTIALLY_CONSISTENT,
+            value: argument as u64,
+        });
+    }
 }
 
 /// A thread that will run in turn with others.
@@ -325,6 +343,7 @@ pub fn begin_stack(thread: &'static Thread) {
             forget_below(addr);
         }
         thread.stack.set(addr);
+        thread.stack_end.set(addr + size);
         pending::push(Record::Alloc {
             pc: 0,
             addr: addr as u64,
