@@ -69,8 +69,14 @@ impl Clocks {
         }
     }
 
-    /// Goes on by the next event of π, given the edges that lead to it.
-    pub(super) fn push<'e>(&mut self, event: EventId, edges: impl Iterator<Item = &'e Edge>) {
+    /// Goes on by the next event of π, given the edges that lead to it. All that precedes `alike`, an event before which nothing of its own
+    /// thread comes after the other one named, precedes it, too.
+    pub(super) fn push<'e>(
+        &mut self,
+        event: EventId,
+        edges: impl Iterator<Item = &'e Edge>,
+        alike: Option<(EventId, EventId)>,
+    ) {
         let own = self.thread[event.index()].index();
         let mut mine = std::mem::take(&mut self.stretches[own]);
         let chunks = &mut self.chunks;
@@ -78,6 +84,14 @@ impl Clocks {
         // A row of its own, once an edge brings something new.
         let before = mine.rows.len() - chunks.of_clock;
         let mut start = before;
+        if let Some((alike, last)) = alike.filter(|(alike, _)| self.thread[alike.index()].index() != own) {
+            let (thread, place) = (self.thread[alike.index()].index(), self.place[alike.index()]);
+            mine.rows.extend_from_within(start..);
+            start += chunks.of_clock;
+            let row = &mut mine.rows[start..];
+            chunks.join(row, self.stretches[thread].row(place, chunks.of_clock));
+            chunks.raise(row, thread, self.place[last.index()] + 1);
+        }
         for edge in edges {
             let (from_thread, from_place) = (self.thread[edge.from.index()].index(), self.place[edge.from.index()]);
             if from_thread == own || chunks.entry(&mine.rows[start..], from_thread) > from_place {

@@ -34,8 +34,29 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub struct MustHappenBefore {
     clocks: Clocks,
-    /// Edges from other threads, sorted by the event they lead to.
+    /// Edges from other threads, sorted by the event they lead to, but for those of rounds.
     incoming: Vec<Edge>,
+    rounds: Rounds,
+}
+
+/// The rounds of barriers that order. With the edges from each enter to each exit, barriers of thousands of threads would have millions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rounds {
+    /// By barrier and round: the enters.
+    enters: HashMap<(u32, u32), Vec<EventId>>,
+    /// By exit: its barrier and round, and the enter of its own thread.
+    exits: HashMap<EventId, ((u32, u32), Option<EventId>)>,
+}
+
+impl Rounds {
+    /// The enters of other threads that an exit comes after.
+    fn before(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
+        let exit = self.exits.get(&event);
+        let enters = exit.and_then(|(round, own)| Some((self.enters.get(round)?, *own)));
+        enters
+            .into_iter()
+            .flat_map(|(enters, own)| enters.iter().copied().filter(move |&enter| Some(enter) != own))
+    }
 }
 
 /// An edge between two threads.
@@ -87,17 +108,23 @@ impl MustHappenBefore {
     #[must_use]
     pub fn extended(self, trace: &Trace, further: Vec<Edge>) -> MustHappenBefore {
         // Two of these side by side would be the most that an analysis ever holds.
-        let MustHappenBefore { clocks, mut incoming } = self;
+        let MustHappenBefore {
+            clocks,
+            mut incoming,
+            rounds,
+        } = self;
         drop(clocks);
         incoming.extend(further);
-        // What the relation rests on is among its edges already.
-        MustHappenBefore::walk(trace, Grounds::Structure, &HashSet::new(), incoming)
+        // What the relation rests on is among its edges already, and its rounds.
+        let barriers = rounds.exits.values().map(|&((barrier, _), _)| barrier).collect();
+        drop(rounds);
+        MustHappenBefore::walk(trace, Grounds::Structure, &barriers, incoming)
     }
 
     /// Whether two relations of one trace are made of the same edges.
     #[must_use]
     pub fn same_edges(&self, other: &MustHappenBefore) -> bool {
-        self.incoming == other.incoming
+        self.incoming == other.incoming && self.rounds.exits == other.rounds.exits
     }
 
     /// The relation alone, without the edges that it was made of.
@@ -144,7 +171,7 @@ impl MustHappenBefore {
     pub fn incoming(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
         let start = self.incoming.partition_point(|edge| edge.to < event);
         let edges = self.incoming[start..].iter().take_while(move |edge| edge.to == event);
-        edges.map(|edge| edge.from)
+        edges.map(|edge| edge.from).chain(self.rounds.before(event))
     }
 
     /// Raises each thread's count to that of its events that must happen before `event`.
@@ -210,7 +237,11 @@ struct Walk<'t> {
     /// What precedes the next event of a thread because of a pinned access before it.
     pinned: HashMap<EventId, Vec<EventId>>,
     fork_of: HashMap<ThreadId, EventId>,
-    enters: HashMap<(u32, u32), Vec<EventId>>,
+    rounds: Rounds,
+    /// By barrier and round: its first exit, if nothing else leads to that one, and the enter of its thread.
+    first_exit: HashMap<(u32, u32), Option<(EventId, EventId)>>,
+    /// By barrier and thread: the last round that it left.
+    left: HashMap<(u32, ThreadId), u32>,
     /// By source: its last input, and the last output of each thread since.
     source: HashMap<u32, Vec<EventId>>,
 }
@@ -228,7 +259,9 @@ impl<'t> Walk<'t> {
             begin: 0,
             pinned: HashMap::new(),
             fork_of: HashMap::new(),
-            enters: HashMap::new(),
+            rounds: Rounds::default(),
+            first_exit: HashMap::new(),
+            left: HashMap::new(),
             source: HashMap::new(),
         }
     }
@@ -256,15 +289,17 @@ impl<'t> Walk<'t> {
                     self.edge(last, event);
                 }
             }
-            Op::BarrierEnter { barrier, round } if round > 0 && self.orders(barrier) => {
-                for enter in self.enters.get(&(barrier.0, round - 1)).cloned().unwrap_or_default() {
-                    self.edge(enter, event);
+            // Who left the round before comes after its enters for that reason.
+            Op::BarrierEnter { barrier, round }
+                if round > 0 && self.orders(barrier) && self.left.get(&(barrier.0, thread)) != Some(&(round - 1)) =>
+            {
+                for at in 0..self.entered(barrier, round - 1).len() {
+                    self.edge(self.entered(barrier, round - 1)[at], event);
                 }
             }
             Op::BarrierExit { barrier, round } if self.orders(barrier) => {
-                for enter in self.enters.get(&(barrier.0, round)).cloned().unwrap_or_default() {
-                    self.edge(enter, event);
-                }
+                self.leave(event, (barrier.0, round));
+                return;
             }
             Op::Input { source, .. } if outcomes => {
                 for earlier in self.source.insert(source.0, vec![event]).unwrap_or_default() {
@@ -292,10 +327,40 @@ impl<'t> Walk<'t> {
             Op::Fork { child } => {
                 self.fork_of.insert(child, event);
             }
-            Op::BarrierEnter { barrier, round } => self.enters.entry((barrier.0, round)).or_default().push(event),
+            Op::BarrierEnter { barrier, round } => {
+                self.rounds.enters.entry((barrier.0, round)).or_default().push(event);
+            }
             Op::Access(_) => self.pin(event),
             _ => {}
         }
+    }
+
+    fn entered(&self, barrier: ObjectId, round: u32) -> &[EventId] {
+        self.rounds.enters.get(&(barrier.0, round)).map_or(&[], Vec::as_slice)
+    }
+
+    /// An exit comes after all enters of its round. The first one's clock, if it comes of nothing else, is that of the others.
+    fn leave(&mut self, event: EventId, round: (u32, u32)) {
+        let thread = self.trace.thread(event);
+        let enters = self.rounds.enters.get(&round).map_or(&[][..], Vec::as_slice);
+        let own = enters.iter().copied().find(|&enter| self.trace.thread(enter) == thread);
+        let others_lead_here =
+            self.found.len() > self.begin || self.given.get(self.passed).is_some_and(|edge| edge.to == event);
+        let known = self.first_exit.get(&round).copied();
+        if let Some(Some(first)) = known {
+            self.push_like(event, Some(first));
+        } else {
+            let own_edges = self.found.len();
+            let others = enters.iter().copied().filter(|&enter| Some(enter) != own);
+            self.found.extend(others.map(|from| Edge { to: event, from }));
+            self.push_like(event, None);
+            self.found.truncate(own_edges);
+            let follows_its_enter = own.is_some() && self.trace.predecessor(event) == own;
+            let first = own.filter(|_| !others_lead_here && follows_its_enter);
+            self.first_exit.insert(round, first.map(|own| (event, own)));
+        }
+        self.rounds.exits.insert(event, (round, own));
+        self.left.insert((round.0, thread), round.1);
     }
 
     fn orders(&self, barrier: ObjectId) -> bool {
@@ -309,12 +374,16 @@ impl<'t> Walk<'t> {
     }
 
     fn push(&mut self, event: EventId) {
+        self.push_like(event, None);
+    }
+
+    fn push_like(&mut self, event: EventId, alike: Option<(EventId, EventId)>) {
         let start = self.passed;
         while self.given.get(self.passed).is_some_and(|edge| edge.to == event) {
             self.passed += 1;
         }
         let edges = self.given[start..self.passed].iter().chain(&self.found[self.begin..]);
-        self.clocks.push(event, edges);
+        self.clocks.push(event, edges, alike);
     }
 
     /// Orders what must precede a pinned access before all that follows the access.
@@ -336,6 +405,7 @@ impl<'t> Walk<'t> {
         MustHappenBefore {
             clocks: self.clocks,
             incoming: self.given,
+            rounds: self.rounds,
         }
     }
 }
