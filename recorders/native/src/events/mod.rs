@@ -376,6 +376,11 @@ pub fn switch(from: Option<&Thread>, to: &Thread) {
     after_item();
 }
 
+/// Whether a thread is between the two events of a wait, which nothing comes between.
+pub fn is_waiting(thread: &Thread) -> bool {
+    with_tables(|tables| tables.waiting.contains_key(&thread.index.get()))
+}
+
 /// In a forked child, with a ring of its own: starts a new trace on the calling thread's stack. What takes the locks that
 /// the thread holds.
 pub fn start_over(thread: &Thread) -> Vec<Record> {

@@ -3,7 +3,11 @@
 use super::{locks, order};
 use crate::export::export;
 use crate::inside::Inside;
-use crate::pending;
+use crate::moment::Moment;
+use crate::thread::state;
+use crate::{events, pending, pthread};
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
 use libc::c_int;
 use recorder_ring::Record;
 
@@ -18,8 +22,30 @@ unsafe extern "C" fn __tsan_java_fini() -> c_int {
     0
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_java_finalize() {}
+/// Finalizers run after all that any thread did before. Each thread gets an event of its own for that, where it stands: between two of
+/// its events, so that it comes after the one and before the other. Only one that waits at a condition cannot.
+unsafe extern "C-unwind" fn finalize(pc: usize) {
+    let Some(inside) = Inside::enter() else {
+        return;
+    };
+    let me = inside.thread();
+    for other in pthread::thread::all().filter(|other| !ptr::eq(*other, me)) {
+        match other.state.load(Relaxed) {
+            state::NEW => {}
+            state::ENDED => pending::push(Record::Join {
+                pc: pc as u64,
+                child: other.index.get(),
+            }),
+            _ if events::is_waiting(other) => {}
+            _ => {
+                events::switch(Some(me), other);
+                let moment = Moment::now(pc);
+                events::switch(Some(other), me);
+                moment.is_past(pc);
+            }
+        }
+    }
+}
 
 fn begin(addr: usize, size: usize, pc: usize) {
     pending::push(Record::Alloc {
@@ -106,6 +132,7 @@ unsafe extern "C-unwind" fn acquire(addr: usize, pc: usize) {
 }
 
 export! {
+    __tsan_java_finalize = finalize, "rdi";
     __tsan_java_alloc = allocate, "rdx";
     __tsan_java_free = free, "rdx";
     __tsan_java_move = relocate, "rcx";

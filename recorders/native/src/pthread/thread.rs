@@ -112,15 +112,19 @@ pub fn by_handle(handle: pthread_t) -> Option<&'static Thread> {
 
 /// A thread that is not joined yet, by the kernel's number of it.
 pub fn by_number(number: c_int) -> Option<&'static Thread> {
+    all().find(|thread| thread.os_id.load(Relaxed) == number)
+}
+
+/// The threads that are not joined yet.
+pub fn all() -> impl Iterator<Item = &'static Thread> {
     let lists = REGISTER.known.iter().filter_map(|list| {
         // SAFETY: the lists hold threads, which live for ever.
         unsafe { list.get().as_ref() }
     });
-    let mut threads = lists.flat_map(|first| {
+    lists.flat_map(|first| {
         // SAFETY: as above.
         core::iter::successors(Some(first), |thread| unsafe { thread.next.get().as_ref() })
-    });
-    threads.find(|thread| thread.os_id.load(Relaxed) == number)
+    })
 }
 
 /// The first thread; called once, before there is a baton.
