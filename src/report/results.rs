@@ -12,7 +12,7 @@ use crate::trace::{AccessKind, EventId, Trace};
 use crate::verdict::{Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use trace_format::TraceFile;
+use trace_format::{ProgramEnd, TraceFile};
 
 /// The value of [`Results::schema`].
 pub const SCHEMA: &str = "witness-results/1";
@@ -306,7 +306,14 @@ impl TraceSummary {
             path: path.display().to_string(),
             events: trace.len(),
             threads: trace.threads(),
-            ending: if cut.is_some() { "cut" } else { "complete" }.to_owned(),
+            ending: match trace.program_end() {
+                _ if cut.is_some() => "cut",
+                ProgramEnd::EventLimit => "event-limit",
+                ProgramEnd::TimeLimit => "time-limit",
+                ProgramEnd::Deadlock => "deadlock",
+                ProgramEnd::Unknown | ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => "complete",
+            }
+            .to_owned(),
             cut,
             // Of a trace in another tool's format there is nothing to say.
             standstill: TraceFile::open(path)

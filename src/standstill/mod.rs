@@ -271,7 +271,9 @@ impl Tail {
                     let mut others = self.last.keys().map(|&thread| ThreadId(thread));
                     others.any(|other| other != pending.thread && may_act(other))
                 } else {
-                    holders.iter().any(|&(holder, _)| may_act(holder))
+                    // Who waits for the end of a thread that has ended only lacked a turn.
+                    let is_over = |holder| pending.kind == PendingKind::Join && self.has_ended(holder, last_event);
+                    holders.iter().any(|&(holder, _)| may_act(holder) || is_over(holder))
                 }
             };
             let left: Vec<_> = stuck.iter().copied().filter(|pending| !may_end(pending)).collect();

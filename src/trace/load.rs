@@ -10,7 +10,7 @@ use super::{AccessKind, Cut, EventId, IncarnationId, Op, Trace};
 use hashbrown::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use trace_format::{Ending, Event, MemoryOrder, Op as FileOp, ReadError, Tables, TraceFile, TraceId};
+use trace_format::{Ending, Event, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId};
 
 /// Why a trace could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -45,16 +45,19 @@ impl Trace {
         if file.len() > u64::from(u32::MAX) {
             return Err(LoadError::TooLong { events: file.len() });
         }
-        let cut = match file.ending() {
-            Ending::Complete { .. } => None,
+        let (mut program_end, mut cut) = (ProgramEnd::Unknown, None);
+        match file.ending() {
+            Ending::Complete { program } => program_end = *program,
             Ending::Cut {
                 events, offset, cause, ..
-            } => Some(Cut {
-                events: *events,
-                offset: *offset,
-                cause: cause.to_string(),
-            }),
-        };
+            } => {
+                cut = Some(Cut {
+                    events: *events,
+                    offset: *offset,
+                    cause: cause.to_string(),
+                });
+            }
+        }
         let mut block = Vec::new();
         let mut walk = |each: &mut dyn FnMut(&Event)| {
             for index in 0..file.blocks().len() {
@@ -68,7 +71,9 @@ impl Trace {
         walk(&mut |event| survey.push(event))?;
         let mut builder = Builder::new(survey);
         walk(&mut |event| builder.push(event))?;
-        Ok(builder.finish(file.id(), file.tables().clone(), cut))
+        let mut trace = builder.finish(file.id(), file.tables().clone(), cut);
+        trace.program_end = program_end;
+        Ok(trace)
     }
 
     /// Builds a trace from events in memory, for tests and generators. Its identity is all zero.
@@ -151,6 +156,7 @@ impl Builder {
                 id: TraceId([0; 16]),
                 tables: Tables::default(),
                 cut: None,
+                program_end: ProgramEnd::Unknown,
                 thread: Arc::new(Vec::with_capacity(events)),
                 code: CodePlaces::with_capacity(events),
                 ops: Ops::with_capacity(events),

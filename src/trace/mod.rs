@@ -36,7 +36,9 @@ pub use load::LoadError;
 pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
-pub use trace_format::{CodePosition, MemoryOrder, ObjectId, StackId, Tables, ThreadId, TraceId, WaitOutcome};
+pub use trace_format::{
+    CodePosition, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,
+};
 pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
@@ -78,6 +80,7 @@ pub struct Trace {
     id: TraceId,
     tables: Tables,
     cut: Option<Cut>,
+    program_end: ProgramEnd,
     /// Shared with the relations between events, which need it as much.
     thread: Arc<Vec<ThreadId>>,
     code: CodePlaces,
@@ -108,6 +111,12 @@ impl Trace {
     #[must_use]
     pub fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// How the program ended, as far as the trace says.
+    #[must_use]
+    pub fn program_end(&self) -> &ProgramEnd {
+        &self.program_end
     }
 
     /// Where the trace was cut; `None` if it is complete.

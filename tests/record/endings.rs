@@ -303,3 +303,22 @@ fn threads_that_did_nothing_are_warned_of() {
     let whole = record(&[]);
     assert!(!whole.contains("did nothing"), "{whole}");
 }
+
+#[test]
+fn who_was_not_let_to_join_an_ended_thread_waits_not_for_ever() {
+    let program = Program::instrumented("threads", "endings-join");
+    // Some of these limits lie between a thread's end and the join.
+    for most in (10..60).step_by(2) {
+        let (mut recorder, trace) = program.recorder("join", &[&format!("--max-events={most}")], &[]);
+        let output = recorder.output().expect("witness runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains("for ever"), "{most}: {said}");
+        if said.contains("stopped after") {
+            let folder = trace.parent().expect("a folder");
+            let analyzed = witness(folder, &["analyze", "join.bin", "--json"]).output();
+            let analyzed = analyzed.expect("witness runs");
+            let results = String::from_utf8_lossy(&analyzed.stdout).into_owned();
+            assert!(results.contains("\"ending\": \"event-limit\""), "{most}: {results}");
+        }
+    }
+}
