@@ -306,10 +306,10 @@ fn threads_that_did_nothing_are_warned_of() {
 
 #[test]
 fn who_was_not_let_to_join_an_ended_thread_waits_not_for_ever() {
-    let program = Program::instrumented("threads", "endings-join");
+    let program = Program::instrumented("suite", "endings-join");
     // Some of these limits lie between a thread's end and the join.
-    for most in (10..60).step_by(2) {
-        let (mut recorder, trace) = program.recorder("join", &[&format!("--max-events={most}")], &[]);
+    for most in (10..40).step_by(2) {
+        let (mut recorder, trace) = program.recorder("join", &[&format!("--max-events={most}")], &["locks"]);
         let output = recorder.output().expect("witness runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!said.contains("for ever"), "{most}: {said}");
