@@ -182,8 +182,8 @@ impl World {
                     order,
                 },
             },
-            at if at < 57 => Op::Read { mem, value: seen },
-            at if at < 60 => Op::Use { mem },
+            at if at < 54 => Op::Read { mem, value: seen },
+            at if at < 62 => Op::Use { mem },
             _ => Op::Write { mem, value },
         };
         if matches!(op, Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Write { .. }) {
