@@ -146,6 +146,8 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
         Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
+        // Several rounds, with other threads in each.
+        Flavour::Rounds => 18 + random.below(12),
         _ => 10 + random.below(14),
     } as usize;
     let initial = [random.below(2) as u32, random.below(3) as u32];
@@ -326,6 +328,7 @@ impl World {
                 0..8 => self.thread_life(thread),
                 8..40 => self.access(thread),
                 40..50 => self.lock(thread),
+                58..66 => self.condition(thread),
                 50..58 => {
                     let order = MemoryOrder::from_c(self.random.below(6) as u8);
                     self.emit(thread, Op::Fence { order });
@@ -344,6 +347,12 @@ impl World {
                 10..25 => self.access(thread),
                 25..55 => self.lock(thread),
                 _ => self.condition(thread),
+            },
+            Flavour::Rounds => match choice {
+                0..16 => self.thread_life(thread),
+                16..50 => self.access(thread),
+                50..54 => self.lock(thread),
+                _ => self.round(thread),
             },
             Flavour::Everything => match choice {
                 0..12 => self.thread_life(thread),

@@ -21,7 +21,7 @@ impl World {
                 self.emit(thread, Op::Acquire { lock: id });
             }
             Some((owner, depth)) if owner == thread => {
-                if self.random.chance(15) {
+                if self.random.chance(if self.handlers { 40 } else { 15 }) {
                     self.owner.insert(lock, (thread, depth + 1));
                     self.emit(thread, Op::Acquire { lock: id });
                 } else {
