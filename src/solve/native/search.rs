@@ -176,8 +176,10 @@ impl<'s, 't> Search<'s, 't> {
     fn saturate(&self, state: &mut State) -> Result<Option<Clocks>, Contradiction> {
         loop {
             self.close(state)?;
-            let clocks = Clocks::of(self.native, self.from, state)?;
-            if !self.spend(clocks.order.len() * state.cut.len()) {
+            let Some(clocks) = Clocks::of(self.native, self.from, state, self.work.get() as usize)? else {
+                return Ok(None);
+            };
+            if !self.spend(clocks.work()) {
                 return Ok(None);
             }
             let by_locks = self.locks(state, &clocks)?;

@@ -40,16 +40,21 @@ impl State {
 }
 
 /// The events of a cut from the start of the window on, and which of them precede which.
+///
+/// An event that waits for no other thread's knows what the one before it in its thread did, so it shares that one's row: time and
+/// memory go with the events and with the edges, not with events times threads.
 pub(super) struct Clocks {
     threads: usize,
     /// Per thread, the place of its first event in the window.
     pub(super) first: Vec<u32>,
     /// Per thread, the place behind its last one.
     until: Vec<u32>,
-    /// Per thread, where its rows begin.
+    /// Per thread, where its events begin in `row`.
     start: Vec<u32>,
-    /// Per event, how many events of each thread precede it, itself included.
-    rows: Vec<u32>,
+    /// Per event, its row.
+    row: Vec<u32>,
+    /// Per row, how many events of each other thread precede the events that share it. The first row is that of those that nothing precedes.
+    counts: Vec<u32>,
     /// The events in an order that respects all edges, as near to π as they allow.
     pub(super) order: Vec<EventId>,
     /// The last of them in π.
@@ -57,7 +62,13 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    pub(super) fn of(native: &Native<'_>, from: EventId, state: &State) -> Result<Clocks, Contradiction> {
+    /// `None` if that takes more than `most` events or counts.
+    pub(super) fn of(
+        native: &Native<'_>,
+        from: EventId,
+        state: &State,
+        most: usize,
+    ) -> Result<Option<Clocks>, Contradiction> {
         let trace = native.trace;
         let threads = trace.threads();
         let ids = || (0..threads as u32).map(ThreadId);
@@ -70,10 +81,14 @@ impl Clocks {
             start[thread] = total;
             total += state.cut[thread] - first[thread];
         }
+        if total as usize > most {
+            return Ok(None);
+        }
         let mut clocks = Clocks {
             threads,
             start,
-            rows: vec![0; total as usize * threads],
+            row: vec![0; total as usize],
+            counts: vec![0; threads],
             order: Vec::with_capacity(total as usize),
             last: from,
             until: state.cut.clone(),
@@ -108,6 +123,9 @@ impl Clocks {
         while let Some(Reverse(event)) = ready.pop() {
             let thread = trace.thread(event);
             clocks.fill(native, state, event, &inside);
+            if clocks.counts.len() > most.max(threads) {
+                return Ok(None);
+            }
             clocks.order.push(event);
             clocks.last = clocks.last.max(event);
             done[thread.index()] += 1;
@@ -117,7 +135,7 @@ impl Clocks {
             }
         }
         if clocks.order.len() == total as usize {
-            Ok(clocks)
+            Ok(Some(clocks))
         } else {
             Err(Contradiction)
         }
@@ -126,22 +144,42 @@ impl Clocks {
     fn fill(&mut self, native: &Native<'_>, state: &State, event: EventId, inside: &dyn Fn(EventId) -> bool) {
         let trace = native.trace;
         let (thread, place) = (trace.thread(event).index(), trace.place(event));
-        let mine = self.row(thread, place);
-        if place > self.first[thread] {
-            self.rows.copy_within(mine - self.threads..mine, mine);
-        }
+        let here = self.at(thread, place);
+        let before = if place > self.first[thread] {
+            self.row[here - 1]
+        } else {
+            0
+        };
+        let mut mine = before;
         let needed = native.needs.relation().incoming(event);
-        for source in needed.chain(state.sources(event)).filter(|&source| inside(source)) {
-            let theirs = self.row(trace.thread(source).index(), trace.place(source));
-            for other in 0..self.threads {
-                self.rows[mine + other] = self.rows[mine + other].max(self.rows[theirs + other]);
+        let sources = needed.chain(state.sources(event));
+        for source in sources.filter(|&source| inside(source) && trace.thread(source).index() != thread) {
+            if mine == before {
+                mine = (self.counts.len() / self.threads) as u32;
+                let from = before as usize * self.threads;
+                self.counts.extend_from_within(from..from + self.threads);
             }
+            let (other, count) = (trace.thread(source).index(), trace.place(source));
+            let (mine, theirs) = (self.counts_of(mine), self.counts_of(self.row[self.at(other, count)]));
+            for thread in 0..self.threads {
+                self.counts[mine + thread] = self.counts[mine + thread].max(self.counts[theirs + thread]);
+            }
+            self.counts[mine + other] = self.counts[mine + other].max(count + 1);
         }
-        self.rows[mine + thread] = place + 1;
+        self.row[here] = mine;
     }
 
-    fn row(&self, thread: usize, place: u32) -> usize {
-        (self.start[thread] + place - self.first[thread]) as usize * self.threads
+    fn at(&self, thread: usize, place: u32) -> usize {
+        (self.start[thread] + place - self.first[thread]) as usize
+    }
+
+    fn counts_of(&self, row: u32) -> usize {
+        row as usize * self.threads
+    }
+
+    /// What it took to find them, in events and counts.
+    pub(super) fn work(&self) -> usize {
+        self.row.len() + self.counts.len()
     }
 
     /// Whether an event is among them.
@@ -154,7 +192,14 @@ impl Clocks {
     /// taken in after these clocks were computed nothing is known yet.
     pub(super) fn before(&self, native: &Native<'_>, a: EventId, b: EventId) -> bool {
         let trace = native.trace;
+        if !self.has(native, b) {
+            return false;
+        }
         let (thread, place) = (trace.thread(b).index(), trace.place(b));
-        a != b && self.has(native, b) && self.rows[self.row(thread, place) + trace.thread(a).index()] > trace.place(a)
+        let (other, count) = (trace.thread(a).index(), trace.place(a));
+        if other == thread {
+            return count < place;
+        }
+        self.counts[self.counts_of(self.row[self.at(thread, place)]) + other] > count
     }
 }
