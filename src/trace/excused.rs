@@ -118,14 +118,14 @@ mod tests {
         let alloc = || Op::Alloc { addr: 0x100, size: 8 };
         let on_block = Op::Write { mem: block, value: 1 };
         let ops = [
-            (0, read.clone()),
-            (1, read.clone()),
-            (0, read.clone()),
+            (0, read),
+            (1, read),
+            (0, read),
             (0, write),
-            (0, read.clone()),
+            (0, read),
             (1, read),
             (0, alloc()),
-            (1, on_block.clone()),
+            (1, on_block),
             (0, Op::Free { addr: 0x100 }),
             (0, alloc()),
             (1, on_block),

@@ -197,7 +197,7 @@ unsafe fn strip_library_path(environment: *mut *mut c_char) {
             Some(colon) => {
                 let to = (*at).add(NAME.len() + 1);
                 let rest = value.to_bytes_with_nul()[colon + 1..].len();
-                core::ptr::copy(to.add(colon + 1), to, rest);
+                ptr::copy(to.add(colon + 1), to, rest);
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::{clocks, interrupt, schedule, sys};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use recorder_ring::{Flag, Waits};
+use recorder_ring::Flag;
 
 /// How long a deadline waits for threads that can run.
 const GRACE_NANOS: i64 = 50_000_000;
