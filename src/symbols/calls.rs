@@ -40,6 +40,8 @@ pub struct Linkage {
     pub runtime: bool,
     /// The functions that others may call.
     pub exports: HashSet<String>,
+    /// What it takes from others.
+    pub imports: HashSet<String>,
     /// It has instructions that read and write memory at once, for other processors to see, or calls the kernel itself.
     pub atomics: bool,
 }
@@ -56,6 +58,7 @@ pub fn linkage(bytes: &[u8]) -> Option<Linkage> {
         let Ok(name) = symbol.name() else { continue };
         if symbol.is_undefined() {
             found.instrumented |= name.starts_with(INSTRUMENTATION);
+            found.imports.insert(name.to_owned());
         } else if matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown) {
             found.runtime |= name == "__tsan_func_entry";
             found.exports.insert(name.to_owned());

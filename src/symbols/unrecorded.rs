@@ -44,6 +44,8 @@ pub struct UnrecordedCalls {
     functions: Vec<(CodePosition, CodePosition)>,
     /// By module: unrecorded, and may synchronize.
     synchronizes: Vec<bool>,
+    /// By module: that, and pointers to its code may be somewhere.
+    pointed_to: Vec<bool>,
     /// By module: its path.
     paths: Vec<String>,
     /// By module: its code, at run time.
@@ -88,7 +90,18 @@ impl UnrecordedCalls {
                     .any(|name| replaced.contains(name.as_str()))
         });
         let synchronizes: Vec<bool> = synchronizes.collect();
-        let pointers = synchronizes.contains(&true);
+        // A pointer leads where somebody took it from: by linking, or by name.
+        let by_name = |linkage: &Linkage| {
+            !linkage.runtime && linkage.imports.iter().any(|name| name == "dlsym" || name == "dlvsym")
+        };
+        let by_name = linkages.iter().any(by_name);
+        let taken: HashSet<usize> = (0..linkages.len())
+            .flat_map(|row| linkages[row].imports.iter().map(move |name| (row, name)))
+            .filter_map(|(row, name)| definer.get(name.as_str()).copied().filter(|&library| library != row))
+            .collect();
+        let pointed_to = (0..modules.len()).map(|row| synchronizes[row] && (by_name || taken.contains(&row)));
+        let pointed_to: Vec<bool> = pointed_to.collect();
+        let pointers = pointed_to.contains(&true);
         let mut sites = Vec::new();
         for (row, bytes) in files
             .iter()
@@ -116,6 +129,7 @@ impl UnrecordedCalls {
             sites,
             functions,
             synchronizes,
+            pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
             ranges: modules.iter().map(|module| (module.start, module.end)).collect(),
         }
@@ -221,7 +235,7 @@ impl UnrecordedCalls {
         if elsewhere {
             return None;
         }
-        self.synchronizes.iter().position(|&synchronizes| synchronizes)
+        self.pointed_to.iter().position(|&pointed_to| pointed_to)
     }
 
     fn module_at(&self, pc: CodePosition) -> Option<usize> {

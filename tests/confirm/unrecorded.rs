@@ -241,6 +241,10 @@ fn what_pointers_may_lead_to_and_what_assembly_does_is_not_told_as_proven() {
     // The pointers lead to the program's own code.
     let (status, results) = analyzed(&folder, "own", HOLD, &through("quiet", "quiet", "0"));
     assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
+    // Nobody takes a function of the library, so no pointer leads there.
+    let untaken = through("quiet", "quiet", "1").replace("    hold();\n    let_go();\n", "");
+    let (status, results) = analyzed(&folder, "nobodys", HOLD, &untaken);
+    assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
 
     let (_, results) = analyzed(&folder, "assembly", "void nothing(void) { }", ASSEMBLY);
     assert_eq!(open(&results), doubted, "{results}");
