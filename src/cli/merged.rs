@@ -220,7 +220,7 @@ impl<'a> Merged<'a> {
         }
         name_unused(&self.filters.suppressions.unused(&used, false));
         let total = Summary::total(&all);
-        if live && total.witnessed > 0 {
+        if live && (total.witnessed > 0 || self.traces.iter().any(|one| !one.live.is_empty())) {
             self.tell_live(&all, &total, reports, color)?;
         }
         for one in &self.traces {
@@ -286,6 +286,18 @@ impl<'a> Merged<'a> {
                 if let (Some(shown), Some(schedule)) = (shown, row.schedule()) {
                     let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
                     tell(&format!("  {of}witness {number}: {a} and {b}: {}", shown.words))?;
+                }
+            }
+            // What a live run was to settle, and did not.
+            for (row, pair) in one.analysis.pairs.iter().enumerate() {
+                if let Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) = &pair.verdict
+                    && let Some(shown) = one.live.get(&row)
+                {
+                    let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
+                    tell(&format!(
+                        "  {of}unrecorded synchronization: {a} and {b}: {}",
+                        shown.words
+                    ))?;
                 }
             }
         }

@@ -274,4 +274,6 @@ fn a_live_run_settles_only_what_it_can() {
         &["run", "-o", "h.bin", "--runs", "3", "--attempts", "1", "--", "./holds"],
     );
     assert_eq!(run.status, 3, "{}{}", run.stdout, run.stderr);
+    let told = run.stdout.contains("unrecorded synchronization: ") && run.stdout.contains("0 confirmed live");
+    assert!(told, "{}", run.stdout);
 }
