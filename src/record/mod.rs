@@ -236,6 +236,8 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     if options.arg0.is_none() {
         inspect::check(&program)?;
     }
+    // Before anything of the trace is there, which the command might remove, or leave behind by failing.
+    options.companions.prepare(None)?;
     let folder = runtime::unpack()?;
     let name = TraceName::claim(&options.output, options.naming)?;
     let options = &Options {
@@ -258,7 +260,6 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     runtime::put_in_place(&mut command, &folder, &ring, library_path);
     addresses::keep_in_place();
     let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
-    options.companions.prepare(None)?;
     let started = Instant::now();
     let mut child = command
         .spawn()

@@ -33,6 +33,17 @@ fn commands_run_before_and_beside_each_run() {
     let failing = server.live(&["--setup", "exit 9"]).expect(&[2]).unwrap();
     assert!(failing.stderr.contains("exit 9"), "{}", failing.stderr);
 
+    let not_recorded = run(
+        &server.folder,
+        witness().args(["record", "--setup", "exit 9", "-o", "none.bin", "--", "./program"]),
+    );
+    not_recorded.unwrap().expect(&[2]).unwrap();
+    let left = fs::read_dir(&server.folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("none")).collect();
+    assert!(left.is_empty(), "{left:?}");
+
     let mut whole = witness();
     whole.args([
         "run",
