@@ -7,7 +7,8 @@
 //! functions that are not instrumented, counts as a call, too.
 
 use hashbrown::{HashMap, HashSet};
-use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
+use object::read::elf::{Dyn, ElfFile64};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind, elf};
 
 /// A call, by addresses in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,10 @@ pub struct Linkage {
     pub exports: HashSet<String>,
     /// What it takes from others.
     pub imports: HashSet<String>,
+    /// The libraries that the loader brings with it, by the names that they give themselves.
+    pub needed: HashSet<String>,
+    /// The name that it gives itself.
+    pub soname: Option<String>,
     /// It has instructions that read and write memory at once, for other processors to see, or calls the kernel itself.
     pub atomics: bool,
 }
@@ -65,7 +70,46 @@ pub fn linkage(bytes: &[u8]) -> Option<Linkage> {
         }
     }
     found.atomics = text(&file).any(|(_, code)| has_atomics(code));
+    (found.needed, found.soname) = libraries(bytes).unwrap_or_default();
     Some(found)
+}
+
+/// The libraries that a module needs, and its own name among them.
+fn libraries(bytes: &[u8]) -> Option<(HashSet<String>, Option<String>)> {
+    let file = ElfFile64::<Endianness>::parse(bytes).ok()?;
+    let endian = file.endian();
+    let (dynamic, strings) = file.elf_section_table().dynamic(endian, bytes).ok()??;
+    let strings = file.elf_section_table().strings(endian, bytes, strings).ok()?;
+    let names = |tag: elf::DynamicTag| {
+        let entries = dynamic.iter().filter(move |entry| entry.d_tag(endian) == tag);
+        entries.filter_map(|entry| {
+            let name = strings.get(u32::try_from(entry.d_val(endian)).ok()?).ok()?;
+            Some(String::from_utf8_lossy(name).into_owned())
+        })
+    };
+    let own = names(elf::DT_SONAME).next();
+    Some((names(elf::DT_NEEDED).collect(), own))
+}
+
+/// Whether one of these names stands, as a string, in what a module may read.
+#[must_use]
+pub fn mentions(bytes: &[u8], names: &HashSet<String>) -> bool {
+    let Ok(file) = object::File::parse(bytes) else {
+        return false;
+    };
+    let readable = |kind: SectionKind| {
+        matches!(
+            kind,
+            SectionKind::ReadOnlyData | SectionKind::ReadOnlyString | SectionKind::Data
+        ) || matches!(kind, SectionKind::ReadOnlyDataWithRel)
+    };
+    let mut sections = file.sections().filter(|section| readable(section.kind()));
+    sections.any(|section| {
+        let strings = section.data().unwrap_or_default().split(|&byte| byte == 0);
+        strings
+            .filter_map(|bytes| str::from_utf8(bytes).ok())
+            .any(|name| names.contains(name))
+    })
 }
 
 /// Whether code compares and exchanges, or adds to, memory for other processors to see, or calls the kernel's futex. The bytes of these few

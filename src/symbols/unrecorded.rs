@@ -8,7 +8,7 @@
 //! Errs on both sides: a call that stands in a function need not have been made between two events of it. What rests on this is never a
 //! refutation: it names who may have changed memory, and keeps a race from being told as proven until it is shown live.
 
-use super::calls::{Linkage, Target, calls, linkage};
+use super::calls::{Linkage, Target, calls, linkage, mentions};
 use super::file_name;
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
@@ -90,16 +90,28 @@ impl UnrecordedCalls {
                     .any(|name| replaced.contains(name.as_str()))
         });
         let synchronizes: Vec<bool> = synchronizes.collect();
-        // A pointer leads where somebody took it from: by linking, or by name.
-        let by_name = |linkage: &Linkage| {
-            !linkage.runtime && linkage.imports.iter().any(|name| name == "dlsym" || name == "dlvsym")
+        // A pointer leads where somebody took it from: by linking; or by name, which stands in the module that asks for it, unless the library was
+        // opened while the program ran (names for those are often put together).
+        let by_name = |row: usize| {
+            let mut imports = linkages[row].imports.iter();
+            !linkages[row].runtime && imports.any(|name| name == "dlsym" || name == "dlvsym")
         };
-        let by_name = linkages.iter().any(by_name);
+        let askers: Vec<usize> = (0..linkages.len()).filter(|&row| by_name(row)).collect();
+        let needed: HashSet<&str> = linkages
+            .iter()
+            .flat_map(|linkage| linkage.needed.iter().map(|name| file_name(name)))
+            .collect();
+        let asked_for = |library: usize| {
+            let name = linkages[library].soname.as_deref();
+            let name = name.unwrap_or_else(|| file_name(&modules[library].path));
+            let mut askers = askers.iter().filter(|&&row| row != library);
+            askers.any(|&row| !needed.contains(name) || mentions(&files[row], &linkages[library].exports))
+        };
         let taken: HashSet<usize> = (0..linkages.len())
             .flat_map(|row| linkages[row].imports.iter().map(move |name| (row, name)))
             .filter_map(|(row, name)| definer.get(name.as_str()).copied().filter(|&library| library != row))
             .collect();
-        let pointed_to = (0..modules.len()).map(|row| synchronizes[row] && (by_name || taken.contains(&row)));
+        let pointed_to = (0..modules.len()).map(|row| synchronizes[row] && (taken.contains(&row) || asked_for(row)));
         let pointed_to: Vec<bool> = pointed_to.collect();
         let pointers = pointed_to.contains(&true);
         let mut sites = Vec::new();

@@ -245,6 +245,15 @@ fn what_pointers_may_lead_to_and_what_assembly_does_is_not_told_as_proven() {
     let untaken = through("quiet", "quiet", "1").replace("    hold();\n    let_go();\n", "");
     let (status, results) = analyzed(&folder, "nobodys", HOLD, &untaken);
     assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
+    // Somebody asks for a function by its name: another one, then one of the library's.
+    let ask = |name: &str| {
+        let text = untaken.replacen("<pthread.h>", "<pthread.h>\n#include <dlfcn.h>", 1);
+        text.replacen("quiet();\n", &format!("(void)dlsym(RTLD_DEFAULT, \"{name}\");\n"), 1)
+    };
+    let (status, results) = analyzed(&folder, "another", HOLD, &ask("puts"));
+    assert_eq!((status, open(&results)), (66, vec![("witnessed", "")]), "{results}");
+    let (_, results) = analyzed(&folder, "named", HOLD, &ask("let_go"));
+    assert_eq!(open(&results), doubted, "{results}");
 
     let (_, results) = analyzed(&folder, "assembly", "void nothing(void) { }", ASSEMBLY);
     assert_eq!(open(&results), doubted, "{results}");
