@@ -415,7 +415,8 @@ pub fn warn_if_cut(path: &Path, trace: &Trace) {
 
 /// The status of an analysis.
 pub fn exit_code(findings: &Findings<'_>, folder: &Path) -> ExitCode {
-    rejected_code(findings.analysis, folder).unwrap_or_else(|| verdict_code(Summary::of(findings)))
+    rejected_code(findings.analysis, folder)
+        .unwrap_or_else(|| verdict_code(Summary::of(findings), findings.trace.cut().is_some()))
 }
 
 /// The status if the checker rejected schedules, which is said on stderr; `None` if it did not.
@@ -436,11 +437,12 @@ pub fn rejected_code(analysis: &Analysis, folder: &Path) -> Option<ExitCode> {
     None
 }
 
-/// The status that some verdicts give.
-pub fn verdict_code(summary: Summary) -> ExitCode {
+/// The status that some verdicts give; a trace that is cut leaves open what the rest of it held.
+pub fn verdict_code(summary: Summary, cut: bool) -> ExitCode {
     match summary {
         Summary { witnessed: 1.., .. } => ExitCode::Witnessed,
         Summary { unknown: 1.., .. } => ExitCode::OnlyUnknowns,
+        _ if cut => ExitCode::OnlyUnknowns,
         _ => ExitCode::Nothing,
     }
 }

@@ -265,13 +265,17 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
             return Ok(code);
         }
     }
-    Ok(verdict_code(Summary {
+    let summary = Summary {
         witnessed: outcome.count(Class::Witnessed) + outcome.beside(),
         refuted: outcome.count(Class::Refuted),
         // Nothing clears a warning that another run may show.
         unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
         ..Summary::default()
-    }))
+    };
+    Ok(verdict_code(
+        summary,
+        asked.iter().any(|asked| asked.trace.cut().is_some()),
+    ))
 }
 
 fn findings<'a>(

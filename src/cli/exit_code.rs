@@ -10,7 +10,7 @@ pub enum ExitCode {
     NotAccepted = 1,
     /// Bad usage, or a file that is missing, unreadable or damaged.
     BadInput = 2,
-    /// No race witnessed, but some pairs are left unknown; `confirm`, `explain`: or are only not in this trace.
+    /// No race witnessed, but some pairs are left unknown, or the trace is cut; `confirm`, `explain`: or are only not in this trace.
     OnlyUnknowns = 3,
     /// `replay --live`: the program did something else than a schedule says.
     Diverged = 4,
@@ -49,7 +49,7 @@ impl ExitCode {
   0   nothing witnessed, nothing left open; for other commands: done
   1   check: the trace is no sequentially consistent execution, or the schedule is rejected
   2   bad usage, or a file that is missing, unreadable or damaged
-  3   no race witnessed, but some pairs are left unknown; confirm, explain: or are only not in this trace
+  3   no race witnessed, but some pairs are left unknown, or the trace is cut; confirm, explain: or are only not in this trace
   4   replay --live: a live run did something else than its schedule says
   5   replay --live: a live run did not come to the race, though it did nothing else
   66  at least one race is witnessed; replay --live: every race shown is confirmed

@@ -136,12 +136,13 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     if let Some(code) = rejected_code(&confirmation.analysis, &folder) {
         return Ok(code);
     }
-    Ok(verdict_code(Summary {
+    let summary = Summary {
         witnessed: outcome.count(Class::Witnessed),
         refuted: outcome.count(Class::Refuted),
         unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
         ..Summary::default()
-    }))
+    };
+    Ok(verdict_code(summary, trace.cut().is_some()))
 }
 
 /// The number of an event, unless the trace has a location of that name.

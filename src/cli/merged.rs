@@ -228,7 +228,8 @@ impl<'a> Merged<'a> {
                 return Ok(code);
             }
         }
-        Ok(verdict_code(total))
+        let cut = all.iter().any(|findings| findings.trace.cut().is_some());
+        Ok(verdict_code(total, cut))
     }
 
     /// By id: the first trace that says most of it.

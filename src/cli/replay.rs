@@ -65,7 +65,7 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
             warn_if_cut(&args.input.trace, &trace);
             // Also what an analysis did not show is shown here.
             let code = match &stored.schedules[..] {
-                [] => verdict_code(stored.results.summary),
+                [] => verdict_code(stored.results.summary, trace.cut().is_some()),
                 _ => ExitCode::Witnessed,
             };
             (stored.schedules, code)
