@@ -6,7 +6,7 @@ use crate::candidates::{Candidate, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
 use crate::prune::{Grounds, MustHappenBefore};
-use crate::schedule::Schedule;
+use crate::schedule::{self, Schedule};
 use crate::solve::{Answer, NativeAnswer, Session};
 use crate::trace::{EventId, ThreadId, Wakes};
 use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
@@ -378,12 +378,12 @@ impl<'d> Case<'d, '_> {
         race: Instance,
     ) -> Result<Schedule, Box<(Schedule, Rejection)>> {
         let known = self.known;
-        let short = Schedule::of_unordered(known.trace, known.order, prefix, race);
+        let short = schedule::of_unordered(known.trace, known.order, prefix, race);
         if known.checker.check(&short).is_ok() {
             return Ok(short);
         }
         let schedule = Schedule {
-            slices: Schedule::slices_of(known.trace, prefix),
+            slices: schedule::slices_of(known.trace, prefix),
             wakes: Wakes::of(known.trace, prefix.iter().copied()).woken,
             ..short
         };

@@ -1,6 +1,6 @@
 use super::Checker;
 use crate::check::Rejection;
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::{self, RaceKind, Schedule};
 use crate::trace::{EventId, MemoryOrder, ObjectId, ThreadId, Trace};
 use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadInfo};
 
@@ -69,7 +69,7 @@ fn unordered(events: &[(u32, Op)]) -> Result<(), Rejection> {
         kind: RaceKind::Unordered,
         race: (EventId(0), EventId(last)),
         as_recorded: 0,
-        slices: Schedule::slices_of(&trace, &before),
+        slices: schedule::slices_of(&trace, &before),
         wakes: Vec::new(),
     };
     Checker::new(&trace).check(&schedule).map(|_| ())
@@ -236,7 +236,7 @@ fn the_first_access_has_to_be_performed() {
         kind: RaceKind::Unordered,
         race: (EventId(1), EventId(3)),
         as_recorded: 0,
-        slices: Schedule::slices_of(&trace, &order),
+        slices: schedule::slices_of(&trace, &order),
         wakes: Vec::new(),
     };
     let rejected = Checker::new(&trace).check(&schedule);

@@ -236,7 +236,7 @@ impl Walk {
 mod tests {
     use super::*;
     use crate::check::Checker;
-    use crate::schedule::{RaceKind, Schedule};
+    use crate::schedule::{self, RaceKind, Schedule};
     use crate::trace::{StackId, Tables};
     use trace_format::{Event, MemRange, Op as FileOp};
 
@@ -282,7 +282,7 @@ mod tests {
             kind: RaceKind::CoEnabled,
             race: (EventId(11), EventId(12)),
             as_recorded: 0,
-            slices: Schedule::slices_of(&trace, &all[..11]),
+            slices: schedule::slices_of(&trace, &all[..11]),
             wakes: Vec::new(),
         };
         let replay = Replay::of(&Checker::new(&trace), &schedule).expect("a witness");
@@ -308,7 +308,7 @@ mod tests {
         // What the events as recorded leave held is held, and who was before them is not drawn.
         let later = Schedule {
             as_recorded: 7,
-            slices: Schedule::slices_of(&trace, &all[7..11]),
+            slices: schedule::slices_of(&trace, &all[7..11]),
             ..schedule
         };
         let replay = Replay::of(&Checker::new(&trace), &later).expect("a witness");

@@ -1,103 +1,31 @@
-//! Schedules: in which order the threads take their steps.
-//!
-//! A schedule names a feasible prefix of the trace as slices, "thread t performs its next n
-//! events", and for every notify that finds somebody waiting, whom it wakes. That is all a
-//! checker or a replayer needs: the events themselves follow from program order.
+//! From a prefix of a trace to a schedule. The type and its text are a crate of their own, [`schedule_format`], which
+//! the checker depends on, too.
 
-pub mod file;
 mod shorten;
 
-pub use file::{Malformed, ParseScheduleError, VERSION};
+pub use schedule_format::{Malformed, ParseScheduleError, RaceKind, Schedule, Slice, VERSION, text};
+pub use shorten::{of_cut, of_order, of_prefix, of_unordered};
 
-use crate::trace::{EventId, ThreadId, Trace, TraceId};
+use crate::trace::{EventId, Trace};
 
-/// A stretch of a schedule in which one thread runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// The thread that runs.
-    pub thread: ThreadId,
-    /// How many of its events it performs, at least 1.
-    pub events: u32,
+/// Makes slices of a sequence of events that respects program order.
+#[must_use]
+pub fn slices_of(trace: &Trace, order: &[EventId]) -> Vec<Slice> {
+    Slice::of(order.iter().map(|&event| trace.thread(event)))
 }
 
-/// What a schedule shows at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RaceKind {
-    /// Both accesses are next in their threads, enabled and in conflict.
-    CoEnabled,
-    /// The first access has happened, the second is next, and in this execution the first does not
-    /// happen before the second: nothing synchronizes the two, though they are never next at once.
-    Unordered,
-}
-
-/// A thread schedule of a trace that ends in a race.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Schedule {
-    /// The trace that it belongs to.
-    pub trace: TraceId,
-    /// What it shows.
-    pub kind: RaceKind,
-    /// The two racing accesses; the first comes earlier in the trace.
-    pub race: (EventId, EventId),
-    /// How many events come first, just as recorded: so many of the trace, in its order. 0 for most;
-    /// in a long trace, where the race lies late, it keeps the schedule short.
-    pub as_recorded: u32,
-    /// Who runs then, up to the race. Neighbouring slices are of different threads.
-    pub slices: Vec<Slice>,
-    /// Which thread each notify wakes, for those that find somebody waiting; a notify-all wakes
-    /// everybody and is not listed. In the order of the schedule. Among the events as recorded, a notify
-    /// that is not listed wakes the waiter whose wait ends first in the trace.
-    pub wakes: Vec<(EventId, ThreadId)>,
-}
-
-impl Schedule {
-    /// Makes slices of a sequence of events that respects program order.
-    #[must_use]
-    pub fn slices_of(trace: &Trace, order: &[EventId]) -> Vec<Slice> {
-        let mut slices: Vec<Slice> = Vec::new();
-        for &event in order {
-            let thread = trace.thread(event);
-            match slices.last_mut() {
-                Some(last) if last.thread == thread => last.events += 1,
-                _ => slices.push(Slice { thread, events: 1 }),
-            }
-        }
-        slices
+/// The whole schedule in slices, those of the events as recorded first.
+#[must_use]
+pub fn all_slices(schedule: &Schedule, trace: &Trace) -> Vec<Slice> {
+    let recorded = trace.events().take(schedule.as_recorded as usize);
+    let mut slices = Slice::of(recorded.map(|event| trace.thread(event)));
+    let mut then = &schedule.slices[..];
+    if let (Some(last), Some((first, rest))) = (slices.last_mut(), then.split_first())
+        && last.thread == first.thread
+    {
+        last.events += first.events;
+        then = rest;
     }
-
-    /// Number of context switches.
-    #[must_use]
-    pub fn switches(&self) -> usize {
-        self.slices.len().saturating_sub(1)
-    }
-
-    /// Number of events before the race.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        let then: u64 = self.slices.iter().map(|slice| u64::from(slice.events)).sum();
-        u64::from(self.as_recorded) + then
-    }
-
-    /// The whole schedule in slices, those of the events as recorded first.
-    #[must_use]
-    pub fn all_slices(&self, trace: &Trace) -> Vec<Slice> {
-        let recorded: Vec<EventId> = trace.events().take(self.as_recorded as usize).collect();
-        let mut slices = Schedule::slices_of(trace, &recorded);
-        let mut then = &self.slices[..];
-        if let (Some(last), Some((first, rest))) = (slices.last_mut(), then.split_first())
-            && last.thread == first.thread
-        {
-            last.events += first.events;
-            then = rest;
-        }
-        slices.extend(then);
-        slices
-    }
-
-    /// Whether the race is there before any event.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    slices.extend(then);
+    slices
 }

@@ -7,111 +7,102 @@
 //! keep, for each pair of events whose order matters in the given prefix, that order, so what they
 //! give is feasible if the prefix was. The checker has the last word.
 
-use super::{RaceKind, Schedule};
+use super::{RaceKind, Schedule, slices_of};
 use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
-impl Schedule {
-    /// The schedule of a feasible prefix, in an order that works, that brings `race` next.
-    #[must_use]
-    pub fn of_prefix(
-        trace: &Trace,
-        order: &MustHappenBefore,
-        sections: &Sections,
-        prefix: &[EventId],
-        race: (EventId, EventId),
-    ) -> Schedule {
-        let needed = needed_events(trace, order, sections, prefix, race);
-        let needed = run_long(trace, order, &needed);
-        Schedule {
-            trace: trace.id(),
-            kind: RaceKind::CoEnabled,
-            race: (race.0.min(race.1), race.0.max(race.1)),
-            as_recorded: 0,
-            slices: Schedule::slices_of(trace, &needed),
-            wakes: Wakes::of(trace, needed.iter().copied()).woken,
-        }
+/// The schedule of a feasible prefix, in an order that works, that brings `race` next.
+#[must_use]
+pub fn of_prefix(
+    trace: &Trace,
+    order: &MustHappenBefore,
+    sections: &Sections,
+    prefix: &[EventId],
+    race: (EventId, EventId),
+) -> Schedule {
+    let needed = needed_events(trace, order, sections, prefix, race);
+    let needed = run_long(trace, order, &needed);
+    Schedule {
+        trace: trace.id(),
+        kind: RaceKind::CoEnabled,
+        race: (race.0.min(race.1), race.0.max(race.1)),
+        as_recorded: 0,
+        slices: slices_of(trace, &needed),
+        wakes: Wakes::of(trace, needed.iter().copied()).woken,
     }
 }
 
-impl Schedule {
-    /// The schedule of a cut that keeps the order of π: as recorded for as long as it leaves nothing out, and
-    /// in slices from there. Not shortened, so its cost is that of what comes after.
-    ///
-    /// `in_trace`: whom the notifies wake in π.
-    #[must_use]
-    pub fn of_cut(trace: &Trace, cut: &Cut, in_trace: &Wakes, race: (EventId, EventId)) -> Schedule {
-        let as_recorded = cut.as_recorded(trace);
-        let then = cut.events_from(trace, EventId(as_recorded));
-        // A waiter that does not return in this prefix may give way to one that does.
-        let woken = || Wakes::of(trace, cut.events_from(trace, EventId(0)).into_iter()).woken;
-        let wakes = if in_trace.woken.is_empty() { Vec::new() } else { woken() };
-        Schedule::long(trace, as_recorded, &then, wakes, in_trace, race)
-    }
+/// The schedule of a cut that keeps the order of π: as recorded for as long as it leaves nothing out, and
+/// in slices from there. Not shortened, so its cost is that of what comes after.
+///
+/// `in_trace`: whom the notifies wake in π.
+#[must_use]
+pub fn of_cut(trace: &Trace, cut: &Cut, in_trace: &Wakes, race: (EventId, EventId)) -> Schedule {
+    let as_recorded = cut.as_recorded(trace);
+    let then = cut.events_from(trace, EventId(as_recorded));
+    // A waiter that does not return in this prefix may give way to one that does.
+    let woken = || Wakes::of(trace, cut.events_from(trace, EventId(0)).into_iter()).woken;
+    let wakes = if in_trace.woken.is_empty() { Vec::new() } else { woken() };
+    long(trace, as_recorded, &then, wakes, in_trace, race)
+}
 
-    /// The schedule of a feasible prefix in the order given: so many events as recorded, then these.
-    #[must_use]
-    pub fn of_order(
-        trace: &Trace,
-        as_recorded: u32,
-        then: &[EventId],
-        in_trace: &Wakes,
-        race: (EventId, EventId),
-    ) -> Schedule {
-        let wakes = if in_trace.woken.is_empty() {
-            Vec::new()
-        } else {
-            let recorded = trace.events().take(as_recorded as usize);
-            Wakes::of(trace, recorded.chain(then.iter().copied())).woken
-        };
-        let more = then
-            .iter()
-            .zip(as_recorded..)
-            .take_while(|&(event, place)| event.0 == place);
-        let more = more.count();
-        Schedule::long(trace, as_recorded + more as u32, &then[more..], wakes, in_trace, race)
-    }
+/// The schedule of a feasible prefix in the order given: so many events as recorded, then these.
+#[must_use]
+pub fn of_order(
+    trace: &Trace,
+    as_recorded: u32,
+    then: &[EventId],
+    in_trace: &Wakes,
+    race: (EventId, EventId),
+) -> Schedule {
+    let wakes = if in_trace.woken.is_empty() {
+        Vec::new()
+    } else {
+        let recorded = trace.events().take(as_recorded as usize);
+        Wakes::of(trace, recorded.chain(then.iter().copied())).woken
+    };
+    let more = then
+        .iter()
+        .zip(as_recorded..)
+        .take_while(|&(event, place)| event.0 == place);
+    let more = more.count();
+    long(trace, as_recorded + more as u32, &then[more..], wakes, in_trace, race)
+}
 
-    fn long(
-        trace: &Trace,
-        as_recorded: u32,
-        then: &[EventId],
-        mut wakes: Vec<(EventId, ThreadId)>,
-        in_trace: &Wakes,
-        race: (EventId, EventId),
-    ) -> Schedule {
-        wakes.retain(|wake| wake.0.0 >= as_recorded || in_trace.woken.binary_search(wake).is_err());
-        Schedule {
-            trace: trace.id(),
-            kind: RaceKind::CoEnabled,
-            race: (race.0.min(race.1), race.0.max(race.1)),
-            as_recorded,
-            slices: Schedule::slices_of(trace, then),
-            wakes,
-        }
+fn long(
+    trace: &Trace,
+    as_recorded: u32,
+    then: &[EventId],
+    mut wakes: Vec<(EventId, ThreadId)>,
+    in_trace: &Wakes,
+    race: (EventId, EventId),
+) -> Schedule {
+    wakes.retain(|wake| wake.0.0 >= as_recorded || in_trace.woken.binary_search(wake).is_err());
+    Schedule {
+        trace: trace.id(),
+        kind: RaceKind::CoEnabled,
+        race: (race.0.min(race.1), race.0.max(race.1)),
+        as_recorded,
+        slices: slices_of(trace, then),
+        wakes,
     }
+}
 
-    /// The schedule of a feasible prefix that performs the first access of `race` and brings the
-    /// second next.
-    #[must_use]
-    pub fn of_unordered(
-        trace: &Trace,
-        order: &MustHappenBefore,
-        prefix: &[EventId],
-        race: (EventId, EventId),
-    ) -> Schedule {
-        let prefix = run_long(trace, order, prefix);
-        Schedule {
-            trace: trace.id(),
-            kind: RaceKind::Unordered,
-            race,
-            as_recorded: 0,
-            slices: Schedule::slices_of(trace, &prefix),
-            wakes: Wakes::of(trace, prefix.iter().copied()).woken,
-        }
+/// The schedule of a feasible prefix that performs the first access of `race` and brings the
+/// second next.
+#[must_use]
+pub fn of_unordered(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId], race: (EventId, EventId)) -> Schedule {
+    let prefix = run_long(trace, order, prefix);
+    Schedule {
+        trace: trace.id(),
+        kind: RaceKind::Unordered,
+        race,
+        as_recorded: 0,
+        slices: slices_of(trace, &prefix),
+        wakes: Wakes::of(trace, prefix.iter().copied()).woken,
     }
 }
 
@@ -371,7 +362,7 @@ mod tests {
         let race = (EventId(5), EventId(6));
         let of = |as_recorded, then: &[u32]| {
             let then: Vec<EventId> = then.iter().copied().map(EventId).collect();
-            let schedule = Schedule::of_order(&trace, as_recorded, &then, &in_trace, race);
+            let schedule = of_order(&trace, as_recorded, &then, &in_trace, race);
             (schedule.as_recorded, schedule.wakes)
         };
         let woken = vec![(EventId(3), ThreadId(1))];

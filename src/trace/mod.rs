@@ -37,7 +37,7 @@ pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{
-    CodePosition, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,
+    CodePosition, EventId, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,
 };
 pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
@@ -49,19 +49,6 @@ use ops::Ops;
 use places::CodePlaces;
 use std::sync::Arc;
 use waits::Waits;
-
-/// An event: its number in the trace, counted from 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(transparent)]
-pub struct EventId(pub u32);
-
-impl EventId {
-    /// The number as an index into a column.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Where a trace that has no proper end stops.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
         pub struct $name(pub u32);
 
@@ -44,6 +44,13 @@ index! {
     ///
     /// [`StackId::EMPTY`] (row 0) is the empty stack.
     StackId
+}
+
+index! {
+    /// An event: its number in the trace, counted from 0.
+    ///
+    /// A file may hold more events than 32 bits can number; what numbers them so refuses it.
+    EventId
 }
 
 impl StackId {

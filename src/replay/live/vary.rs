@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use crate::check::Checker;
-use crate::schedule::{Schedule, Slice};
+use crate::schedule::{self, Schedule, Slice};
 use crate::trace::Op;
 use std::collections::HashSet;
 
@@ -56,7 +56,7 @@ fn in_slices(checker: &Checker<'_>, schedule: &Schedule) -> Schedule {
     debug_assert!(followed.is_ok(), "the schedule has a plan");
     Schedule {
         as_recorded: 0,
-        slices: schedule.all_slices(trace),
+        slices: schedule::all_slices(schedule, trace),
         wakes,
         ..schedule.clone()
     }

@@ -27,7 +27,7 @@
 //! Numbers are decimal and fit 32 bits.
 //!
 //! ```
-//! use witness::schedule::Schedule;
+//! use schedule_format::Schedule;
 //!
 //! let text = "witness-schedule 1\n\
 //!             trace 5f0c6a1e0b8d4f3a9c2e7d6b1a0f4e3d\n\
@@ -42,10 +42,10 @@
 //! assert!(cut.to_string().starts_with("line 5: the schedule is cut"));
 //! ```
 
-use super::{RaceKind, Schedule, Slice};
-use crate::trace::{EventId, ThreadId, TraceId};
+use crate::{RaceKind, Schedule, Slice};
 use std::fmt;
 use std::str::{FromStr, SplitAsciiWhitespace};
+use trace_format::{EventId, ThreadId, TraceId};
 
 /// The version that this file writes, and the only one that it reads.
 pub const VERSION: u32 = 1;
