@@ -10,8 +10,8 @@ use crate::schedule::Whose;
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
 use crate::{
-    baton, channels, events, images, interface, libraries, loader, modules, moment, pending, pthread, schedule,
-    signals, sys,
+    baton, channels, events, images, interface, libraries, loader, modules, moment, pending, process_numbers, pthread,
+    schedule, signals, sys,
 };
 use core::ffi::CStr;
 use core::ptr;
@@ -168,14 +168,21 @@ mod library {
 }
 
 /// Only here is it known whether there is a child; the rest is done by whoever calls the C library's `fork`.
-#[unsafe(export_name = "fork")]
-pub unsafe extern "C-unwind" fn fork_or_not() -> pid_t {
+pub unsafe extern "C-unwind" fn fork_or_not(pc: usize) -> pid_t {
     // SAFETY: no arguments.
     let child = unsafe { library::fork() };
     if child < 0 {
         take_back();
     }
-    child
+    numbered(child, pc)
+}
+
+/// What a fork returns to the program: in the parent, the child's number.
+fn numbered(child: pid_t, pc: usize) -> pid_t {
+    match Inside::enter_and_stay() {
+        Some(_inside) if child > 0 => process_numbers::given(child, pc),
+        _ => child,
+    }
 }
 
 /// There is no child after all.
@@ -203,8 +210,12 @@ pub fn unhandled(flags: u64, call: impl FnOnce() -> c_long) -> c_long {
     }
 }
 
-#[unsafe(export_name = "_Fork")]
-pub unsafe extern "C-unwind" fn fork_without_handlers() -> pid_t {
+pub unsafe extern "C-unwind" fn fork_without_handlers(pc: usize) -> pid_t {
     // SAFETY: no arguments.
-    unhandled(0, || unsafe { library::_Fork() }.into()) as pid_t
+    numbered(unhandled(0, || unsafe { library::_Fork() }.into()) as pid_t, pc)
+}
+
+crate::export::export! {
+    fork = fork_or_not, "rdi";
+    _Fork = fork_without_handlers, "rdi";
 }

@@ -15,6 +15,7 @@
 //! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that is
 //! not; else they go to the kernel, after the comparison.
 
+use crate::hooks::processes;
 use crate::inside::{Inside, restore_errno};
 use crate::libraries::glib;
 use crate::thread::{NEVER, Thread, Woken};
@@ -34,6 +35,12 @@ pub const NOBODYS: u64 = 1 << 63;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall() {
     core::arch::naked_asm!(
+        "cmp edi, {process}",
+        "je 2f",
+        "cmp edi, {parent}",
+        "je 2f",
+        "cmp edi, {thread}",
+        "je 2f",
         "cmp edi, {futex}",
         "jne {other}",
         "sub rsp, 8",
@@ -42,6 +49,12 @@ pub unsafe extern "C" fn syscall() {
         "call {body}",
         "add rsp, 24",
         "ret",
+        "2: mov rsi, [rsp]",
+        "jmp {number}",
+        process = const libc::SYS_getpid,
+        parent = const libc::SYS_getppid,
+        thread = const libc::SYS_gettid,
+        number = sym processes::by_system_call,
         futex = const libc::SYS_futex,
         other = sym other,
         body = sym futex,
@@ -63,11 +76,12 @@ unsafe extern "C-unwind" fn other(
     let words = [a, b, c, d, e, f];
     // SAFETY: the program's own arguments; those that the call does not have are ignored.
     unsafe {
-        let real = || real::syscall(number, a, b, c, d, e, f);
+        let with = |[a, b, c, d, e, f]: [usize; 6]| real::syscall(number, a, b, c, d, e, f);
+        let real = || with(words);
         match clone::flags_of(number, words) {
             Some(flags) if flags & libc::CLONE_VM as u64 == 0 => fork::unhandled(flags, real),
             Some(_) => real(),
-            None => match signals::by_system_call(number, words, real) {
+            None => match signals::by_system_call(number, words, with) {
                 Some(result) => result,
                 None => exec::by_system_call(number, words).unwrap_or_else(real),
             },

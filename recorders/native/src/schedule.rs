@@ -112,6 +112,11 @@ fn end_with_parent(wanted: bool) {
     unsafe { sys::call(libc::SYS_prctl, libc::PR_SET_PDEATHSIG as usize, signal, 0, 0) };
 }
 
+/// Whether this run has a plan, which may be over.
+pub fn has_plan() -> bool {
+    !PLAN.words.get().is_null()
+}
+
 /// Whether a plan is followed.
 #[inline]
 pub fn is_followed() -> bool {
@@ -340,8 +345,20 @@ pub fn pick_waiter(mut waiting: impl Iterator<Item = &'static Thread>) -> Option
 }
 
 /// Something came from outside of the program, and is about to be recorded as a write: the program
-/// gets what it got in the recorded run instead, as far as the plan has it.
-pub fn feed(to: usize, len: usize, pc: usize) {
+/// gets what it got in the recorded run instead, as far as the plan has it. Whether it has any of it.
+pub fn feed(to: usize, len: usize, pc: usize) -> bool {
+    let mut fed = false;
+    recorded_writes(to, len, pc, |addr, bytes| {
+        // SAFETY: the call that succeeded wrote these bytes, at most 8.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), addr as *mut u8, bytes.len()) };
+        fed = true;
+    });
+    fed
+}
+
+/// What the calling thread's next write of `len` bytes at `to` left in the recorded run, piece by piece, as far as the plan has
+/// it.
+pub fn recorded_writes(to: usize, len: usize, pc: usize, mut each: impl FnMut(usize, &[u8])) {
     let thread = slot();
     if !is_followed() || thread.is_null() {
         return;
@@ -352,9 +369,7 @@ pub fn feed(to: usize, len: usize, pc: usize) {
         if let Some((_, step)) = steps.next()
             && step.matches(kind::WRITE, pc as u64)
         {
-            let value = step.value.to_le_bytes();
-            // SAFETY: the call that succeeded wrote these bytes, at most 8.
-            unsafe { ptr::copy_nonoverlapping(value.as_ptr(), addr as *mut u8, size) };
+            each(addr, &step.value.to_le_bytes()[..size]);
         }
     });
 }
@@ -365,7 +380,7 @@ pub fn returned(pc: usize) -> Option<u64> {
     if !is_followed() || thread.is_null() {
         return None;
     }
-    // SAFETY: as in `feed`.
+    // SAFETY: as in `recorded_writes`.
     let (_, step) = PLAN.steps_of(unsafe { (*thread).index.get() }).next()?;
     step.matches(kind::INPUT, pc as u64).then_some(step.value)
 }
@@ -374,7 +389,7 @@ pub fn returned(pc: usize) -> Option<u64> {
 pub fn before_read(addr: usize, len: usize, pc: usize) {
     let thread = slot();
     if is_followed() && !thread.is_null() {
-        // SAFETY: as in `feed`.
+        // SAFETY: as in `recorded_writes`.
         let thread: &'static Thread = unsafe { &*thread };
         gate(thread, &Intent::of(Access::cut(pc, kind::READ, addr, len)));
     }
@@ -407,7 +422,7 @@ pub fn before_call(pc: usize, kinds: &[u8], ranges: &[(usize, usize)]) {
     if !is_followed() || thread.is_null() {
         return;
     }
-    // SAFETY: as in `feed`.
+    // SAFETY: as in `recorded_writes`.
     let thread: &'static Thread = unsafe { &*thread };
     if let Some(race) = PLAN.race_in_call(thread.index.get(), pc, kinds) {
         let kind = PLAN.step(race).kind;

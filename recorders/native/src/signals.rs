@@ -16,7 +16,7 @@ use crate::pthread::thread::{by_handle, by_number};
 use crate::signals::sent::Receiver;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
-use crate::{baton, death, faults, modules, pending, sys};
+use crate::{baton, death, faults, modules, pending, process_numbers, sys};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
@@ -228,6 +228,8 @@ unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     if code == 0 {
         return;
     }
+    // SAFETY: the kernel's, or a copy of it.
+    process_numbers::translate(unsafe { &mut *info });
     // SAFETY: what the program gave to `sigaction`, of the type that its flags say.
     unsafe {
         if handler.flags.load(Relaxed) & libc::SA_SIGINFO != 0 {
@@ -278,6 +280,7 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
         let mask = ptr::from_mut(&mut context.uc_sigmask).cast::<u64>();
         // SAFETY: a set is larger than a word, and any word is one.
         unsafe { mask.write(before) };
+        process_numbers::translate(&mut info);
         if wants_context && modules::is_instrumented(handler.code.load(Relaxed)) {
             // The kernel would have written both to where a handler finds them.
             let pc = place.map_or(0, |place| place.pc());
@@ -434,18 +437,47 @@ unsafe extern "C-unwind" fn send_to_itself(signal: c_int, pc: usize) -> c_int {
     send(signal, None, pc, || unsafe { library::raise(signal) })
 }
 
+/// As [`send`], to processes or threads that the program names by numbers, of which the last one is the receiver's.
+fn send_by_number<const N: usize>(
+    named: [pid_t; N],
+    signal: c_int,
+    receiver: impl FnOnce([pid_t; N]) -> Option<Receiver>,
+    pc: usize,
+    call: impl FnOnce([pid_t; N]) -> c_int,
+) -> c_int {
+    let mut actual = named;
+    for number in &mut actual {
+        match process_numbers::receiver(*number) {
+            Some(known) => *number = known,
+            None => {
+                crate::inside::restore_errno(libc::ESRCH);
+                return -1;
+            }
+        }
+    }
+    send(signal, receiver(actual), pc, || call(actual))
+}
+
 unsafe extern "C-unwind" fn send_to_process(process: pid_t, signal: c_int, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
-    send(signal, receiver_of(process), pc, || unsafe {
-        library::kill(process, signal)
-    })
+    send_by_number(
+        [process],
+        signal,
+        |[process]| receiver_of(process),
+        pc,
+        |[process]| unsafe { library::kill(process, signal) },
+    )
 }
 
 unsafe extern "C-unwind" fn send_to_group(group: pid_t, signal: c_int, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
-    send(signal, receiver_of(-group), pc, || unsafe {
-        library::killpg(group, signal)
-    })
+    send_by_number(
+        [group],
+        signal,
+        |[group]| receiver_of(-group),
+        pc,
+        |[group]| unsafe { library::killpg(group, signal) },
+    )
 }
 
 unsafe extern "C-unwind" fn send_to_thread(thread: pthread_t, signal: c_int, pc: usize) -> c_int {
@@ -455,16 +487,22 @@ unsafe extern "C-unwind" fn send_to_thread(thread: pthread_t, signal: c_int, pc:
 }
 
 unsafe extern "C-unwind" fn send_to_number(process: pid_t, thread: pid_t, signal: c_int, pc: usize) -> c_int {
-    let to = by_number(thread).map(Receiver::thread);
+    let to = |[_, thread]: [pid_t; 2]| by_number(thread).map(Receiver::thread);
     // SAFETY: the program's own arguments.
-    send(signal, to, pc, || unsafe { library::tgkill(process, thread, signal) })
+    send_by_number([process, thread], signal, to, pc, |[process, thread]| unsafe {
+        library::tgkill(process, thread, signal)
+    })
 }
 
 unsafe extern "C-unwind" fn send_with_value(process: pid_t, signal: c_int, value: sigval, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
-    send(signal, receiver_of(process), pc, || unsafe {
-        library::sigqueue(process, signal, value)
-    })
+    send_by_number(
+        [process],
+        signal,
+        |[process]| receiver_of(process),
+        pc,
+        |[process]| unsafe { library::sigqueue(process, signal, value) },
+    )
 }
 
 unsafe extern "C-unwind" fn send_value_to_thread(thread: pthread_t, signal: c_int, value: sigval, pc: usize) -> c_int {
@@ -479,15 +517,27 @@ unsafe extern "C-unwind" fn send_value_to_thread(thread: pthread_t, signal: c_in
 ///
 /// # Safety
 /// The number and the arguments are those of a system call.
-pub unsafe fn by_system_call(number: c_long, words: [usize; 6], call: impl FnOnce() -> c_long) -> Option<c_long> {
+pub unsafe fn by_system_call(
+    number: c_long,
+    words: [usize; 6],
+    call: impl FnOnce([usize; 6]) -> c_long,
+) -> Option<c_long> {
     let [a, b, c, ..] = words.map(|word| word as c_int);
-    let (signal, to) = match number {
-        libc::SYS_kill => (b, receiver_of(a)),
-        libc::SYS_tkill => (b, by_number(a).map(Receiver::thread)),
-        libc::SYS_tgkill => (c, by_number(b).map(Receiver::thread)),
-        _ => return None,
+    let with = |first: c_int, second: c_int| {
+        let [_, _, rest @ ..] = words;
+        let [c, d, e, f] = rest;
+        call([first as usize, second as usize, c, d, e, f]) as c_int
     };
-    Some(send(signal, to, 0, || call() as c_int).into())
+    let thread = |number| by_number(number).map(Receiver::thread);
+    Some(
+        match number {
+            libc::SYS_kill => send_by_number([a], b, |[to]| receiver_of(to), 0, |[to]| with(to, b)),
+            libc::SYS_tkill => send_by_number([a], b, |[to]| thread(to), 0, |[to]| with(to, b)),
+            libc::SYS_tgkill => send_by_number([a, b], c, |[_, to]| thread(to), 0, |[process, to]| with(process, to)),
+            _ => return None,
+        }
+        .into(),
+    )
 }
 
 export! {

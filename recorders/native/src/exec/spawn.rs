@@ -3,7 +3,7 @@
 use super::Coming;
 use super::program::{List, Named};
 use crate::inside::Inside;
-use crate::pending;
+use crate::{pending, process_numbers};
 use core::ffi::c_void;
 use libc::{c_char, c_int, pid_t};
 use recorder_ring::desk::What;
@@ -33,6 +33,8 @@ unsafe fn start_other(
         _ => {}
     }
     if inside.is_some() && result == 0 && !process.is_null() {
+        // SAFETY: written by the call that succeeded.
+        unsafe { process_numbers::given_at(process, pc) };
         pending::write_range_now(process as usize, size_of::<pid_t>(), pc);
     }
     result

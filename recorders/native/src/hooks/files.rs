@@ -6,6 +6,8 @@ use crate::channels::{
     descriptor::{also_uses, as_recorded},
 };
 
+use crate::ports::{self, Named};
+
 use super::library::{arrives, comes, reads, reads_text, returns, writes, writes_text};
 use core::ffi::c_void;
 use libc::{
@@ -47,10 +49,13 @@ fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
 ///
 /// # Safety
 /// Null, or valid.
-unsafe fn address(to: *const sockaddr, len: *const socklen_t, room: usize, pc: usize) {
+unsafe fn address(to: *mut sockaddr, len: *const socklen_t, room: usize, pc: usize) {
     if !to.is_null() && !len.is_null() {
         // SAFETY: promised by the caller.
-        writes(to, (unsafe { *len } as usize).min(room), pc);
+        let bytes = unsafe { *len as usize }.min(room);
+        // SAFETY: as above.
+        unsafe { ports::arrives(to, bytes, pc) };
+        writes(to, bytes, pc);
         writes(len, size_of::<socklen_t>(), pc);
     }
 }
@@ -194,7 +199,9 @@ library! {
         if done >= 0 {
             let message = &*message;
             writes(message, size_of::<msghdr>(), pc);
-            writes(message.msg_name, if message.msg_name.is_null() { 0 } else { message.msg_namelen as usize }, pc);
+            let named = if message.msg_name.is_null() { 0 } else { message.msg_namelen as usize };
+            ports::arrives(message.msg_name.cast(), named, pc);
+            writes(message.msg_name, named, pc);
             writes(message.msg_control, message.msg_controllen, pc);
             spread(message.msg_iov, message.msg_iovlen, done, |to, len| arrives(to, len, pc));
         }
@@ -205,6 +212,9 @@ library! {
         reads((*message).msg_control, (*message).msg_controllen, pc);
         let (parts, count) = ((*message).msg_iov, (*message).msg_iovlen);
         spread(parts, count, whole(parts, count), |from, len| reads(from, len, pc));
+        let named = Named::new((*message).msg_name.cast(), (*message).msg_namelen);
+        let actual = msghdr { msg_name: named.actual().cast_mut().cast(), ..*message };
+        let message = &raw const actual;
     } (done, pc) { channels::sent(file, done.max(0) as usize); }
     recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
@@ -226,10 +236,17 @@ library! {
     }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
         channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc);
+        let named = Named::new(to, len);
+        let to = named.actual();
     } (result, pc) {}
     bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (system file) {
         channels::binds(); reads(to, len as usize, pc);
-    } (result, pc) {}
+        let (named, asked) = (Named::to_bind(to, len, pc), to);
+        let to = named.actual();
+    } (result, pc) {
+        if result != 0 && named.is_recorded { result = bind(file, asked, len); }
+        if result == 0 && named.is_any { ports::bound(file, pc); }
+    }
     getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int, "rcx": (slow file) {
         let most = room(len);
     } (result, pc) { if result == 0 { address(to, len, most, pc); } }
@@ -436,8 +453,9 @@ unsafe extern "C-unwind" fn send_to(
         channels::sends(file, len, pc);
         reads(from, len, pc);
         reads(to, to_len as usize, pc);
+        let named = Named::new(to, to_len);
         let done = crate::blocking::when_ready(&inside, file, libc::POLLOUT, || {
-            sendto(file, from, len, flags, to, to_len)
+            sendto(file, from, len, flags, named.actual(), to_len)
         });
         channels::sent(file, done.max(0) as usize);
         done

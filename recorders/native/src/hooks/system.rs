@@ -2,12 +2,13 @@
 
 use crate::signals::waited_for;
 
-use super::library::{comes, reads, reads_text, returns, writes, writes_text};
-use crate::clocks;
+use super::library::{arrives, comes, reads, reads_text, returns, writes, writes_text};
+use crate::{clocks, process_numbers};
 use core::ffi::c_void;
+use core::ptr;
 use libc::{
-    c_char, c_int, c_long, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
-    stat as FileState, time_t, timespec, timeval, tm, utsname,
+    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
+    stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
 };
 use recorder_ring::Record;
 
@@ -17,6 +18,23 @@ fn reaped(process: pid_t, status: Option<&c_int>) {
         let (process, status) = (process as u32, status as u32);
         crate::pending::push(Record::Reaped { process, status });
     }
+}
+
+/// A process was waited for: which, as the program knows it.
+///
+/// # Safety
+/// Null, or valid, and written if there was one.
+unsafe fn waited(process: pid_t, status: *mut c_int, used: *mut rusage, pc: usize) -> pid_t {
+    let seen = process_numbers::given(process, pc);
+    if process > 0 {
+        // SAFETY: promised by the caller.
+        reaped(process, unsafe { status.as_ref() });
+    }
+    if seen > 0 {
+        arrives(status, size_of::<c_int>(), pc);
+        arrives(used, size_of::<rusage>(), pc);
+    }
+    seen
 }
 
 library! {
@@ -43,6 +61,17 @@ library! {
     random() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
     lrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
     mrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    rand_r(seed: *mut c_uint) -> c_int, "rsi": quick { reads(seed, size_of::<c_uint>(), pc); } (value, pc) {
+        writes(seed, size_of::<c_uint>(), pc);
+    }
+    drand48() -> f64, "rdi": quick {} (value, pc) { value = f64::from_bits(returns(value.to_bits() as i64, pc) as u64); }
+    arc4random() -> c_uint, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
+    arc4random_uniform(end: c_uint) -> c_uint, "rsi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
+    arc4random_buf(to: *mut c_void, len: usize) -> (), "rdx": quick {} (nothing, pc) { comes(to, len, pc); }
+    times(to: *mut tms) -> clock_t, "rsi": system {} (now, pc) { comes(to, size_of::<tms>(), pc); now = returns(now, pc); }
+    sysinfo(to: *mut SystemState) -> c_int, "rsi": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<SystemState>(), pc); }
+    }
     sched_getcpu() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
     localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
         writes(result, size_of::<tm>(), pc);
@@ -57,28 +86,28 @@ library! {
         reads(time, size_of::<tm>(), pc);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
     stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
-        if result == 0 { writes(to, size_of::<FileState>(), pc); }
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {
         if result == 0 { writes(to, size_of::<utsname>(), pc); }
@@ -110,22 +139,20 @@ library! {
         if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
     }
     sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { reads(set, 8, pc); } (result, pc) {}
-    wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) {
-        if process > 0 { writes(status, size_of::<c_int>(), pc); reaped(process, status.as_ref()); }
+    wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
+    wait3(status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "rcx": away {} (process, pc) {
+        process = waited(process, status, used, pc);
     }
-    waitpid(which: pid_t, status: *mut c_int, flags: c_int) -> pid_t, "rcx": away {} (process, pc) {
-        if process > 0 { writes(status, size_of::<c_int>(), pc); reaped(process, status.as_ref()); }
-    }
-    wait4(which: pid_t, status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "r8": away {} (process, pc) {
-        if process > 0 {
-            writes(status, size_of::<c_int>(), pc);
-            reaped(process, status.as_ref());
-            writes(used, size_of::<rusage>(), pc);
-        }
-    }
-    waitid(kind: idtype_t, which: id_t, to: *mut siginfo_t, flags: c_int) -> c_int, "r8": away {} (result, pc) {
+    waitpid(which: pid_t, status: *mut c_int, flags: c_int) -> pid_t, "rcx": away {
+        let which = process_numbers::actual(which);
+    } (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
+    wait4(which: pid_t, status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "r8": away {
+        let which = process_numbers::actual(which);
+    } (process, pc) { process = waited(process, status, used, pc); }
+    waitid(kind: idtype_t, which: id_t, to: *mut siginfo_t, flags: c_int) -> c_int, "r8": away {
+        let which = process_numbers::actual_of(kind, which);
+    } (result, pc) {
         if result == 0 {
-            writes(to, size_of::<siginfo_t>(), pc);
             if let Some(info) = to.as_ref() {
                 // As `wait` would have told it.
                 let status = match info.si_code {
@@ -134,6 +161,8 @@ library! {
                 };
                 reaped(info.si_pid(), Some(&status));
             }
+            if let Some(info) = to.as_mut() { process_numbers::translate(info); }
+            arrives(to, size_of::<siginfo_t>(), pc);
         }
     }
     system(command: *const c_char) -> c_int, "rsi": away { reads_text(command, pc); } (status, pc) {}
