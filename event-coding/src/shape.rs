@@ -37,8 +37,9 @@ pub mod kind {
     pub const INPUT: u8 = 28;
     pub const OUTPUT: u8 = 29;
     pub const USE: u8 = 30;
+    pub const SEM_WAIT_FAILED: u8 = 31;
     /// How many there are.
-    pub const COUNT: u8 = 31;
+    pub const COUNT: u8 = 32;
 }
 
 /// The part of an operation that hardly changes from one execution of an instruction to the next.

@@ -153,6 +153,14 @@ pub enum Disabled {
         /// The semaphore.
         semaphore: ObjectId,
     },
+    /// An attempt failed although the semaphore's count is not zero.
+    #[error("the count of semaphore {} is {count}, so the attempt would succeed", semaphore.0)]
+    PermitLeft {
+        /// The semaphore.
+        semaphore: ObjectId,
+        /// Its count.
+        count: u64,
+    },
     /// The once cell is not initialized.
     #[error("the initialization of once cell {} has not ended", once.0)]
     NotInitialized {

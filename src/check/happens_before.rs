@@ -158,9 +158,13 @@ impl<'t> HappensBefore<'t> {
             Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } | Op::Output { source: object } => {
                 self.release(thread, object);
             }
-            Op::BarrierExit { barrier: object, .. }
-            | Op::SemWait { semaphore: object }
-            | Op::OnceWait { once: object } => self.acquire(thread, object),
+            Op::SemWait { semaphore } => {
+                self.acquire(thread, semaphore);
+                self.take(thread, semaphore);
+            }
+            // Who took the permits is why there was none.
+            Op::SemWaitFailed { semaphore } => self.learn_of_takers(thread, semaphore),
+            Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => self.acquire(thread, object),
             // What comes in keeps its order, behind what went out.
             Op::Input { source, .. } => {
                 self.acquire(thread, source);

@@ -217,6 +217,22 @@ fn a_failed_acquire_comes_after_whoever_held_the_lock() {
 }
 
 #[test]
+fn a_failed_attempt_at_a_semaphore_comes_after_who_took_its_permits() {
+    let semaphore = LOCK;
+    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let failed = (1, Op::SemWaitFailed { semaphore });
+    assert!(synchronized(&[(0, write()), (0, post), (0, wait), failed, (1, read())]));
+    assert!(synchronized(&[(0, write()), (0, post), (2, wait), failed, (1, read())]));
+    assert!(!synchronized(&[
+        (0, write()),
+        (2, post),
+        (2, wait),
+        failed,
+        (1, read())
+    ]));
+}
+
+#[test]
 fn the_first_access_has_to_be_performed() {
     let events = [(0, Op::Begin), (0, write()), (1, Op::Begin), (1, read())];
     let event = |&(thread, op): &(u32, Op)| Event {

@@ -72,6 +72,13 @@ impl Rounds {
         }
     }
 
+    pub(super) fn fail(&self, semaphore: ObjectId) -> Result<(), Disabled> {
+        match self.permits.get(&semaphore) {
+            Some(&count) if count > 0 => Err(Disabled::PermitLeft { semaphore, count }),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn initialize(&mut self, once: ObjectId) {
         self.initialized.insert(once);
     }

@@ -224,6 +224,7 @@ impl<'a> State<'a> {
             Op::BarrierExit { barrier, round } => self.rounds.exit(self.facts, barrier, round)?,
             Op::SemPost { semaphore } => self.rounds.post(semaphore),
             Op::SemWait { semaphore } => self.rounds.take(semaphore)?,
+            Op::SemWaitFailed { semaphore } => self.rounds.fail(semaphore)?,
             Op::OnceEnd { once } => self.rounds.initialize(once),
             Op::OnceWait { once } => self.rounds.initialized(once)?,
             Op::Input { source, .. } => self.outside.input(self.facts, &self.progress, source, event)?,

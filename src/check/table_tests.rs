@@ -526,6 +526,20 @@ fn semaphore_counts_from_its_initial_value() {
 }
 
 #[test]
+fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
+    let semaphore = L;
+    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let failed = Op::SemWaitFailed { semaphore };
+    let trace = trace(&[(0, failed), (1, post), (2, wait), (3, failed), (1, post)]);
+    enabled(&trace, &[0, 1, 2, 3, 4]);
+    enabled(&trace, &[3]);
+    let left = |count| Disabled::PermitLeft { semaphore, count };
+    assert_eq!(disabled(&trace, &[1, 3]), left(1));
+    assert_eq!(disabled(&trace, &[1, 4, 3]), left(2));
+    assert_eq!(disabled(&trace, &[1, 2, 4, 0]), left(1));
+}
+
+#[test]
 fn once_wait_after_the_initialization() {
     let once = L;
     let trace = trace(&[

@@ -24,6 +24,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::BarrierExit { .. } => "barrier_exit",
         Op::SemPost { .. } => "sem_post",
         Op::SemWait { .. } => "sem_wait",
+        Op::SemWaitFailed { .. } => "sem_wait_failed",
         Op::OnceBegin { .. } => "once_begin",
         Op::OnceEnd { .. } => "once_end",
         Op::OnceWait { .. } => "once_wait",
@@ -77,7 +78,9 @@ pub fn fields(op: &Op) -> Map<String, Value> {
         Op::BarrierEnter { barrier, round } | Op::BarrierExit { barrier, round } => {
             json!({"barrier": barrier.0, "round": round})
         }
-        Op::SemPost { semaphore } | Op::SemWait { semaphore } => json!({"semaphore": semaphore.0}),
+        Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
+            json!({"semaphore": semaphore.0})
+        }
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => json!({"once": once.0}),
         Op::Use { mem } => range(mem),
         Op::AtomicLoad { mem, value, order } | Op::AtomicStore { mem, value, order } => {

@@ -20,6 +20,7 @@
 //! races that exist. The checker guards against the first, the oracle in the tests against both.
 
 mod control_flow;
+mod failed_wait;
 mod handed_over;
 mod mutation;
 mod program_order;
@@ -34,6 +35,7 @@ pub use sync_consistency::{Matching, Source};
 use crate::prune::MustHappenBefore;
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
 use crate::verdict::Fact;
+use failed_wait::FailedWait;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -113,6 +115,8 @@ struct Index {
     notifies: HashMap<u32, Vec<EventId>>,
     /// Per semaphore, its posts.
     posts: HashMap<u32, Vec<EventId>>,
+    /// Per semaphore, its waits that took a permit.
+    semaphore_waits: HashMap<u32, Vec<EventId>>,
     /// Per thread, where others wait for its end.
     joins: HashMap<ThreadId, Vec<EventId>>,
     /// Per once cell, its ends.
@@ -127,6 +131,7 @@ impl Index {
             writers: vec![Vec::new(); trace.cells().len()],
             notifies: HashMap::new(),
             posts: HashMap::new(),
+            semaphore_waits: HashMap::new(),
             joins: HashMap::new(),
             once_ends: HashMap::new(),
             wait_begin: HashMap::new(),
@@ -146,6 +151,7 @@ impl Index {
                     index.notifies.entry(condition.0).or_default().push(event);
                 }
                 Op::SemPost { semaphore } => index.posts.entry(semaphore.0).or_default().push(event),
+                Op::SemWait { semaphore } => index.semaphore_waits.entry(semaphore.0).or_default().push(event),
                 Op::Join { child } => index.joins.entry(child).or_default().push(event),
                 Op::OnceEnd { once } => index.once_ends.entry(once.0).or_default().push(event),
                 Op::WaitEnd {
@@ -185,6 +191,8 @@ pub struct Encoder<'t> {
     histories: HashSet<(EventId, Vec<EventId>)>,
     handed_over: HashMap<ObjectId, FactId>,
     matchings: HashMap<EventId, Matching>,
+    /// What is excluded of each failed attempt at a semaphore: the last posts before it with the first waits behind it.
+    failed_waits: HashMap<EventId, FailedWait>,
     /// What serves only one of two events, where that is written down.
     once: HashSet<(Source, EventId, EventId)>,
 }
@@ -236,6 +244,7 @@ impl<'t> Encoder<'t> {
             histories: HashSet::new(),
             handed_over: HashMap::new(),
             matchings: HashMap::new(),
+            failed_waits: HashMap::new(),
             once: HashSet::new(),
         }
     }

@@ -33,13 +33,15 @@ pub enum Mutation {
     NoFailedAcquires,
     /// γ: semaphores have permits without end.
     NoPermits,
+    /// γ: an attempt at a semaphore may fail whatever its count is.
+    NoFailedWaits,
     /// γ: a once cell is always initialized, unless one end of it must happen first.
     NoOnces,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 16] = [
+    pub const ALL: [Mutation; 17] = [
         Mutation::NoOrderBetweenThreads,
         Mutation::NoGuards,
         Mutation::NoReadsFrom,
@@ -55,6 +57,7 @@ impl Mutation {
         Mutation::NotifyWakesMany,
         Mutation::NoFailedAcquires,
         Mutation::NoPermits,
+        Mutation::NoFailedWaits,
         Mutation::NoOnces,
     ];
 }

@@ -200,6 +200,17 @@ impl Words<'_> {
             Fact::Semaphore { wait, posts } => {
                 format!("{}, which needs a post: {}", self.sentence(*wait), self.any_of(posts))
             }
+            Fact::FailedWait { attempt, posts } if posts.is_empty() => {
+                format!(
+                    "{}, which needs every initial permit to be taken before",
+                    self.sentence(*attempt)
+                )
+            }
+            Fact::FailedWait { attempt, posts } => format!(
+                "{}, which needs a wait before it for every post before it: {}",
+                self.sentence(*attempt),
+                self.any_of(posts)
+            ),
             Fact::Once { wait, ends } => format!(
                 "{}, which needs an initialization to end before: {}",
                 self.sentence(*wait),

@@ -265,6 +265,7 @@ impl Words<'_> {
             Op::BarrierExit { barrier, round } => format!("leaves {}, round {round}", self.object(barrier)),
             Op::SemPost { semaphore } => format!("posts {}", self.object(semaphore)),
             Op::SemWait { semaphore } => format!("takes {}", self.object(semaphore)),
+            Op::SemWaitFailed { semaphore } => format!("finds {} at 0, and gives up", self.object(semaphore)),
             Op::OnceBegin { once } => format!("starts to initialize {}", self.object(once)),
             Op::OnceEnd { once } => format!("has initialized {}", self.object(once)),
             Op::OnceWait { once } => format!("finds {} initialized", self.object(once)),

@@ -256,7 +256,9 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
                     }
                 }
             }
-            Op::AcquireShared { lock: object } | Op::OnceWait { once: object } => {
+            Op::AcquireShared { lock: object }
+            | Op::OnceWait { once: object }
+            | Op::SemWaitFailed { semaphore: object } => {
                 objects.entry(object).or_default().step(&mut edges, event, false);
             }
             Op::OnceEnd { once } => objects.entry(once).or_default().step(&mut edges, event, true),

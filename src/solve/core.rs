@@ -177,7 +177,10 @@ impl Prover<'_> {
             Violation::Unmatched(event, _) if matches!(self.encoder.trace().op(event), Op::SemWait { .. }) => {
                 Grounds::Structure
             }
-            Violation::Read { .. } | Violation::HandedOver { .. } | Violation::Unmatched(..) => Grounds::Outcomes,
+            Violation::Read { .. }
+            | Violation::HandedOver { .. }
+            | Violation::PermitLeft { .. }
+            | Violation::Unmatched(..) => Grounds::Outcomes,
             Violation::Pinned { .. } => Grounds::Pins,
         }
     }
@@ -189,6 +192,7 @@ impl Prover<'_> {
             }
             Violation::Sections(a, b) => self.encoder.section_fact(a, b),
             Violation::HandedOver { lock, .. } => self.encoder.handed_over_fact(lock),
+            Violation::PermitLeft { attempt, .. } => self.encoder.failed_wait_fact(attempt),
             Violation::Unmatched(event, _) => self.encoder.matching(event).map(|known| known.fact),
         }
     }

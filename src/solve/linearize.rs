@@ -88,6 +88,9 @@ pub(super) fn linearize(
             for needed in handed_over_before(encoder, model, event, active) {
                 cut.include(needed);
             }
+            for needed in taken_before(encoder, model, event, active) {
+                cut.include(needed);
+            }
         }
         for &(first, second, _) in pairs.iter().filter(|&&(.., fact)| active(fact)) {
             let (first, second) = (encoder.sections().get(first), encoder.sections().get(second));
@@ -181,6 +184,14 @@ fn handed_over_before(
     let all = encoder.sections().handed_over(lock).iter().copied();
     all.filter(|&other| model.knows(other) && model.before(other, event))
         .collect()
+}
+
+/// The waits that the model puts before `event`, a failed attempt at their semaphore: they took the permits that it did not find.
+fn taken_before(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &dyn Fn(FactId) -> bool) -> Vec<EventId> {
+    let known = encoder.failed_wait_fact(event).is_some_and(active) && model.knows(event);
+    let waits = if known { encoder.waits_of_attempt(event) } else { &[] };
+    let before = |wait: &EventId| model.knows(*wait) && model.before(*wait, event);
+    waits.iter().copied().filter(before).collect()
 }
 
 /// The events that the model explains `event` by.

@@ -308,6 +308,12 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
             ref history,
             event,
         } => encoder.exclude_history(lock, history, event),
+        Violation::PermitLeft {
+            attempt,
+            semaphore,
+            ref posts,
+            ref waits,
+        } => encoder.exclude_permits(attempt, semaphore, posts, waits),
         Violation::Pinned { read, cell, value } => {
             let new = encoder.read_options(read, cell).is_none();
             encoder.constrain_read(read, cell, value);

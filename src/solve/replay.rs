@@ -28,6 +28,13 @@ pub(super) enum Violation {
         history: Vec<EventId>,
         event: EventId,
     },
+    /// An attempt at a semaphore fails although its count is not 0 after these posts and waits.
+    PermitLeft {
+        attempt: EventId,
+        semaphore: ObjectId,
+        posts: Vec<EventId>,
+        waits: Vec<EventId>,
+    },
     /// A wait, a semaphore's or once cell's wait or a failed acquire has nothing to explain it; with those that compete with it for what
     /// could, in order.
     Unmatched(EventId, Vec<EventId>),
@@ -150,6 +157,19 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                         .collect();
                     waits.sort_unstable();
                     found.push(Violation::Unmatched(event, waits));
+                }
+            }
+            Op::SemWaitFailed { semaphore } => {
+                let initial = i64::from(trace.initial_count(semaphore));
+                if initial + permits.get(&semaphore.0).copied().unwrap_or(0) > 0 {
+                    let so_far = || order.iter().copied().take_while(|&other| other != event);
+                    let of = |op: Op| so_far().filter(move |&other| trace.op(other) == op).collect();
+                    found.push(Violation::PermitLeft {
+                        attempt: event,
+                        semaphore,
+                        posts: of(Op::SemPost { semaphore }),
+                        waits: of(Op::SemWait { semaphore }),
+                    });
                 }
             }
             _ => {}

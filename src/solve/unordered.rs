@@ -156,9 +156,16 @@ impl Walk<'_> {
             Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } | Op::Output { source: object } => {
                 tell(&mut self.objects, object, self.threads[thread.index()], event);
             }
-            Op::BarrierExit { barrier: object, .. }
-            | Op::SemWait { semaphore: object }
-            | Op::OnceWait { once: object } => {
+            Op::SemWait { semaphore } => {
+                let told = self.objects.get(&semaphore).copied();
+                self.after(event, told);
+                tell(&mut self.takers, semaphore, self.threads[thread.index()], event);
+            }
+            Op::SemWaitFailed { semaphore } => {
+                let told = self.takers.get(&semaphore).copied();
+                self.after(event, told);
+            }
+            Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => {
                 let told = self.objects.get(&object).copied();
                 self.after(event, told);
             }

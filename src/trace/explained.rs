@@ -1,7 +1,7 @@
 //! What explains each event of a feasible sequence: why it could happen where it did.
 //!
 //! A read rests on the write that it took its value from, a wait's end on the notify that woke it, a
-//! failed acquire on whoever held the lock, a semaphore's wait on all that went on at the semaphore
+//! failed acquire on whoever held the lock, a semaphore's wait, also one that failed, on all that went on at the semaphore
 //! before, finding a once cell initialized on the first end of an initialization, and so with a lock that is handed over, a pinned access on all that must precede it. Parts of
 //! the sequence that are closed under this (and under program order, must-happen-before and the closing
 //! of critical sections) are feasible too.
@@ -70,6 +70,11 @@ pub fn explanations(
                     last.values().copied().for_each(&mut rests_on);
                 }
                 last.insert(thread, event);
+            }
+            // The posts before it were taken before it.
+            Op::SemWaitFailed { semaphore } => {
+                let last = semaphores.get(&semaphore).into_iter().flat_map(HashMap::values);
+                last.copied().for_each(&mut rests_on);
             }
             Op::AcquireFailed { lock, .. } => {
                 let holders = held.get(&lock).into_iter().flatten().map(|&id| sections.get(id));

@@ -227,6 +227,7 @@ impl Builder {
             FileOp::BarrierExit { barrier, round } => Op::BarrierExit { barrier, round },
             FileOp::SemPost { semaphore } => Op::SemPost { semaphore },
             FileOp::SemWait { semaphore } => Op::SemWait { semaphore },
+            FileOp::SemWaitFailed { semaphore } => Op::SemWaitFailed { semaphore },
             FileOp::OnceBegin { once } => Op::OnceBegin { once },
             FileOp::OnceEnd { once } => Op::OnceEnd { once },
             FileOp::OnceWait { once } => Op::OnceWait { once },

@@ -140,6 +140,8 @@ pub enum Op {
     SemPost { semaphore: ObjectId },
     /// Semaphore down.
     SemWait { semaphore: ObjectId },
+    /// Found a semaphore at 0 and gave up.
+    SemWaitFailed { semaphore: ObjectId },
     /// Starts a once-only initialization.
     OnceBegin { once: ObjectId },
     /// Ends a once-only initialization.

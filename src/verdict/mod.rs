@@ -173,6 +173,13 @@ pub enum Fact {
         /// The posts that can serve it.
         posts: Vec<EventId>,
     },
+    /// An attempt at a semaphore that failed needs the permits before it to be taken.
+    FailedWait {
+        /// The attempt.
+        attempt: EventId,
+        /// The posts that can come before it.
+        posts: Vec<EventId>,
+    },
     /// A once cell has to be initialized before it is found so.
     Once {
         /// Where it is found so.

@@ -3,7 +3,7 @@
 use trace_format::{Event, Op, WaitOutcome};
 
 /// How many kinds [`kind`] can tell apart.
-pub const KINDS: usize = 32;
+pub const KINDS: usize = 33;
 
 /// The kind of an event, for counting.
 pub fn kind(op: &Op) -> &'static str {
@@ -33,6 +33,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::BarrierExit { .. } => "barrier exit",
         Op::SemPost { .. } => "semaphore post",
         Op::SemWait { .. } => "semaphore wait",
+        Op::SemWaitFailed { .. } => "semaphore wait failed",
         Op::OnceBegin { .. } => "once begin",
         Op::OnceEnd { .. } => "once end",
         Op::OnceWait { .. } => "once wait",

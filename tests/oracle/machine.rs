@@ -249,6 +249,10 @@ impl State {
                 *count = count.saturating_sub(1);
                 some
             }
+            Op::SemWaitFailed { semaphore } => {
+                let count = before.count.get(&semaphore.0).copied();
+                count.unwrap_or(execution.initial_count(semaphore.0)) == 0
+            }
             Op::OnceWait { once } => {
                 let mut ends = execution
                     .ids()

@@ -282,6 +282,7 @@ fn concerns(mutation: Mutation, tables: &Tables, events: &[Event]) -> bool {
         }
         Mutation::NoFailedAcquires => count("acquire failed") > 0,
         Mutation::NoPermits => count("semaphore wait") > 0,
+        Mutation::NoFailedWaits => count("semaphore wait failed") > 0,
         Mutation::NoOnces => count("once wait") > 0 && count("once end") > 1,
         Mutation::NoBranches | Mutation::NoDecisions | Mutation::NoFreeReads => tables.meta.control_flow_recorded,
         Mutation::NoHandOvers => tables.meta.foreign_unlock,

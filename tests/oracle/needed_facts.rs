@@ -6,15 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use witness::prune::{Grounds, MustHappenBefore};
-use witness::trace::{AccessKind, EventId, ThreadId, Trace};
+use witness::trace::{AccessKind, EventId, Op, ThreadId, Trace};
 use witness::verdict::Fact;
 
 /// `None` if there is a fact of a kind that is not modelled here.
 pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), facts: &[Fact]) -> Option<bool> {
-    if !facts
-        .iter()
-        .all(|fact| matches!(fact, Fact::Read { .. } | Fact::Lock { .. } | Fact::Wait { .. }))
-    {
+    if !facts.iter().all(|fact| {
+        matches!(
+            fact,
+            Fact::Read { .. } | Fact::Lock { .. } | Fact::Wait { .. } | Fact::FailedWait { .. }
+        )
+    }) {
         return None;
     }
     let order = MustHappenBefore::on(trace, grounds);
@@ -134,6 +136,20 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
             !enters_while_open(first, second) && !enters_while_open(second, first)
         }
         Fact::Wait { end, .. } if *end == event => state.woken.contains(end),
+        // That a wait needs a permit is a fact of its own, and not modelled.
+        Fact::FailedWait { attempt, .. } if *attempt == event => {
+            let Op::SemWaitFailed { semaphore } = trace.op(event) else {
+                return false;
+            };
+            let count = |op: Op| {
+                trace
+                    .events()
+                    .filter(|&other| trace.op(other) == op && is_done(other))
+                    .count()
+            };
+            let permits = trace.initial_count(semaphore) as usize + count(Op::SemPost { semaphore });
+            permits <= count(Op::SemWait { semaphore })
+        }
         _ => true,
     }
 }

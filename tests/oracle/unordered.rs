@@ -176,9 +176,14 @@ impl Knowing {
             Op::Output { source: object } | Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } => {
                 self.tell(thread, object.0)
             }
-            Op::BarrierExit { barrier: object, .. }
-            | Op::SemWait { semaphore: object }
-            | Op::OnceWait { once: object } => self.hear(thread, object.0),
+            Op::SemWait { semaphore } => {
+                self.hear(thread, semaphore.0);
+                self.tell_takers(thread, semaphore.0);
+            }
+            Op::SemWaitFailed { semaphore } if self.takers.contains(&semaphore.0) => {
+                self.threads.insert(thread);
+            }
+            Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => self.hear(thread, object.0),
             Op::Alloc { .. } if self.threads.contains(&thread) => {
                 self.blocks.extend(execution.block(event));
             }

@@ -58,6 +58,7 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
         Op::Input { source, value } => (28, 0, source.0.into(), value, 0),
         Op::Output { source } => (29, 0, source.0.into(), 0, 0),
         Op::Use { mem } => (30, access(mem.size, 0), mem.addr, 0, 0),
+        Op::SemWaitFailed { semaphore } => (31, 0, semaphore.0.into(), 0, 0),
     };
     (Shape { kind, parameter }, Operands { place, value, written })
 }
@@ -183,6 +184,9 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
             source: object_id(place)?,
         },
         30 => Op::Use { mem },
+        31 => Op::SemWaitFailed {
+            semaphore: object_id(place)?,
+        },
         _ => return Err(bad_shape),
     })
 }

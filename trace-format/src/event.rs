@@ -221,6 +221,11 @@ pub enum Op {
         /// The semaphore.
         semaphore: ObjectId,
     },
+    /// An attempt to take one from a semaphore that found its count 0 and gave up, at once or when its time was over.
+    SemWaitFailed {
+        /// The semaphore.
+        semaphore: ObjectId,
+    },
     /// Starts a once-only initialization.
     OnceBegin {
         /// The once cell.

@@ -148,6 +148,7 @@ fn every_kind() -> Vec<Op> {
         },
         Op::Output { source: other },
         Op::Use { mem },
+        Op::SemWaitFailed { semaphore: other },
         Op::End,
     ]
 }

@@ -151,6 +151,12 @@ impl Plan {
         next.is_some_and(|(_, step)| step.kind == kind::WAIT_END && step.value != 0)
     }
 
+    /// Whether what the thread does next is to give up waiting for a semaphore.
+    fn finds_no_permit(&self, thread: u32) -> bool {
+        let next = self.steps_of(thread).next();
+        next.is_some_and(|(_, step)| step.kind == kind::SEM_WAIT_FAILED)
+    }
+
     /// Whether it does so because it is cancelled: the wait may end before the thread is told.
     fn gives_in_after_waiting(&self, thread: u32) -> bool {
         let after = self.steps_of(thread).nth(1);
@@ -335,7 +341,8 @@ pub fn await_cancellation(me: &'static Thread) {
 /// Whether a thread that waits may be woken by another one: not if its time was up in the recorded run, however late it
 /// noticed.
 pub fn may_be_woken(thread: &Thread) -> bool {
-    !is_followed() || !PLAN.waits_in_vain(thread.index.get())
+    let thread = thread.index.get();
+    !is_followed() || !PLAN.waits_in_vain(thread) && !PLAN.finds_no_permit(thread)
 }
 
 /// Of the threads that wait, the one that the last notify wakes.

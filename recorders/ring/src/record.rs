@@ -211,6 +211,11 @@ pub enum Record {
         semaphore: u64,
         count: u32,
     },
+    /// An attempt found the count 0, and gave up.
+    SemWaitFailed {
+        pc: u64,
+        semaphore: u64,
+    },
     Once {
         pc: u64,
         once: u64,

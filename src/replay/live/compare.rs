@@ -217,7 +217,9 @@ fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
         Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => [Some(condition), Some(lock)],
         Op::Notify { condition } | Op::NotifyAll { condition } => [Some(condition), None],
         Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => [Some(barrier), None],
-        Op::SemPost { semaphore } | Op::SemWait { semaphore } => [Some(semaphore), None],
+        Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
+            [Some(semaphore), None]
+        }
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => [Some(once), None],
         Op::Input { source, .. } | Op::Output { source } => [Some(source), None],
         op => [op.lock(), None],
@@ -247,6 +249,7 @@ fn without_objects(op: Op) -> Op {
         Op::BarrierExit { round, .. } => Op::BarrierExit { barrier: none, round },
         Op::SemPost { .. } => Op::SemPost { semaphore: none },
         Op::SemWait { .. } => Op::SemWait { semaphore: none },
+        Op::SemWaitFailed { .. } => Op::SemWaitFailed { semaphore: none },
         Op::OnceBegin { .. } => Op::OnceBegin { once: none },
         Op::OnceEnd { .. } => Op::OnceEnd { once: none },
         Op::OnceWait { .. } => Op::OnceWait { once: none },

@@ -120,6 +120,7 @@ fn kind(trace: &Trace, event: EventId) -> u8 {
         Op::BarrierExit { .. } => BARRIER_EXIT,
         Op::SemPost { .. } => SEM_POST,
         Op::SemWait { .. } => SEM_WAIT,
+        Op::SemWaitFailed { .. } => SEM_WAIT_FAILED,
         Op::OnceBegin { .. } => ONCE_BEGIN,
         Op::OnceEnd { .. } => ONCE_END,
         Op::OnceWait { .. } => ONCE_WAIT,

@@ -49,6 +49,20 @@ impl Semaphores {
         &all[from..until.max(from)]
     }
 
+    /// Of each thread, the last wait between two events.
+    fn last_waits(&self, trace: &Trace, semaphore: ObjectId, from: EventId, until: EventId) -> Vec<EventId> {
+        let all = self.waits.get(&semaphore).map_or(&[][..], Vec::as_slice);
+        let before = &all[..all.partition_point(|&wait| wait < until)];
+        one_of_each(trace, before.iter().rev().copied().take_while(|&wait| wait >= from))
+    }
+
+    /// Of each thread, the first post between two events.
+    fn first_posts(&self, trace: &Trace, semaphore: ObjectId, from: EventId, until: EventId) -> Vec<EventId> {
+        let all = self.posts.get(&semaphore).map_or(&[][..], Vec::as_slice);
+        let after = &all[all.partition_point(|&post| post < from)..];
+        one_of_each(trace, after.iter().copied().take_while(|&post| post <= until))
+    }
+
     /// What the recorded events before `from` leave.
     fn permits(&self, trace: &Trace, semaphore: ObjectId, from: EventId) -> i64 {
         let before = |events: &HashMap<ObjectId, Vec<EventId>>| {
@@ -58,6 +72,20 @@ impl Semaphores {
         };
         i64::from(trace.initial_count(semaphore)) + before(&self.posts) - before(&self.waits)
     }
+}
+
+/// The first event of each thread.
+fn one_of_each(trace: &Trace, events: impl Iterator<Item = EventId>) -> Vec<EventId> {
+    let mut found: Vec<EventId> = Vec::new();
+    for event in events {
+        if found.len() == trace.threads() {
+            break;
+        }
+        if found.iter().all(|&other| trace.thread(other) != trace.thread(event)) {
+            found.push(event);
+        }
+    }
+    found
 }
 
 impl Native<'_> {
@@ -93,6 +121,10 @@ impl Native<'_> {
                     -1
                 };
                 *left >= 0
+            }
+            Op::SemWaitFailed { semaphore } => {
+                let left = permits.get(&semaphore).copied();
+                left.unwrap_or_else(|| self.semaphores.permits(self.trace, semaphore, from)) == 0
             }
             _ => true,
         })
@@ -190,6 +222,16 @@ impl Search<'_, '_> {
                 Op::SemWait { semaphore } => {
                     for &post in native.semaphores.posts(semaphore, self.from, event) {
                         new |= self.put_before(state, clocks, post, event)?;
+                    }
+                }
+                Op::SemWaitFailed { semaphore } => {
+                    for wait in native.semaphores.last_waits(trace, semaphore, self.from, event) {
+                        new |= self.put_before(state, clocks, wait, event)?;
+                    }
+                    for post in native.semaphores.first_posts(trace, semaphore, event, clocks.last) {
+                        if self.inside(state, post) {
+                            new |= self.put_before(state, clocks, event, post)?;
+                        }
                     }
                 }
                 Op::OnceWait { once } => {

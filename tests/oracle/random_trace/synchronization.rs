@@ -173,6 +173,8 @@ impl World {
         if *count > 0 && self.random.0.u64(..100) < 60 {
             *count -= 1;
             self.emit(thread, Op::SemWait { semaphore });
+        } else if *count == 0 && self.random.0.u64(..100) < 35 {
+            self.emit(thread, Op::SemWaitFailed { semaphore });
         } else if self.random.0.u64(..100) < 50 {
             *count += 1;
             self.emit(thread, Op::SemPost { semaphore });

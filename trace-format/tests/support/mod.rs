@@ -91,6 +91,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         (object(), round).prop_map(|(barrier, round)| Op::BarrierExit { barrier, round }),
         object().prop_map(|semaphore| Op::SemPost { semaphore }),
         object().prop_map(|semaphore| Op::SemWait { semaphore }),
+        object().prop_map(|semaphore| Op::SemWaitFailed { semaphore }),
         object().prop_map(|once| Op::OnceBegin { once }),
         object().prop_map(|once| Op::OnceEnd { once }),
         object().prop_map(|once| Op::OnceWait { once }),

@@ -36,6 +36,8 @@ pub struct Object {
     readers: Vec<u32>,
     /// Rounds that a barrier has completed; 1 once an initialization is over.
     pub rounds: u32,
+    /// A semaphore's count by what was recorded of it. What other processes and code that is not recorded do to it is missing here.
+    pub permits: u32,
     /// Somebody took it while it was recorded.
     taken: bool,
 }
@@ -63,6 +65,7 @@ impl Objects {
             depth: 0,
             readers: Vec::new(),
             rounds: 0,
+            permits: count,
             taken: false,
         };
         self.count += 1;

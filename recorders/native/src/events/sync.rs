@@ -97,11 +97,20 @@ pub fn record(record: Record, tables: &mut Tables) {
         }
         Record::SemPost { pc, semaphore, count } => {
             let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
+            semaphore.permits = semaphore.permits.saturating_add(1);
             at(pc, kind::SEM_POST, semaphore.number.into());
         }
         Record::SemWait { pc, semaphore, count } => {
             let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
+            semaphore.permits = semaphore.permits.saturating_sub(1);
             at(pc, kind::SEM_WAIT, semaphore.number.into());
+        }
+        Record::SemWaitFailed { pc, semaphore } => {
+            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, 0);
+            // If somebody took the permits whom nobody recorded, what the recorded threads did is not why it failed.
+            if semaphore.permits == 0 {
+                at(pc, kind::SEM_WAIT_FAILED, semaphore.number.into());
+            }
         }
         Record::Once { pc, once, step } => {
             let once = objects.at(ObjectClass::Once, once, 0);

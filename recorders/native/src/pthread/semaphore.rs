@@ -37,6 +37,21 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
     result
 }
 
+/// As [`take`], and gives up if there is none: that it found none is an event.
+unsafe fn attempt(semaphore: *mut sem_t, pc: usize) -> c_int {
+    // SAFETY: the program's own semaphore.
+    let result = unsafe { take(semaphore, pc) };
+    let errno = save_errno();
+    if result != 0 && errno == libc::EAGAIN {
+        pending::push(Record::SemWaitFailed {
+            pc: pc as u64,
+            semaphore: semaphore as u64,
+        });
+        restore_errno(errno);
+    }
+    result
+}
+
 unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: usize) -> c_int {
     let errno = save_errno();
     loop {
@@ -59,8 +74,11 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
             Woken::Thread | Woken::Cancel => {}
             Woken::Deadline if until != deadline => {}
             Woken::Deadline => {
-                restore_errno(libc::ETIMEDOUT);
-                return -1;
+                // Others may have run between the end of its time and its turn.
+                // SAFETY: the program's own semaphore.
+                let result = unsafe { attempt(semaphore, pc) };
+                restore_errno(if result == 0 { errno } else { libc::ETIMEDOUT });
+                return result;
             }
             Woken::Signal => {
                 inside.may_be_cancelled();
@@ -110,7 +128,7 @@ unsafe extern "C-unwind" fn try_wait(semaphore: *mut sem_t, pc: usize) -> c_int 
     // SAFETY: the program's own semaphore.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(_inside) => take(semaphore, pc),
+            Some(_inside) => attempt(semaphore, pc),
             None => real::sem_trywait(semaphore),
         }
     }
