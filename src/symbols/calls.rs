@@ -1,14 +1,17 @@
 //! Which functions of other libraries a module calls, and where: read from its machine code.
 //!
-//! A call goes through a stub of the linkage table or through a slot of the offset table, and the slot's relocation names the function. Code is
-//! searched for the bytes of such calls, without decoding what lies between; what only looks like one would have to hit a stub exactly. A function that
-//! makes such a call, itself or by what it calls directly, counts as a place of the call for its callers. Calls through pointers are found in the
-//! function that makes them, by bytes that may also stand there by chance. An instruction that synchronizes by itself, in inline assembly or in
-//! functions that are not instrumented, counts as a call, too.
+//! A call goes through a stub of the linkage table or through a slot of the offset table, and the slot's relocation names the function. A function
+//! that makes such a call, itself or by what it calls directly, counts as a place of the call for its callers. Calls through pointers count in the
+//! function that makes them. An instruction that synchronizes by itself, in inline assembly or in functions that are not instrumented, counts as a
+//! call, too. Jumps through pointers are taken for a `switch`.
 
 use hashbrown::{HashMap, HashSet};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::{Dyn, ElfFile64};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind, elf};
+use object::{
+    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionKind, SymbolKind, elf,
+};
+use std::collections::BTreeMap;
 
 /// A call, by addresses in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +72,7 @@ pub fn linkage(bytes: &[u8]) -> Option<Linkage> {
             found.exports.insert(name.to_owned());
         }
     }
-    found.atomics = text(&file).any(|(_, code)| has_atomics(code));
+    found.atomics = text(&file).any(|(start, code)| has_atomics(start, code));
     (found.needed, found.soname) = libraries(bytes).unwrap_or_default();
     Some(found)
 }
@@ -112,119 +115,151 @@ pub fn mentions(bytes: &[u8], names: &HashSet<String>) -> bool {
     })
 }
 
-/// Whether code compares and exchanges, or adds to, memory for other processors to see, or calls the kernel's futex. The bytes of these few
-/// instructions are searched for, which hardly ever stand there by chance. Whoever makes a lock of nothing but `xchg` is not found.
-fn has_atomics(code: &[u8]) -> bool {
-    // mov $SYS_futex, %eax
-    code.windows(5)
-        .any(|bytes| is_atomic(bytes) || matches!(bytes, [0xb8, 0xca, 0, 0, 0]))
+/// Whether code has an instruction that other processors see as one, or calls the kernel's futex.
+fn has_atomics(start: u64, code: &[u8]) -> bool {
+    Instructions::of(start, code, &[]).any(|instruction| {
+        // mov $SYS_futex, %eax; or %edi, for libc's `syscall`.
+        let futex = instruction.code() == Code::Mov_r32_imm32
+            && instruction.immediate32() == SYS_FUTEX
+            && matches!(instruction.op0_register(), Register::EAX | Register::EDI);
+        is_atomic(&instruction) || futex
+    })
 }
 
-/// Whether code begins with a locked `cmpxchg` or `xadd`.
-fn is_atomic(code: &[u8]) -> bool {
-    let exchanges = |opcode: u8, modrm: u8| matches!(opcode, 0xb0 | 0xb1 | 0xc0 | 0xc1) && modrm & 0xc0 != 0xc0;
-    match *code {
-        [0xf0, 0x0f, opcode, modrm, ..] => exchanges(opcode, modrm),
-        // With a prefix for the width, or for further registers.
-        [0xf0, 0x40..=0x4f, 0x0f, opcode, modrm, ..] => exchanges(opcode, modrm),
-        _ => false,
+/// The number of the futex call.
+const SYS_FUTEX: u32 = 202;
+
+/// Whether an instruction reads and writes memory as one. An operation on the top of the stack is how compilers write a fence.
+fn is_atomic(instruction: &Instruction) -> bool {
+    let in_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
+    let exchange = instruction.mnemonic() == Mnemonic::Xchg && (in_memory(0) || in_memory(1));
+    (instruction.has_lock_prefix() && instruction.memory_base() != Register::RSP) || exchange
+}
+
+/// The instructions of some code, in order, decoded anew from the start of each function: what stands between two may be data.
+struct Instructions<'c> {
+    start: u64,
+    decoder: Decoder<'c>,
+    /// Starts of functions that are still ahead.
+    functions: &'c [(u64, u64)],
+}
+
+impl<'c> Instructions<'c> {
+    fn of(start: u64, code: &'c [u8], functions: &'c [(u64, u64)]) -> Instructions<'c> {
+        Instructions {
+            start,
+            decoder: Decoder::with_ip(64, code, start, DecoderOptions::NONE),
+            functions: &functions[functions.partition_point(|&(function, _)| function < start)..],
+        }
     }
 }
 
-/// Whether there is a call through a register or through memory at `offset`, other than through a slot of the offset table.
-fn is_through_pointer(code: &[u8], offset: usize) -> bool {
-    let (Some(0xff), Some(&modrm)) = (code.get(offset), code.get(offset + 1)) else {
-        return false;
-    };
-    if modrm & 0x38 != 0x10 || modrm == 0x15 {
-        return false;
+impl Iterator for Instructions<'_> {
+    type Item = Instruction;
+
+    fn next(&mut self) -> Option<Instruction> {
+        loop {
+            let at = self.decoder.ip();
+            let passed = self.functions.partition_point(|&(function, _)| function <= at);
+            self.functions = &self.functions[passed..];
+            if !self.decoder.can_decode() {
+                return None;
+            }
+            let instruction = self.decoder.decode();
+            // Not beyond where a function begins.
+            if let Some(&(function, _)) = self.functions.first()
+                && function < instruction.next_ip()
+            {
+                let offset = usize::try_from(function - self.start).ok()?;
+                self.decoder.set_position(offset).ok()?;
+                self.decoder.set_ip(function);
+                continue;
+            }
+            if !instruction.is_invalid() {
+                return Some(instruction);
+            }
+        }
     }
-    // The last byte of how far a direct call goes back, and the instruction behind it, look the same.
-    let direct = offset.checked_sub(4).and_then(|from| code.get(from..=offset));
-    let Some(&[0xe8 | 0xe9, a, b, c, d]) = direct else {
-        return true;
-    };
-    let target = (offset as i64 + 1) + i64::from(i32::from_le_bytes([a, b, c, d]));
-    // Stubs stand before the code that uses them.
-    target < -(MOST_STUBS as i64)
 }
 
-/// Bytes of stubs at most before a section of code.
-const MOST_STUBS: usize = 1 << 20;
-
-/// The calls of a module to the functions that `wanted` accepts; and, if pointers may lead to such, the calls through them.
+/// The calls of a module: to the functions of those libraries that `library` names, by a number for each; and, if pointers may lead to such, the calls
+/// through them.
 #[must_use]
-pub fn calls(bytes: &[u8], wanted: &dyn Fn(&str) -> bool, pointers: bool) -> Vec<Call> {
+pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bool) -> Vec<Call> {
     let Ok(file) = object::File::parse(bytes) else {
         return Vec::new();
     };
-    let slots = slots(&file, wanted);
-    let stubs = stubs(&file, &slots);
+    let slots = slots(&file);
+    let stubs = stubs(&file, &slots, &|name| library(name).is_some());
     let functions = functions(&file);
     let within = |at: u64| {
         let below = functions.partition_point(|&(start, _)| start <= at);
         functions[..below].last().copied().filter(|&(_, end)| at < end)
     };
-    // What each function comes to call: directly at first, then by those that it calls.
-    let mut reached: HashMap<u64, Vec<Target>> = HashMap::new();
+    // What each function comes to call, one target for each library: directly at first, then by those that it calls.
+    let mut reached: HashMap<u64, BTreeMap<Option<usize>, Target>> = HashMap::new();
     let mut found: Vec<Call> = Vec::new();
-    let mut local: Vec<(u64, u64)> = Vec::new();
+    let mut called: HashMap<u64, Vec<u64>> = HashMap::new();
+    let of = |target: &Target| match target {
+        Target::Function(name) => library(name),
+        Target::Pointer | Target::Here => None,
+    };
     for (start, code) in text(&file) {
-        for (offset, bytes) in code.windows(6).enumerate() {
-            let at = start + offset as u64;
-            let relative = |from: usize| {
-                i64::from(i32::from_le_bytes([
-                    bytes[from],
-                    bytes[from + 1],
-                    bytes[from + 2],
-                    bytes[from + 3],
-                ]))
+        for instruction in Instructions::of(start, code, &functions) {
+            let at = instruction.ip();
+            let transfers = matches!(instruction.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
+            let direct = match transfers && instruction.op0_kind() == OpKind::NearBranch64 {
+                true => instruction.near_branch_target(),
+                false => 0,
             };
-            let function = match bytes {
-                [0xe8 | 0xe9, ..] => {
-                    let target = at.wrapping_add(5).wrapping_add_signed(relative(1));
-                    if !stubs.contains_key(&target)
-                        && functions.binary_search_by_key(&target, |&(start, _)| start).is_ok()
-                    {
-                        local.push((at, target));
-                    }
-                    stubs.get(&target)
-                }
-                [0xff, 0x15 | 0x25, ..] => slots.get(&at.wrapping_add(6).wrapping_add_signed(relative(2))),
-                _ => None,
+            let indirect = transfers && matches!(instruction.op0_kind(), OpKind::Register | OpKind::Memory);
+            let slot = match indirect && instruction.is_ip_rel_memory_operand() {
+                true => slots.get(&instruction.ip_rel_memory_address()),
+                false => None,
             };
+            let function = match slot {
+                Some(function) => Some(function).filter(|name| library(name).is_some()),
+                None => stubs.get(&direct),
+            };
+            let through_pointer = indirect && slot.is_none() && instruction.mnemonic() == Mnemonic::Call;
             let target = match function {
                 Some(function) => Target::Function(function.clone()),
-                None if is_atomic(bytes) => Target::Here,
-                None if pointers && is_through_pointer(code, offset) => Target::Pointer,
-                None => continue,
+                None if is_atomic(&instruction) => Target::Here,
+                None if through_pointer && pointers => Target::Pointer,
+                None => {
+                    if functions.binary_search_by_key(&direct, |&(start, _)| start).is_ok() {
+                        called.entry(direct).or_default().push(at);
+                    }
+                    continue;
+                }
             };
             if let Some(within) = within(at) {
                 // Who calls a function that calls a pointer is too often far from doing so.
                 if target != Target::Pointer {
-                    reached.entry(within.0).or_default().push(target.clone());
+                    let reached = reached.entry(within.0).or_default();
+                    reached.entry(of(&target)).or_insert_with(|| target.clone());
                 }
                 found.push(Call { at, within, target });
             }
         }
     }
-    let mut called: HashMap<u64, Vec<u64>> = HashMap::new();
-    for &(at, target) in &local {
-        called.entry(target).or_default().push(at);
-    }
     let mut open: Vec<u64> = reached.keys().copied().collect();
     open.sort_unstable();
     while let Some(function) = open.pop() {
-        let target = reached[&function][0].clone();
+        let targets = reached[&function].clone();
         for &at in called.get(&function).into_iter().flatten() {
             let Some(caller) = within(at) else { continue };
-            found.push(Call {
-                at,
-                within: caller,
-                target: target.clone(),
-            });
-            if !reached.contains_key(&caller.0) {
-                reached.insert(caller.0, vec![target.clone()]);
+            let reached = reached.entry(caller.0).or_default();
+            let before = reached.len();
+            for (&library, target) in &targets {
+                reached.entry(library).or_insert_with(|| target.clone());
+                found.push(Call {
+                    at,
+                    within: caller,
+                    target: target.clone(),
+                });
+            }
+            if reached.len() > before {
                 open.push(caller.0);
             }
         }
@@ -240,27 +275,34 @@ fn text<'f>(file: &'f object::File<'f>) -> impl Iterator<Item = (u64, &'f [u8])>
 }
 
 /// Slots of the offset table, by the function that the loader puts into them.
-fn slots(file: &object::File<'_>, wanted: &dyn Fn(&str) -> bool) -> HashMap<u64, String> {
+fn slots(file: &object::File<'_>) -> HashMap<u64, String> {
     let Some(relocations) = file.dynamic_relocations() else {
         return HashMap::new();
     };
     let symbols = file.dynamic_symbol_table();
     let named = relocations.filter_map(|(slot, relocation)| {
+        // Not a variable that holds a pointer at first.
+        let RelocationFlags::Elf { r_type } = relocation.flags() else {
+            return None;
+        };
         let RelocationTarget::Symbol(symbol) = relocation.target() else {
             return None;
         };
+        if r_type != elf::R_X86_64_GLOB_DAT && r_type != elf::R_X86_64_JUMP_SLOT {
+            return None;
+        }
         let name = object::ObjectSymbolTable::symbol_by_index(symbols.as_ref()?, symbol)
             .ok()?
             .name()
             .ok()?
             .to_owned();
-        wanted(&name).then_some((slot, name))
+        Some((slot, name))
     });
     named.collect()
 }
 
-/// Stubs that jump through these slots.
-fn stubs(file: &object::File<'_>, slots: &HashMap<u64, String>) -> HashMap<u64, String> {
+/// Stubs that jump through these slots to functions that are wanted.
+fn stubs(file: &object::File<'_>, slots: &HashMap<u64, String>, wanted: &dyn Fn(&str) -> bool) -> HashMap<u64, String> {
     let mut found = HashMap::new();
     let tables = file
         .sections()
@@ -273,7 +315,7 @@ fn stubs(file: &object::File<'_>, slots: &HashMap<u64, String>) -> HashMap<u64, 
             let slot = at
                 .wrapping_add(6)
                 .wrapping_add_signed(i64::from(i32::from_le_bytes([a, b, c, d])));
-            if let Some(name) = slots.get(&slot) {
+            if let Some(name) = slots.get(&slot).filter(|name| wanted(name)) {
                 // The jump stands behind a landing mark and a prefix, in entries of 8 or 16 bytes.
                 found.insert(at & !7, name.clone());
                 found.insert(at & !15, name.clone());
@@ -297,30 +339,29 @@ fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_atomics, is_through_pointer};
-
-    #[test]
-    fn calls_through_pointers_are_told_from_direct_ones() {
-        // call *%rax; call *%r12; call *0x18(%rax); call *(%rbx)
-        assert!(is_through_pointer(&[0xff, 0xd0], 0));
-        assert!(is_through_pointer(&[0x41, 0xff, 0xd4], 1));
-        assert!(is_through_pointer(&[0xff, 0x50, 0x18], 0));
-        assert!(is_through_pointer(&[0xff, 0x13], 0));
-        // call *0x2fe2(%rip), jmp *%rax, push (%rax)
-        assert!(!is_through_pointer(&[0xff, 0x15, 0xe2, 0x2f, 0, 0], 0));
-        assert!(!is_through_pointer(&[0xff, 0xe0], 0));
-        assert!(!is_through_pointer(&[0xff, 0x30], 0));
-        // A direct call some bytes back, and push %rax behind it.
-        assert!(!is_through_pointer(&[0xe8, 0xe0, 0xfd, 0xff, 0xff, 0x50], 4));
-    }
+    use super::{Instructions, has_atomics};
 
     #[test]
     fn instructions_that_other_processors_see_are_told_from_others() {
-        // lock cmpxchg %edx,(%rdi); lock xadd %rax,(%rdi); mov $0xca,%eax
-        assert!(has_atomics(&[0x90, 0xf0, 0x0f, 0xb1, 0x17, 0x90]));
-        assert!(has_atomics(&[0xf0, 0x48, 0x0f, 0xc1, 0x07]));
-        assert!(has_atomics(&[0xb8, 0xca, 0x00, 0x00, 0x00, 0x0f, 0x05]));
+        // lock cmpxchg %edx,(%rdi); lock xadd %rax,(%rdi); lock decl 8(%rax); xchg %eax,(%rdi); mov $0xca,%eax, syscall
+        assert!(has_atomics(0, &[0x90, 0xf0, 0x0f, 0xb1, 0x17, 0x90]));
+        assert!(has_atomics(0, &[0xf0, 0x48, 0x0f, 0xc1, 0x07]));
+        assert!(has_atomics(0, &[0xf0, 0xff, 0x48, 0x08]));
+        assert!(has_atomics(0, &[0x87, 0x07]));
+        assert!(has_atomics(0, &[0xb8, 0xca, 0x00, 0x00, 0x00, 0x0f, 0x05]));
         // mov %rsi,%rax; movzbl (%rax),%eax; cmpxchg without the lock
-        assert!(!has_atomics(&[0x48, 0x89, 0xf0, 0x0f, 0xb6, 0x00, 0x0f, 0xb1, 0x17]));
+        assert!(!has_atomics(0, &[0x48, 0x89, 0xf0, 0x0f, 0xb6, 0x00, 0x0f, 0xb1, 0x17]));
+        // mov -0x10(%rbp),%eax; inc (%rax): the bytes of a lock, within another instruction. xchg %rax,%rbx; lock orq $0,(%rsp), a fence.
+        assert!(!has_atomics(0, &[0x8b, 0x45, 0xf0, 0xff, 0x00]));
+        assert!(!has_atomics(0, &[0x48, 0x87, 0xc3, 0xf0, 0x48, 0x83, 0x0c, 0x24, 0x00]));
+    }
+
+    #[test]
+    fn code_is_decoded_anew_where_a_function_begins() {
+        // Data that reads as the first bytes of a long instruction; then a function: xchg %eax,(%rdi); ret.
+        let code = [0x48, 0xb8, 0x87, 0x07, 0xc3];
+        let functions = [(0x1002, 0x1005)];
+        let found: Vec<u64> = Instructions::of(0x1000, &code, &functions).map(|it| it.ip()).collect();
+        assert_eq!(found, [0x1002, 0x1004]);
     }
 }

@@ -23,6 +23,9 @@ const SEARCHED: usize = 100_000;
 /// Calls that are named at most.
 const NAMED: usize = 3;
 
+/// Calls of a thread among which those are chosen.
+const CONSIDERED: usize = 30;
+
 /// A call that may leave what is recorded, by run-time addresses.
 #[derive(Clone, Debug)]
 struct Site {
@@ -121,7 +124,7 @@ impl UnrecordedCalls {
             .filter(|&(row, _)| linkages[row].instrumented && !linkages[row].runtime)
         {
             let base = modules[row].base;
-            let wanted = |name: &str| definer.get(name).is_some_and(|&library| !recorded(library));
+            let wanted = |name: &str| definer.get(name).copied().filter(|&library| !recorded(library));
             let found = calls(bytes, &wanted, pointers).into_iter().map(|call| Site {
                 at: call.at.wrapping_add(base),
                 within: (call.within.0.wrapping_add(base), call.within.1.wrapping_add(base)),
@@ -162,7 +165,8 @@ impl UnrecordedCalls {
             .find(|&other| trace.cell_uses(other).any(|other| other.cell == used.cell))
             .or(alloc)
             .unwrap_or(EventId(0));
-        let mut named: Vec<String> = Vec::new();
+        // By how well they are known to change what others see: assembly, other libraries, the C library.
+        let mut named: Vec<(u8, String)> = Vec::new();
         for thread in (0..trace.threads() as u32).map(ThreadId) {
             let order = trace.program_order(thread);
             let first = order.partition_point(|&event| event <= from).saturating_sub(1);
@@ -170,21 +174,26 @@ impl UnrecordedCalls {
             for at in first..=behind {
                 let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
                 for site in self.between(trace, before, after) {
-                    let Target::Function(function) = &site.target else {
-                        continue;
+                    let library = file_name(&self.paths[site.library]);
+                    let known = match &site.target {
+                        Target::Function(function) => {
+                            let rank = if library.starts_with("libc.") { 2 } else { 1 };
+                            (rank, format!("{function} of {library}"))
+                        }
+                        Target::Here => (0, format!("assembly in {library}")),
+                        Target::Pointer => continue,
                     };
-                    let name = format!("{function} of {}", file_name(&self.paths[site.library]));
-                    if !named.contains(&name) {
-                        named.push(name);
+                    if !named.contains(&known) {
+                        named.push(known);
                     }
                 }
-                if named.len() > NAMED || at > first + SEARCHED {
+                if named.len() > CONSIDERED || at > first + SEARCHED {
                     break;
                 }
             }
         }
-        named.truncate(NAMED);
-        named
+        named.sort_by_key(|&(rank, _)| rank);
+        named.into_iter().map(|(_, name)| name).take(NAMED).collect()
     }
 
     /// The calls that a thread may have made between two of its events that follow each other.

@@ -73,6 +73,16 @@ int main(void)
 }
 ";
 
+/// A function that also calls what orders nothing.
+const ENTER: &str = "#include <string.h>
+__attribute__((noinline)) static void enter(void)
+{
+    volatile char text[] = \"held\";
+    __asm__ volatile(\"\" :: \"r\"(strerror(text[0])));
+    hold();
+}
+static void *add";
+
 /// Calls the library through pointers that are in memory, that only registers hold, and that lead elsewhere.
 const THROUGH: &str = "#include <pthread.h>
 #include <string.h>
@@ -208,6 +218,16 @@ fn what_a_library_may_synchronize_is_not_told_as_proven() {
         assert!(why.contains("libhold.so"), "{why}");
     }
     assert_eq!(status, 3);
+    // The same behind a function that calls others first; and by a lock that no `cmpxchg` makes.
+    let behind = HELD
+        .replacen("    hold();", "    enter();", 1)
+        .replace("static void *add", ENTER);
+    let (_, results) = analyzed(&folder, "behind", HOLD, &behind);
+    assert_eq!(results["summary"]["witnessed"], 0, "{results}");
+    let exchanges = "static int held; static int swap(int x) { __asm__ volatile(\"xchgl %0, %1\" : \"+r\"(x), \"+m\"(held)); return x; }
+        void hold(void) { while (swap(1)) ; } void let_go(void) { swap(0); }";
+    let (_, results) = analyzed(&folder, "exchanges", exchanges, HELD);
+    assert_eq!(results["summary"]["witnessed"], 0, "{results}");
     // A library that has atomics, and is called where it orders nothing.
     let free = HELD.replace("    hold();\n", "").replace("    let_go();\n", "");
     let called = free.replace("pthread_t a, b;", "pthread_t a, b; hold(); let_go();");
