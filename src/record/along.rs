@@ -9,7 +9,7 @@ use super::companions::{Beside, Companions};
 use super::input::StandardInput;
 use super::translate::Translator;
 use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect, runtime};
-use recorder_ring::{Decision, Flag, Ring, Settings, Standing, Step, addresses};
+use recorder_ring::{Decision, Flag, Ring, Settings, Standing, addresses, plan::Words};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -84,7 +84,7 @@ pub struct Stopped {
 ///
 /// # Errors
 /// If the program cannot be run under the recorder, or the trace cannot be written.
-pub fn run_along(launch: &Launch, plan: &[Step], trace: &Path) -> Result<Stopped, RecordError> {
+pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stopped, RecordError> {
     let directory = launch.directory.as_deref();
     let program = match directory {
         Some(directory) => inspect::find_again(&launch.program, directory, variable(launch, "PATH"))?,

@@ -5,6 +5,7 @@ mod command;
 #[path = "../end_to_end/expectation.rs"]
 #[allow(dead_code, reason = "verdicts are compared by the other test")]
 mod expectation;
+mod identical;
 mod numbers;
 mod outcomes;
 mod program;

@@ -7,7 +7,7 @@ use crate::futex;
 use crate::layout::{Death, Decision, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Settings, Standing};
 use crate::memory::{Mapping, Reopen, len_of, lock, reserve};
 use crate::place::Place;
-use crate::plan::Step;
+use crate::plan::Words;
 use crate::row::{MAX_WORDS, Row};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::fence;
@@ -82,7 +82,7 @@ impl Ring {
     ///
     /// # Panics
     /// As [`create`](Ring::create).
-    pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[Step]) -> io::Result<Ring> {
+    pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[Words]) -> io::Result<Ring> {
         // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
         let file = unsafe {
             let fd = libc::memfd_create(c"witness-ring".as_ptr(), libc::MFD_CLOEXEC);
@@ -95,12 +95,12 @@ impl Ring {
         let mut file = File::from(file);
         file.set_len(len)?;
         file.seek(SeekFrom::End(0))?;
-        let words: Vec<u8> = plan
-            .iter()
-            .flat_map(|step| step.encode())
-            .flat_map(u64::to_le_bytes)
-            .collect();
-        file.write_all(&words)?;
+        let mut bytes = Vec::new();
+        for some in plan.chunks(1 << 16) {
+            bytes.clear();
+            bytes.extend(some.iter().flatten().flat_map(|word| word.to_le_bytes()));
+            file.write_all(&bytes)?;
+        }
         let ring = Ring::over(file.into(), None, row_words, event_bytes)?;
         ring.begin(settings, plan.len());
         Ok(ring)

@@ -18,6 +18,9 @@ pub const MAX_THREADS: u32 = 1 << 19;
 /// Words of a step.
 pub const WORDS: usize = 2;
 
+/// The words that stand for a [`Step`].
+pub type Words = [u64; WORDS];
+
 /// One step of a plan: two words. In the first, from the lowest bit: kind (8 bits), position (12),
 /// thread (20), race (1), done (1, the runtime's own mark), 2 unused, other thread (20). The second is
 /// the value.
@@ -44,7 +47,7 @@ const DONE: u64 = 1 << 41;
 impl Step {
     /// The words that stand for it.
     #[must_use]
-    pub fn encode(self) -> [u64; WORDS] {
+    pub fn encode(self) -> Words {
         let other = self.other.map_or(0, |other| u64::from(other) + 1);
         let race = if self.race { RACE } else { 0 };
         let head = u64::from(self.kind)
@@ -57,7 +60,7 @@ impl Step {
 
     /// The step that these words stand for.
     #[must_use]
-    pub fn decode([word, value]: [u64; WORDS]) -> Step {
+    pub fn decode([word, value]: Words) -> Step {
         Step {
             thread: (word >> 20) as u32 & 0xf_ffff,
             kind: word as u8,

@@ -204,7 +204,7 @@ fn place(trace: &Trace, pc: CodePosition) -> Option<(&ModuleInfo, u64)> {
 }
 
 /// The value that an access saw, as a little-endian number.
-fn value_read(trace: &Trace, access: Access) -> u64 {
+pub(super) fn value_read(trace: &Trace, access: Access) -> u64 {
     trace.uses(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.read.checked_shl(shift).unwrap_or(0)
@@ -212,7 +212,7 @@ fn value_read(trace: &Trace, access: Access) -> u64 {
 }
 
 /// The objects of an operation.
-fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
+pub(super) fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
     match op {
         Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => [Some(condition), Some(lock)],
         Op::Notify { condition } | Op::NotifyAll { condition } => [Some(condition), None],
@@ -227,7 +227,7 @@ fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
 }
 
 /// The operation, with every object the same: what is left must be equal.
-fn without_objects(op: Op) -> Op {
+pub(super) fn without_objects(op: Op) -> Op {
     let none = ObjectId(0);
     match op {
         Op::Acquire { .. } => Op::Acquire { lock: none },

@@ -14,7 +14,8 @@ pub struct Plan {
     /// How many at the end are only to be pending: both racing accesses, or the second one of an
     /// unordered race.
     pub pending: usize,
-    steps: Vec<Step>,
+    /// As the runtime reads them, since they are many; `None` if they have more threads than it can name.
+    steps: Option<Vec<plan::Words>>,
 }
 
 impl Plan {
@@ -25,18 +26,26 @@ impl Plan {
     pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Plan, Rejection> {
         let trace = checker.trace();
         let (mut events, mut steps) = (Vec::new(), Vec::new());
+        let mut all_fit = true;
+        let mut push = |event, woken, race| {
+            let step = step(trace, event, woken, race);
+            all_fit &= [Some(step.thread), step.other]
+                .into_iter()
+                .flatten()
+                .all(|thread| thread < plan::MAX_THREADS);
+            events.push(event);
+            steps.push(step.encode());
+        };
         checker.follow(schedule, &mut |executed| {
-            events.push(executed.event);
-            steps.push(step(trace, executed.event, executed.step.woken.first().copied(), false));
+            push(executed.event, executed.step.woken.first().copied(), false);
         })?;
         let pending: &[EventId] = match schedule.kind {
             RaceKind::CoEnabled => &[schedule.race.0, schedule.race.1],
             RaceKind::Unordered => &[schedule.race.1],
         };
-        events.extend_from_slice(pending);
-        steps.extend(pending.iter().map(|&event| step(trace, event, None, true)));
+        pending.iter().for_each(|&event| push(event, None, true));
         Ok(Plan {
-            steps,
+            steps: all_fit.then_some(steps),
             pending: pending.len(),
             events,
         })
@@ -44,12 +53,8 @@ impl Plan {
 
     /// The plan in the runtime's words; `None` if it has more threads than these can name.
     #[must_use]
-    pub fn steps(&self) -> Option<&[Step]> {
-        let fits = |thread: u32| thread < plan::MAX_THREADS;
-        self.steps
-            .iter()
-            .all(|step| fits(step.thread) && step.other.is_none_or(fits))
-            .then_some(&*self.steps)
+    pub fn steps(&self) -> Option<&[plan::Words]> {
+        self.steps.as_deref()
     }
 
     /// The steps that are to be done.

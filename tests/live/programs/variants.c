@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     if (is('r'))
         return 3; /* @return */
     if (is('k'))
-        kill(getpid(), SIGKILL);
+        raise(SIGKILL);
     if (is('h'))
         pause();
     if (is('v'))
