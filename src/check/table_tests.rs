@@ -540,6 +540,16 @@ fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
 }
 
 #[test]
+fn a_writer_and_a_reader_from_the_start_give_back_what_is_their_own() {
+    let lock = L;
+    let (release, read) = (Op::Release { lock }, Op::AcquireShared { lock });
+    let trace = trace(&[(0, release), (1, read), (2, release)]);
+    enabled(&trace, &[0, 1, 2]);
+    enabled(&trace, &[2, 0, 1]);
+    assert!(matches!(disabled(&trace, &[2, 1]), Disabled::Held { .. }));
+}
+
+#[test]
 fn once_wait_after_the_initialization() {
     let once = L;
     let trace = trace(&[
