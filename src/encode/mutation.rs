@@ -31,6 +31,10 @@ pub enum Mutation {
     NotifyWakesMany,
     /// γ: a failed acquire needs nobody to hold the lock.
     NoFailedAcquires,
+    /// γ: a failed acquire may come before the section that explains it.
+    EarlyFailedAcquires,
+    /// γ: a failed acquire may come after the section that explains it.
+    LateFailedAcquires,
     /// γ: semaphores have permits without end.
     NoPermits,
     /// γ: an attempt at a semaphore may fail whatever its count is.
@@ -41,7 +45,7 @@ pub enum Mutation {
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 17] = [
+    pub const ALL: [Mutation; 19] = [
         Mutation::NoOrderBetweenThreads,
         Mutation::NoGuards,
         Mutation::NoReadsFrom,
@@ -56,6 +60,8 @@ impl Mutation {
         Mutation::NoWaits,
         Mutation::NotifyWakesMany,
         Mutation::NoFailedAcquires,
+        Mutation::EarlyFailedAcquires,
+        Mutation::LateFailedAcquires,
         Mutation::NoPermits,
         Mutation::NoFailedWaits,
         Mutation::NoOnces,

@@ -253,10 +253,14 @@ impl Encoder<'_> {
                 && section.release.is_none_or(|release| attempt < release);
             let choice = self.new_choice(around);
             options.push((Source::Section(id), choice));
-            if let Some(acquire) = section.acquire {
+            if let Some(acquire) = section.acquire
+                && self.mutation != Some(Mutation::EarlyFailedAcquires)
+            {
                 self.clause(fact, &[Literal::NotChosen(choice), before(acquire, attempt)]);
             }
-            if let Some(release) = section.release {
+            if let Some(release) = section.release
+                && self.mutation != Some(Mutation::LateFailedAcquires)
+            {
                 self.clause(fact, &[Literal::NotChosen(choice), before(attempt, release)]);
             }
         }

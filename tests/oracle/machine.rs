@@ -287,7 +287,10 @@ impl State {
 
     /// Gives back a level of its own, or, if `foreign`, of whoever holds the lock.
     fn release(&mut self, lock: u32, thread: u32, foreign: bool) -> bool {
-        if let Some(&(owner, depth)) = self.owner.get(&lock) {
+        let own = self.readers.contains_key(&(lock, thread)).then_some((lock, thread));
+        // Beside readers there is a writer only at the start of a trace that begins in the middle.
+        let owner = self.owner.get(&lock).copied();
+        if let Some((owner, depth)) = owner.filter(|&(owner, _)| owner == thread || own.is_none()) {
             match depth {
                 1 => self.owner.remove(&lock),
                 _ => self.owner.insert(lock, (owner, depth - 1)),
@@ -295,7 +298,6 @@ impl State {
             return owner == thread || foreign;
         }
         let first = self.readers.keys().copied().find(|&(other, _)| other == lock);
-        let own = self.readers.contains_key(&(lock, thread)).then_some((lock, thread));
         let Some(reader) = own.or(first.filter(|_| foreign)) else {
             return false;
         };

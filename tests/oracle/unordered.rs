@@ -61,6 +61,22 @@ fn order_of(op: &Op) -> Option<MemoryOrder> {
     }
 }
 
+/// One event of a walk: the states before and after it.
+pub struct Step {
+    pub event: EventId,
+    pub before: State,
+    pub after: State,
+}
+
+/// Whether, after a walk that performed `first`, something orders it before `next`, the next event of its thread.
+pub fn ordered(execution: &Execution, walk: &[Step], first: EventId, next: EventId) -> bool {
+    let mut knowing = Knowing::default();
+    for step in walk {
+        knowing.learn(execution, step.event, first, (&step.before, &step.after));
+    }
+    knowing.threads.contains(&execution.thread(next)) || through_block(execution, &knowing, next)
+}
+
 fn races_of(
     execution: &Execution,
     first: EventId,
