@@ -69,10 +69,13 @@ impl Exporter for Text {
 }
 
 fn lines(findings: &Findings<'_>, pair: &Pair) -> Lines {
-    let (a, b) = (
-        findings.symbols.place(pair.positions.0),
-        findings.symbols.place(pair.positions.1),
-    );
+    // What has no position in the code is known by its example.
+    let place = |position, example| match position {
+        0 => findings.words().place(example),
+        position => findings.symbols.place(position),
+    };
+    let a = place(pair.positions.0, pair.example.0);
+    let b = place(pair.positions.1, pair.example.1);
     if a <= b { (a, b) } else { (b, a) }
 }
 

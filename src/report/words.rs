@@ -141,17 +141,36 @@ impl Words<'_> {
         stack.iter().find(own).cloned().unwrap_or_else(innermost)
     }
 
-    /// `file:line` of an event.
+    /// `file:line` of an event; of what the runtime does for a thread outside of the program's code, which part of its life it is.
     #[must_use]
     pub fn place(&self, event: EventId) -> String {
-        self.frame(event).place()
+        let frame = self.frame(event);
+        if frame.pc != 0 || frame.file.is_some() {
+            return frame.place();
+        }
+        let thread = self.trace.thread(event);
+        let mut known = self
+            .trace
+            .program_order(thread)
+            .iter()
+            .filter(|&&event| self.trace.pc(event) != 0);
+        let (first, last) = (known.next(), known.next_back());
+        match first {
+            Some(&first) if event < first => format!("the start of {}", self.thread(thread)),
+            Some(first) if event > *last.unwrap_or(first) => format!("the end of {}", self.thread(thread)),
+            _ => frame.place(),
+        }
     }
 
     /// `thread 1 'worker' locks mutex m at a.c:12`.
     #[must_use]
     pub fn sentence(&self, event: EventId) -> String {
         let thread = self.thread(self.trace.thread(event));
-        format!("{thread} {} at {}", self.deed(event, &[]), self.place(event))
+        let deed = self.deed(event, &[]);
+        match self.trace.op(event) {
+            Op::Begin | Op::End if self.trace.pc(event) == 0 => format!("{thread} {deed}"),
+            _ => format!("{thread} {deed} at {}", self.place(event)),
+        }
     }
 
     /// The kind of an access as a noun: `write`, `atomic read`.
