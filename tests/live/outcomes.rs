@@ -91,6 +91,18 @@ fn what_came_from_outside_comes_again() {
 }
 
 #[test]
+fn the_result_of_a_function_that_has_none_is_always_the_same() {
+    let program = Program::of("no-result", "no_result.c");
+    for policy in [&[][..], &["--policy=random", "--seed=1"]] {
+        program.record(policy, &[]);
+        for _ in 0..3 {
+            let outcome = program.live(&[]);
+            assert_eq!(outcome.status, 66, "{policy:?}: {}", outcome.stdout);
+        }
+    }
+}
+
+#[test]
 fn the_access_that_is_chosen_goes_first() {
     let program = variants("first");
     for (first, seen) in [("a", "seen 1"), ("b", "seen 0")] {
