@@ -1,7 +1,7 @@
 //! `witness` predicts data races from one recorded run, proves each with a feasible schedule, and replays it.
 //!
 //! Data flows one way: recorder → trace file → [`trace`] → candidates → prune → encode → solve →
-//! [`schedule`] → check → report and replay. No part imports a later one.
+//! [`shorten`] → check → report and replay. No part imports a later one.
 
 pub mod analyze;
 pub mod candidates;
@@ -15,7 +15,9 @@ pub mod prune;
 pub mod record;
 pub mod replay;
 pub mod report;
+pub mod results;
 pub mod schedule;
+pub mod shorten;
 pub mod solve;
 pub mod standstill;
 pub mod store;

@@ -7,6 +7,7 @@ use crate::check::Rejection;
 use crate::predict::Cut;
 use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::{self, Schedule};
+use crate::shorten;
 use crate::solve::{Answer, NativeAnswer, Session};
 use crate::trace::{EventId, ThreadId, Wakes};
 use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
@@ -378,7 +379,7 @@ impl<'d> Case<'d, '_> {
         race: Instance,
     ) -> Result<Schedule, Box<(Schedule, Rejection)>> {
         let known = self.known;
-        let short = schedule::of_unordered(known.trace, known.order, prefix, race);
+        let short = shorten::of_unordered(known.trace, known.order, prefix, race);
         if known.checker.check(&short).is_ok() {
             return Ok(short);
         }

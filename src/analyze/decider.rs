@@ -9,7 +9,8 @@ use crate::check::Checker;
 use crate::encode::Form;
 use crate::predict::{Cut, SyncPreserving};
 use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs};
-use crate::schedule::{self, Schedule};
+use crate::schedule::Schedule;
+use crate::shorten;
 use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
 use crate::verdict::{Instances, Pair, Rejected, Unknown, Verdict};
@@ -200,20 +201,20 @@ impl Decider<'_> {
     /// The schedule of a feasible prefix, in an order that works: so many events as recorded, then these.
     pub(super) fn schedule_of(&self, as_recorded: u32, then: &[EventId], race: Instance) -> Schedule {
         if as_recorded as usize + then.len() > READABLE {
-            return schedule::of_order(self.trace, as_recorded, then, self.wakes, race);
+            return shorten::of_order(self.trace, as_recorded, then, self.wakes, race);
         }
         let recorded = self.trace.events().take(as_recorded as usize);
         let prefix: Vec<EventId> = recorded.chain(then.iter().copied()).collect();
-        schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)
+        shorten::of_prefix(self.trace, self.order, self.sections, &prefix, race)
     }
 
     /// The schedule of a cut: shortened, unless it is so long that nobody will read it from its start.
     pub(super) fn schedule(&self, cut: &Cut, race: Instance) -> Schedule {
         if cut.len() > READABLE {
-            return schedule::of_cut(self.trace, cut, self.wakes, race);
+            return shorten::of_cut(self.trace, cut, self.wakes, race);
         }
         let prefix = cut.events_from(self.trace, EventId(0));
-        schedule::of_prefix(self.trace, self.order, self.sections, &prefix, race)
+        shorten::of_prefix(self.trace, self.order, self.sections, &prefix, race)
     }
 
     pub(super) fn positions(&self, (a, b): Instance) -> (CodePosition, CodePosition) {

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use witness::analyze::{Options, Shard, Solver, Work, analyze_with};
 use witness::encode::Form;
 use witness::record::ProcessNumber;
-use witness::report::results::{self, Summary};
 use witness::report::{Filters, Findings, Noise, Words};
+use witness::results::{self, Results, Summary};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
@@ -388,11 +388,13 @@ pub fn reported(options: &Options) -> results::Options {
 
 /// Stores findings; says on stderr if that fails.
 pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
-    match store::save(&findings, folder) {
-        Ok(()) => Findings {
-            folder: Some(folder),
-            ..findings
-        },
+    let kept = Findings {
+        folder: Some(folder),
+        ..findings
+    };
+    let schedules = kept.rows().filter_map(|row| Some((row.number?, row.schedule()?)));
+    match store::save(&Results::of(&kept), schedules, kept.analysis, folder) {
+        Ok(()) => kept,
         Err(error) => {
             say!(
                 "witness: the results are not stored: {error}; `witness replay` needs them: --store FOLDER keeps them elsewhere"

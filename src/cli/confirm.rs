@@ -18,8 +18,8 @@ use witness::confirm::{
 };
 use witness::import;
 use witness::record::{self, Policy, StandardInput};
-use witness::report::results::Summary;
 use witness::report::{Findings, Noise, Words};
+use witness::results::Summary;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::Verdict;
@@ -281,7 +281,7 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
 fn findings<'a>(
     asked: &'a Asked,
     symbols: &'a Symbols<'a>,
-    options: witness::report::results::Options,
+    options: witness::results::Options,
     noise: &'a Noise,
 ) -> Findings<'a> {
     Findings {

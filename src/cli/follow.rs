@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use witness::analyze::{Decision, Follow, Shard};
 use witness::candidates::Candidate;
-use witness::report::results::Options;
+use witness::results::Options;
 use witness::store::{Journal, Plan};
 use witness::trace::TraceId;
 

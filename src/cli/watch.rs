@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 use witness::analyze::Decision;
-use witness::report::results::Summary;
+use witness::results::Summary;
 use witness::verdict::Verdict;
 
 /// How long an analysis may go on after its time limit, to stop in good order.

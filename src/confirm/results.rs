@@ -6,7 +6,7 @@ use super::How;
 use super::frames::is_intercepted;
 use super::outcome::{Class, Confirmed, Outcome};
 use crate::report::noise::Hidden;
-use crate::report::results::{TraceSummary, tool};
+use crate::results::{TraceSummary, tool};
 use crate::warnings::{Kind, Side};
 use serde::{Deserialize, Serialize};
 

@@ -290,7 +290,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
             path: std::path::Path::new(""),
             analysis: runs[at].1,
             symbols: &symbols[at],
-            options: crate::report::results::Options {
+            options: crate::results::Options {
                 instances: None,
                 explanations: None,
                 budget: 0,

@@ -1,7 +1,7 @@
 //! Why a warning ended as it did, in words.
 
 use super::{Confirmed, Finding, How, Unmatched};
-use crate::report::results::{refutation_name, unknown_name};
+use crate::results::{refutation_name, unknown_name};
 use crate::symbols::printable;
 use crate::verdict::Verdict;
 use crate::warnings::{Side, Stack};

@@ -44,7 +44,7 @@ impl Exporter for ChromeTrace {
         }
         let trace = json!({
             "displayTimeUnit": "ns",
-            "otherData": { "tool": super::results::tool(), "time": "ten microseconds a step of the schedule" },
+            "otherData": { "tool": crate::results::tool(), "time": "ten microseconds a step of the schedule" },
             "traceEvents": events,
         });
         serde_json::to_writer(&mut *out, &trace)?;

@@ -1,6 +1,7 @@
 //! The command that shows a witness again, as a shell takes it.
 
-use super::{Findings, folder_of};
+use super::Findings;
+use crate::results::folder_of;
 use crate::trace::Trace;
 use std::path::Path;
 

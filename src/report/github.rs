@@ -5,8 +5,8 @@
 
 use super::command::replay_command;
 use super::paths::seen;
-use super::results::unknown_name;
 use super::{Exporter, Findings};
+use crate::results::unknown_name;
 use crate::trace::EventId;
 use crate::verdict::Verdict;
 use std::collections::BTreeSet;

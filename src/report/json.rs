@@ -1,6 +1,7 @@
 //! The results object as JSON: one, also of several traces.
 
-use super::{Exporter, Findings, Results};
+use super::{Exporter, Findings};
+use crate::results::Results;
 use std::io::{self, Write};
 
 /// Writes [`Results`] as JSON, indented, with a line end.

@@ -4,11 +4,11 @@
 //! undecided one is skipped, like one that is not in this trace, and so is what the user hides.
 
 use super::noise::Hidden;
-use super::results::{refutation_name, unknown_name};
 use super::text::Told;
 use super::{Exporter, Findings, Paint, SourceText};
 use crate::check::Checker;
 use crate::replay::Replay;
+use crate::results::{refutation_name, unknown_name};
 use crate::symbols::printable;
 use crate::verdict::{Pair, Verdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};

@@ -19,7 +19,7 @@ pub mod noise;
 mod paint;
 mod paths;
 mod races;
-pub mod results;
+mod results;
 mod sarif;
 mod snippet;
 mod source_text;
@@ -36,19 +36,18 @@ pub use live::{Live, in_short};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
 pub use races::{Heard, Race, Row};
-pub use results::Results;
 pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;
 pub(crate) use text::{TOLD_RACES, Told};
 pub use words::{Words, value};
 
+use crate::results::Options;
 use crate::symbols::Symbols;
 use crate::trace::Trace;
 use crate::verdict::Analysis;
-use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What there is to report.
 #[derive(Clone, Copy)]
@@ -62,7 +61,7 @@ pub struct Findings<'a> {
     /// Names for addresses.
     pub symbols: &'a Symbols<'a>,
     /// With which options.
-    pub options: results::Options,
+    pub options: Options,
     /// The folder in which the schedules are stored; `None` if they are not.
     pub folder: Option<&'a Path>,
     /// What the pairs are called, and which are not shown.
@@ -82,14 +81,6 @@ impl<'a> Findings<'a> {
             symbols: self.symbols,
         }
     }
-}
-
-/// The folder in which a trace's results are stored, unless the user says where.
-#[must_use]
-pub fn folder_of(trace: &Path) -> PathBuf {
-    let mut name = OsString::from(trace);
-    name.push(".witnesses");
-    PathBuf::from(name)
 }
 
 /// Writes findings in one form.

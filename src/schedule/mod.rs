@@ -1,10 +1,7 @@
-//! From a prefix of a trace to a schedule. The type and its text are a crate of their own, [`schedule_format`], which
+//! Schedules of a trace's events. The type and its text are a crate of their own, [`schedule_format`], which
 //! the checker depends on, too.
 
-mod shorten;
-
 pub use schedule_format::{Malformed, ParseScheduleError, RaceKind, Schedule, Slice, VERSION, text};
-pub use shorten::{of_cut, of_order, of_prefix, of_unordered};
 
 use crate::trace::{EventId, Trace};
 

@@ -15,12 +15,11 @@ mod plan;
 pub use decisions::{Journal, load_shards, save_shard, shard_journal_path, shard_path};
 pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};
 
-pub use crate::report::folder_of;
-use crate::report::results::{SCHEMA, tool};
-use crate::report::{Exporter, Findings, Json, Results};
+pub use crate::results::folder_of;
+use crate::results::{Results, SCHEMA, tool};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
-use crate::verdict::{Pair, Rejected, Unknown, Verdict};
+use crate::verdict::{Analysis, Pair, Rejected, Unknown, Verdict};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -134,31 +133,33 @@ pub struct Stored {
     pub schedules: Vec<Schedule>,
 }
 
-/// Writes findings and their schedules to a folder, in place of what was there. A journal is not needed any more, unless time
-/// ran out.
+/// Writes results and the numbered schedules of their witnesses to a folder, in place of what was there. A journal is not
+/// needed any more, unless time ran out.
 ///
 /// # Errors
 /// [`StoreError::Io`].
-pub fn save(findings: &Findings<'_>, folder: &Path) -> Result<(), StoreError> {
-    let findings = Findings {
-        folder: Some(folder),
-        ..*findings
-    };
+pub fn save<'a>(
+    results: &Results,
+    schedules: impl Iterator<Item = (usize, &'a Schedule)>,
+    analysis: &Analysis,
+    folder: &Path,
+) -> Result<(), StoreError> {
     at(folder, fs::create_dir_all(folder))?;
     clear(folder)?;
-    for row in findings.rows() {
-        if let (Some(number), Some(schedule)) = (row.number, row.schedule()) {
-            // The results, which come last, make them count.
-            let path = schedule_path(folder, number);
-            at(&path, fs::write(&path, schedule.to_string()))?;
-        }
+    for (number, schedule) in schedules {
+        // The results, which come last, make them count.
+        let path = schedule_path(folder, number);
+        at(&path, fs::write(&path, schedule.to_string()))?;
     }
-    let mut json = Vec::new();
     let path = folder.join(RESULTS);
-    at(&path, Json.export(&[findings], &mut json))?;
+    let mut json = serde_json::to_vec_pretty(results).map_err(|source| StoreError::Io {
+        path: path.clone(),
+        source: source.into(),
+    })?;
+    json.push(b'\n');
     write(&path, &json)?;
     let undecided = |pair: &Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
-    if findings.analysis.pairs.iter().any(undecided) {
+    if analysis.pairs.iter().any(undecided) {
         return Ok(());
     }
     remove(&journal_path(folder))

@@ -4,7 +4,7 @@
 use super::{StoreError, at, write};
 use crate::analyze::Shard;
 use crate::candidates::Candidate;
-use crate::report::results::{Options, tool};
+use crate::results::{Options, tool};
 use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;

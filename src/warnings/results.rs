@@ -1,7 +1,7 @@
 //! Results of `witness` itself, of another trace: what was witnessed or left open there.
 
 use super::{Format, Frame, Kind, ReadError, Side, Stack, Warning};
-use crate::report::results::{AccessResult, FrameResult, Results, SCHEMA};
+use crate::results::{AccessResult, FrameResult, Results, SCHEMA};
 
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
     let results: Results = serde_json::from_str(text).map_err(|error| ReadError::Results {

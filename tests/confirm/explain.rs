@@ -2,7 +2,7 @@
 
 use crate::command::witness;
 use crate::recorded::{folder, record};
-use witness::report::Results;
+use witness::results::Results;
 
 #[test]
 fn a_pair_is_named_by_lines_functions_or_events() {

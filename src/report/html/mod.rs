@@ -7,10 +7,10 @@ mod overview;
 mod picture;
 mod race;
 
-use super::results::{Summary, tool};
 use super::{Exporter, Findings, SourceText};
 use crate::check::Checker;
 use crate::replay::Replay;
+use crate::results::{Summary, tool};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

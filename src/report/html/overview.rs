@@ -2,8 +2,8 @@
 
 use super::anchor;
 use crate::report::noise::Hidden;
-use crate::report::results::{refutation_name, unknown_name};
 use crate::report::{Findings, Race, Row};
+use crate::results::{refutation_name, unknown_name};
 use crate::symbols::{file_name, printable};
 use crate::trace::EventId;
 use crate::verdict::Verdict;

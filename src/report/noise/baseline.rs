@@ -3,7 +3,7 @@
 //! It is an earlier results object, of `witness analyze` or `confirm`, or the `results.json` beside a trace. What it has under
 //! the same id is known; a race that it only had as unknown and that is witnessed now is new.
 
-use crate::report::results::{Results, SCHEMA};
+use crate::results::{Results, SCHEMA};
 use hashbrown::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -7,9 +7,9 @@
 //! keep, for each pair of events whose order matters in the given prefix, that order, so what they
 //! give is feasible if the prefix was. The checker has the last word.
 
-use super::{RaceKind, Schedule, slices_of};
 use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
+use crate::schedule::{RaceKind, Schedule, slices_of};
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;

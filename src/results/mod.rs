@@ -1,0 +1,329 @@
+//! The results of an analysis as one documented object, `witness-results/1`.
+//!
+//! It is what `witness analyze --json` prints and what is stored beside the trace. Addresses are
+//! strings of hexadecimal digits. Fields are only ever added within one schema version.
+
+use crate::analyze::Solver;
+use crate::encode::Form;
+use crate::standstill::Standstill;
+use crate::trace::Trace;
+use crate::verdict::{Refutation, Unknown, Verdict};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use trace_format::{ProgramEnd, TraceFile};
+
+/// The value of [`Results::schema`].
+pub const SCHEMA: &str = "witness-results/1";
+
+/// All that one analysis found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name and version of what wrote this.
+    pub tool: String,
+    /// The options of the analysis.
+    pub options: Options,
+    /// The trace.
+    pub trace: TraceSummary,
+    /// The traces of other runs that add something, if several were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_traces: Vec<TraceSummary>,
+    /// One entry per pair of code positions, ordered by their first conflict in the trace; of several traces, one trace behind the other.
+    pub pairs: Vec<PairResult>,
+    /// The witnessed pairs, the same race once.
+    #[serde(default)]
+    pub races: Vec<RaceResult>,
+    /// The pairs that are shown, counted.
+    pub summary: Summary,
+}
+
+/// A race: the witnessed pairs of one kind in the same functions of the same files, about the same variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RaceResult {
+    /// What it is called from run to run: 16 hexadecimal digits.
+    pub id: String,
+    /// How many pairs of instructions there are.
+    pub count: usize,
+    /// The numbers of their witnesses.
+    pub witnesses: Vec<usize>,
+    /// The trace that shows it, if that is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// The line of a suppression file that hides it.
+    pub suppression: Option<String>,
+}
+
+/// The options that verdicts depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Dynamic instances tried per pair; null for all.
+    pub instances: Option<u32>,
+    /// Refutations by the solver whose facts were worked out; null for all.
+    pub explanations: Option<u32>,
+    /// Solver resource units per query.
+    pub budget: u32,
+    /// Who decided what the fast predictors left open: `both`, `native`, `z3` or `z3-reference`.
+    pub solver: Solver,
+    /// What was linearized: `prefix` or `whole-trace`.
+    pub model: Form,
+}
+
+/// The trace that was analysed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceSummary {
+    /// Its identity, 32 hexadecimal digits.
+    pub id: String,
+    /// Its path, as given.
+    pub path: String,
+    /// Number of events.
+    pub events: usize,
+    /// Number of threads.
+    pub threads: usize,
+    /// `complete` or `cut`.
+    pub ending: String,
+    /// Where it was cut; null if it is complete.
+    pub cut: Option<CutSummary>,
+    /// Which threads waited, or spun, at its end, and what the program died of.
+    #[serde(default, skip_serializing_if = "Standstill::is_empty")]
+    pub standstill: Standstill,
+}
+
+/// Where a trace was cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutSummary {
+    /// Events before the cut.
+    pub events: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// What is wrong there, in words.
+    pub cause: String,
+}
+
+/// The verdict on one pair of code positions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairResult {
+    /// What it is called from run to run: 16 hexadecimal digits over the kind of race, the two functions and files, and
+    /// the variable.
+    #[serde(default)]
+    pub id: String,
+    /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
+    pub verdict: String,
+    /// What the schedule of a witnessed pair shows: `co-enabled` or `unordered`; else null.
+    pub kind: Option<String>,
+    /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`, `steps`,
+    /// `instances`, `time`, `rejected`, `cut`, `unrecorded code`, `unrecorded synchronization`. Witnessed: null.
+    pub reason: Option<String>,
+    /// The reason in words, one fact a sentence.
+    pub explanation: Vec<String>,
+    /// If the pair is not in this trace only because of what a racing read saw: the number of that race's witness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<usize>,
+    /// The access that comes earlier in the trace.
+    pub a: AccessResult,
+    /// The other access.
+    pub b: AccessResult,
+    /// How the dynamic instances of the pair fell.
+    pub instances: InstancesResult,
+    /// The file of the schedule; null if the pair is not witnessed, or nothing was stored.
+    pub schedule: Option<String>,
+    /// The line of a suppression file that hides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
+    /// Whether the baseline has it; absent without a baseline, or if it has not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// The trace that it is of, if that is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// Dynamic instances of a pair, by what became of them. A pair is not looked at further once it is witnessed, so only
+/// `total` counts all of its instances then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstancesResult {
+    /// All.
+    pub total: u64,
+    /// Refuted by must-happen-before.
+    pub ordered: u64,
+    /// Refuted by locks.
+    pub locked: u64,
+    /// Looked at one by one; the solvers were asked about few of these.
+    pub tried: u64,
+}
+
+/// One access of a pair, in the instance that is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessResult {
+    /// Its thread.
+    pub thread: u32,
+    /// The thread's name.
+    pub thread_name: Option<String>,
+    /// Its number in the trace.
+    pub event: u32,
+    /// `read`, `write`, `free`, `atomic read`, `atomic write`, `atomic read-modify-write`.
+    pub op: String,
+    /// First byte, hexadecimal.
+    pub address: String,
+    /// Length in bytes.
+    pub size: u64,
+    /// The variable that it lies in, if that is static and has a name.
+    #[serde(default)]
+    pub variable: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+    /// Function.
+    pub function: Option<String>,
+    /// The call stack, innermost first; its first frame is the access itself.
+    pub stack: Vec<FrameResult>,
+}
+
+/// One function activation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameResult {
+    /// Function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+    /// The module's path, for native code.
+    pub module: Option<String>,
+    /// Offset in the module, hexadecimal.
+    pub offset: Option<String>,
+}
+
+/// The pairs, counted by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Witnessed pairs.
+    pub witnessed: usize,
+    /// Refuted pairs.
+    pub refuted: usize,
+    /// Pairs that only what happened in this trace excludes.
+    #[serde(default)]
+    pub not_in_trace: usize,
+    /// Undecided pairs.
+    pub unknown: usize,
+    /// Pairs that are not shown, since a suppression hides them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suppressed: usize,
+    /// Pairs that are not shown, since the baseline has them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub known: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let &Summary {
+            witnessed,
+            refuted,
+            not_in_trace,
+            unknown,
+            suppressed,
+            known,
+        } = self;
+        let pairs = if refuted == 1 { "pair" } else { "pairs" };
+        let races = if witnessed == 1 { "data race" } else { "data races" };
+        write!(f, "{witnessed} {races} witnessed, {refuted} {pairs} refuted")?;
+        if not_in_trace > 0 {
+            write!(f, ", {not_in_trace} not in this trace")?;
+        }
+        write!(f, ", {unknown} unknown")?;
+        if suppressed > 0 {
+            write!(f, ", {suppressed} suppressed")?;
+        }
+        if known > 0 {
+            write!(f, ", {known} in the baseline")?;
+        }
+        Ok(())
+    }
+}
+
+impl Summary {
+    /// Counts one more verdict.
+    pub fn count(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Witnessed(_) => self.witnessed += 1,
+            Verdict::Refuted(_) => self.refuted += 1,
+            Verdict::NotInTrace(_) => self.not_in_trace += 1,
+            Verdict::Unknown(_) => self.unknown += 1,
+        }
+    }
+}
+
+impl TraceSummary {
+    /// What there is to say of a trace.
+    #[must_use]
+    pub fn of(trace: &Trace, path: &Path) -> TraceSummary {
+        let cut = trace.cut().map(|cut| CutSummary {
+            events: cut.events,
+            offset: cut.offset,
+            cause: cut.cause.clone(),
+        });
+        TraceSummary {
+            id: trace.id().to_string(),
+            path: path.display().to_string(),
+            events: trace.len(),
+            threads: trace.threads(),
+            ending: match trace.program_end() {
+                _ if cut.is_some() => "cut",
+                ProgramEnd::EventLimit => "event-limit",
+                ProgramEnd::TimeLimit => "time-limit",
+                ProgramEnd::Deadlock => "deadlock",
+                ProgramEnd::Unknown | ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => "complete",
+            }
+            .to_owned(),
+            cut,
+            // Of a trace in another tool's format there is nothing to say.
+            standstill: TraceFile::open(path)
+                .and_then(|file| Standstill::of(&file))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// The folder in which a trace's results are stored, unless the user says where.
+#[must_use]
+pub fn folder_of(trace: &Path) -> PathBuf {
+    let mut name = OsString::from(trace);
+    name.push(".witnesses");
+    PathBuf::from(name)
+}
+
+/// Name and version of this program.
+#[must_use]
+pub fn tool() -> String {
+    format!("witness {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The name of a reason, as the JSON has it.
+pub(crate) fn refutation_name(refutation: &Refutation) -> &'static str {
+    match refutation {
+        Refutation::MustHappenBefore(_) => "must-happen-before",
+        Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } => "lockset",
+        Refutation::LockHistory { .. } => "lock history",
+        Refutation::Core(_) => "core",
+    }
+}
+
+pub(crate) fn unknown_name(unknown: &Unknown) -> &'static str {
+    match unknown {
+        Unknown::Budget => "budget",
+        Unknown::Steps => "steps",
+        Unknown::Instances => "instances",
+        Unknown::Time => "time",
+        Unknown::Rejected => "rejected",
+        Unknown::Cut(_) => "cut",
+        Unknown::Unrecorded(_) => "unrecorded code",
+        Unknown::Unsynchronized { .. } => "unrecorded synchronization",
+    }
+}
