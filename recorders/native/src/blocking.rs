@@ -95,8 +95,8 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn usleep(micros: c_uint) -> c_int {
-    // SAFETY: no memory is involved.
     let Some(inside) = Inside::enter() else {
+        // SAFETY: no memory is involved.
         return unsafe { real::usleep(micros) };
     };
     match sleep_until(&inside, after(i64::from(micros) * 1000)) {
@@ -110,8 +110,8 @@ pub unsafe extern "C-unwind" fn usleep(micros: c_uint) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
-    // SAFETY: no memory is involved.
     let Some(inside) = Inside::enter() else {
+        // SAFETY: no memory is involved.
         return unsafe { real::sleep(seconds) };
     };
     match sleep_until(&inside, after(i64::from(seconds) * 1_000_000_000)) {

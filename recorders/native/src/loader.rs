@@ -121,25 +121,28 @@ unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, pc: usize) -
     // SAFETY: null or a path.
     let found = unsafe { as_seen_from(path, pc) };
     let path = found.as_ref().map_or(path, |found| found.as_ptr());
-    // SAFETY: the program's own arguments, but for the path.
     match enter_system(pc) {
+        // SAFETY: the program's own arguments, but for the path, which is in `found` for as long.
         Some(inside) => locked(&inside, true, pc, || unsafe { unwatched::dlopen(path, flags) }),
+        // SAFETY: as above.
         None => unsafe { unwatched::dlopen(path, flags) },
     }
 }
 
 unsafe extern "C-unwind" fn close(handle: *mut c_void, pc: usize) -> c_int {
-    // SAFETY: the program's own argument.
     match enter_system(pc) {
+        // SAFETY: the program's own argument.
         Some(inside) => locked(&inside, true, pc, || unsafe { unwatched::dlclose(handle) }),
+        // SAFETY: as above.
         None => unsafe { unwatched::dlclose(handle) },
     }
 }
 
 unsafe extern "C-unwind" fn iterate(look: Look, data: *mut c_void, pc: usize) -> c_int {
-    // SAFETY: the program's own arguments.
     match enter_system(pc) {
+        // SAFETY: the program's own arguments.
         Some(inside) => locked(&inside, false, pc, || unsafe { unwatched::dl_iterate_phdr(look, data) }),
+        // SAFETY: as above.
         None => unsafe { unwatched::dl_iterate_phdr(look, data) },
     }
 }

@@ -405,10 +405,10 @@ unsafe extern "C-unwind" fn set_handler(signal: c_int, handler: usize, pc: usize
 
 /// Whom `kill` means, if this process is among them.
 fn receiver_of(process: pid_t) -> Option<Receiver> {
-    // SAFETY: no arguments.
     let own = match process {
         0 | -1 => true,
         1.. => process == sys::process_id(),
+        // SAFETY: no arguments.
         _ => process == unsafe { -libc::getpgrp() },
     };
     own.then_some(Receiver::PROCESS)

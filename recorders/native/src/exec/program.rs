@@ -93,9 +93,9 @@ unsafe fn search(name: *const c_char) -> isize {
 /// `list` is null or such a list.
 pub unsafe fn entries(list: List) -> impl Iterator<Item = *const c_char> {
     let place = move |at| (!list.is_null()).then(|| list.wrapping_add(at));
-    // SAFETY: stays within the list.
     (0..).map_while(move |at| {
         place(at)
+            // SAFETY: entries are taken in order, and none behind the null that ends the list.
             .map(|place| unsafe { *place })
             .filter(|entry| !entry.is_null())
     })

@@ -81,10 +81,10 @@ unsafe fn asked_for(block: usize) -> usize {
 }
 
 unsafe extern "C" fn usable_size(block: *mut c_void, _pc: usize) -> usize {
-    // SAFETY: the caller's own block.
     if block.is_null() {
         0
     } else {
+        // SAFETY: the caller's own block.
         unsafe { asked_for(block as usize) }
     }
 }
@@ -246,9 +246,10 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
 /// # Safety
 /// The block is the caller's.
 unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: promised by the caller; the room is there.
     match size.checked_add(SIZE_BEHIND) {
+        // SAFETY: the block is promised by the caller; the new one has room for the note.
         Some(whole) if size != 0 => unsafe { seal(__libc_realloc(block, whole), size) },
+        // SAFETY: the block is promised by the caller.
         _ => unsafe { __libc_realloc(block, size) },
     }
 }
