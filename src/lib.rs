@@ -17,6 +17,7 @@ pub mod replay;
 pub mod report;
 pub mod results;
 pub mod schedule;
+pub mod semantics;
 pub mod shorten;
 pub mod solve;
 pub mod standstill;

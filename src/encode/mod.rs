@@ -33,6 +33,7 @@ pub use read_consistency::ReadOptions;
 pub use sync_consistency::{Matching, Source};
 
 use crate::prune::MustHappenBefore;
+use crate::semantics::semaphores::Step;
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
 use crate::verdict::Fact;
 use failed_wait::FailedWait;
@@ -150,8 +151,6 @@ impl Index {
                 Op::Notify { condition } | Op::NotifyAll { condition } => {
                     index.notifies.entry(condition.0).or_default().push(event);
                 }
-                Op::SemPost { semaphore } => index.posts.entry(semaphore.0).or_default().push(event),
-                Op::SemWait { semaphore } => index.semaphore_waits.entry(semaphore.0).or_default().push(event),
                 Op::Join { child } => index.joins.entry(child).or_default().push(event),
                 Op::OnceEnd { once } => index.once_ends.entry(once.0).or_default().push(event),
                 Op::WaitEnd {
@@ -160,7 +159,11 @@ impl Index {
                 } => index
                     .wait_begin
                     .extend(trace.wait_begin(event).map(|begin| (event, begin))),
-                _ => {}
+                op => match Step::of(op) {
+                    Some((semaphore, Step::Post)) => index.posts.entry(semaphore.0).or_default().push(event),
+                    Some((semaphore, Step::Wait)) => index.semaphore_waits.entry(semaphore.0).or_default().push(event),
+                    Some((_, Step::FailedWait)) | None => {}
+                },
             }
         }
         index

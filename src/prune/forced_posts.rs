@@ -8,7 +8,8 @@
 //! as if they need not.
 
 use super::{Edge, MustHappenBefore};
-use crate::trace::{EventId, ObjectId, Op, Trace};
+use crate::semantics::semaphores::Step;
+use crate::trace::{EventId, ObjectId, Trace};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -37,16 +38,13 @@ impl Semaphores {
         };
         for event in trace.events() {
             let thread = trace.thread(event).0;
-            match trace.op(event) {
-                Op::SemPost { semaphore } => {
-                    let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));
-                    uses.posts.entry(thread).or_default().push(event);
+            if let Some((semaphore, step)) = Step::of(trace.op(event)) {
+                let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));
+                match step {
+                    Step::Post => uses.posts.entry(thread).or_default().push(event),
+                    Step::Wait => uses.waits.entry(thread).or_default().push(event),
+                    Step::FailedWait => {}
                 }
-                Op::SemWait { semaphore } => {
-                    let uses = each.entry(semaphore.0).or_insert_with(|| new(semaphore));
-                    uses.waits.entry(thread).or_default().push(event);
-                }
-                _ => {}
             }
         }
         Semaphores {

@@ -12,16 +12,7 @@ use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
-/// What an argument may rest on; each includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grounds {
-    /// The operations that the threads perform, whatever they read and however the scheduler decides.
-    Structure,
-    /// What happened in this run as well: values read, waits, who initialized what.
-    Outcomes,
-    /// The places of pinned accesses, too, for the sake of code that was not recorded.
-    Pins,
-}
+pub use crate::semantics::Grounds;
 
 /// Barriers whose rounds have the same threads in every run: each round before the last has all threads that ever come.
 pub(super) fn fixed_barriers(trace: &Trace) -> HashSet<u32> {

@@ -13,6 +13,7 @@ use super::AtomicLocks;
 use super::atomic_locks::Change;
 use super::histories::{Histories, HistoryId};
 use super::lock_history::history_clash;
+use crate::semantics::locks::Step;
 use crate::trace::{EventId, ObjectId, Op, Sections, Trace};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -287,16 +288,14 @@ enum LockChange {
 
 impl LockChange {
     fn of(trace: &Trace, sections: &Sections, event: EventId) -> Option<LockChange> {
-        let lock = match trace.op(event) {
-            Op::Acquire { lock } | Op::AcquireShared { lock } | Op::WaitEnd { lock, .. } => {
-                let section = sections.get(sections.opened_by(event)?);
-                return Some(LockChange::Take((lock, section.shared)));
-            }
-            Op::Release { lock } | Op::WaitBegin { lock, .. } => lock,
-            _ => return None,
-        };
+        let (lock, step) = Step::of(trace.op(event))?;
+        if step.takes() {
+            let section = sections.get(sections.opened_by(event)?);
+            return Some(LockChange::Take((lock, section.shared)));
+        }
         // Only the release that ends an outermost section matters.
-        sections.closed_by(event).map(|_| LockChange::GiveBack(lock))
+        let closed = sections.closed_by(event).filter(|_| step.gives_back());
+        closed.map(|_| LockChange::GiveBack(lock))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Threads, objects, memory and events in words, for every report that people read.
 
+use crate::semantics;
 use crate::symbols::{Frame, Symbols, printable};
-use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace};
 use trace_format::ObjectKind;
 
 /// From here on are addresses of no memory, the kernel's half: what stands for order that the recorder knows of, by a pipe or a
@@ -260,34 +261,6 @@ impl Words<'_> {
                 .trace
                 .access(event)
                 .map_or_else(String::new, |access| self.access(access)),
-            Op::Acquire { lock } => format!("locks {}", self.object(lock)),
-            Op::AcquireShared { lock } => format!("locks {} for reading", self.object(lock)),
-            Op::Release { lock } => format!("unlocks {}", self.object(lock)),
-            Op::AcquireFailed { lock, .. } => format!("finds {} held, and gives up", self.object(lock)),
-            Op::WaitBegin { condition, lock } => {
-                format!("waits on {}, unlocks {}", self.object(condition), self.object(lock))
-            }
-            Op::WaitEnd {
-                condition,
-                lock,
-                outcome,
-            } => {
-                let why = match outcome {
-                    WaitOutcome::Notified => "is woken on",
-                    WaitOutcome::TimedOut => "gives up waiting on",
-                };
-                format!("{why} {}, locks {}", self.object(condition), self.object(lock))
-            }
-            Op::Notify { condition } => format!("signals {}{}", self.object(condition), wakes()),
-            Op::NotifyAll { condition } => format!("signals all on {}{}", self.object(condition), wakes()),
-            Op::BarrierEnter { barrier, round } => format!("arrives at {}, round {round}", self.object(barrier)),
-            Op::BarrierExit { barrier, round } => format!("leaves {}, round {round}", self.object(barrier)),
-            Op::SemPost { semaphore } => format!("posts {}", self.object(semaphore)),
-            Op::SemWait { semaphore } => format!("takes {}", self.object(semaphore)),
-            Op::SemWaitFailed { semaphore } => format!("finds {} at 0, and gives up", self.object(semaphore)),
-            Op::OnceBegin { once } => format!("starts to initialize {}", self.object(once)),
-            Op::OnceEnd { once } => format!("has initialized {}", self.object(once)),
-            Op::OnceWait { once } => format!("finds {} initialized", self.object(once)),
             Op::Fence { order } => format!("passes a fence ({order:?})"),
             Op::Alloc { incarnation } => {
                 let block = self.trace.incarnation(incarnation);
@@ -297,8 +270,7 @@ impl Words<'_> {
                 format!("allocates {} at {:#x}", bytes(block.size), block.addr)
             }
             Op::Branch => "branches".to_owned(),
-            Op::Input { source, value: got } => format!("gets {} from {}", value(got), self.object(source)),
-            Op::Output { source } => format!("writes to {}", self.object(source)),
+            op => semantics::words(op, &|object| self.object(object), &value, &wakes()).unwrap_or_default(),
         }
     }
 }

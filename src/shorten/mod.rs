@@ -10,6 +10,7 @@
 use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
 use crate::schedule::{RaceKind, Schedule, slices_of};
+use crate::semantics::{self, InOrder};
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -256,24 +257,16 @@ fn dependencies(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId]) -> 
                     }
                 }
             }
-            Op::AcquireShared { lock: object }
-            | Op::OnceWait { once: object }
-            | Op::SemWaitFailed { semaphore: object } => {
-                objects.entry(object).or_default().step(&mut edges, event, false);
+            op => {
+                for used in semantics::uses(op).into_iter().flatten() {
+                    let looks = match used.in_order {
+                        InOrder::WithAll => false,
+                        InOrder::WithChanges => true,
+                        InOrder::WithNone => continue,
+                    };
+                    objects.entry(used.object).or_default().step(&mut edges, event, !looks);
+                }
             }
-            Op::OnceEnd { once } => objects.entry(once).or_default().step(&mut edges, event, true),
-            Op::Acquire { lock } | Op::Release { lock } | Op::AcquireFailed { lock, .. } => {
-                objects.entry(lock).or_default().step(&mut edges, event, true);
-            }
-            Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => {
-                objects.entry(lock).or_default().step(&mut edges, event, true);
-                objects.entry(condition).or_default().step(&mut edges, event, true);
-            }
-            Op::Notify { condition: object }
-            | Op::NotifyAll { condition: object }
-            | Op::SemPost { semaphore: object }
-            | Op::SemWait { semaphore: object } => objects.entry(object).or_default().step(&mut edges, event, true),
-            _ => {}
         }
     }
     (edges.after, edges.blocked)

@@ -13,7 +13,8 @@ use super::replay::{Violation, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId, Literal};
 use crate::prune::Grounds;
-use crate::trace::{EventId, Op};
+use crate::semantics;
+use crate::trace::EventId;
 use crate::verdict::Fact;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
@@ -174,13 +175,10 @@ impl Prover<'_> {
     fn grounds_of(&self, violation: &Violation) -> Grounds {
         match *violation {
             Violation::Sections(..) => Grounds::Structure,
-            Violation::Unmatched(event, _) if matches!(self.encoder.trace().op(event), Op::SemWait { .. }) => {
-                Grounds::Structure
+            Violation::Unmatched(event, _) | Violation::PermitLeft { attempt: event, .. } => {
+                semantics::grounds(self.encoder.trace().op(event))
             }
-            Violation::Read { .. }
-            | Violation::HandedOver { .. }
-            | Violation::PermitLeft { .. }
-            | Violation::Unmatched(..) => Grounds::Outcomes,
+            Violation::Read { .. } | Violation::HandedOver { .. } => Grounds::Outcomes,
             Violation::Pinned { .. } => Grounds::Pins,
         }
     }

@@ -5,6 +5,7 @@
 
 use super::handed_over::HandedOver;
 use crate::encode::Encoder;
+use crate::semantics::semaphores::Step;
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, SectionId, ThreadId, Trace, Wakes};
 use hashbrown::{HashMap, HashSet};
 
@@ -72,6 +73,14 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         }
         if trace.op(event).depends_on_reads() {
             found.extend(freed.on_which_depends(trace.thread(event)));
+        }
+        if let Some((semaphore, step)) = Step::of(trace.op(event)) {
+            let initial = i64::from(trace.initial_count(semaphore));
+            let count = permits.entry(semaphore.0).or_insert(initial);
+            if !step.is_enabled(*count) {
+                found.push(miscounted(trace, order, event, semaphore, step));
+            }
+            *count += step.adds();
         }
         match trace.op(event) {
             Op::Access(_) => {
@@ -144,34 +153,6 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             Op::OnceWait { once } if !initialized.contains(&once) => {
                 found.push(Violation::Unmatched(event, Vec::new()));
             }
-            Op::SemPost { semaphore } => *permits.entry(semaphore.0).or_default() += 1,
-            Op::SemWait { semaphore } => {
-                let initial = trace.initial_count(semaphore);
-                let count = permits.entry(semaphore.0).or_default();
-                *count -= 1;
-                if *count + i64::from(initial) < 0 {
-                    // Every wait so far competes for the same permits.
-                    let so_far = order.iter().copied().take_while(|&other| other != event);
-                    let mut waits: Vec<EventId> = so_far
-                        .filter(|&other| trace.op(other) == Op::SemWait { semaphore })
-                        .collect();
-                    waits.sort_unstable();
-                    found.push(Violation::Unmatched(event, waits));
-                }
-            }
-            Op::SemWaitFailed { semaphore } => {
-                let initial = i64::from(trace.initial_count(semaphore));
-                if initial + permits.get(&semaphore.0).copied().unwrap_or(0) > 0 {
-                    let so_far = || order.iter().copied().take_while(|&other| other != event);
-                    let of = |op: Op| so_far().filter(move |&other| trace.op(other) == op).collect();
-                    found.push(Violation::PermitLeft {
-                        attempt: event,
-                        semaphore,
-                        posts: of(Op::SemPost { semaphore }),
-                        waits: of(Op::SemWait { semaphore }),
-                    });
-                }
-            }
             _ => {}
         }
     }
@@ -191,6 +172,24 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
         found.push(Violation::Unmatched(end, rivals));
     }
     found
+}
+
+/// What is wrong with a wait, or an attempt at a semaphore that failed, given all that went on there before it.
+fn miscounted(trace: &Trace, order: &[EventId], event: EventId, semaphore: ObjectId, step: Step) -> Violation {
+    let so_far = || order.iter().copied().take_while(|&other| other != event);
+    let of = |wanted: Step| so_far().filter(move |&other| Step::of(trace.op(other)) == Some((semaphore, wanted)));
+    let mut waits: Vec<EventId> = of(Step::Wait).collect();
+    if step == Step::FailedWait {
+        return Violation::PermitLeft {
+            attempt: event,
+            semaphore,
+            posts: of(Step::Post).collect(),
+            waits,
+        };
+    }
+    // Every wait so far competes for the same permits.
+    waits.sort_unstable();
+    Violation::Unmatched(event, waits)
 }
 
 /// The reads that see another value than in π, in a trace that frees reads, and where that could go.

@@ -7,6 +7,7 @@
 //! of critical sections) are feasible too.
 
 use super::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
+use crate::semantics::semaphores::Step;
 use hashbrown::{HashMap, HashSet};
 
 /// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
@@ -44,6 +45,15 @@ pub fn explanations(
             last.values().copied().for_each(&mut rests_on);
             last.insert(thread, event);
         }
+        if let Some((semaphore, step)) = Step::of(trace.op(event)) {
+            let last = semaphores.entry(semaphore).or_default();
+            if step.depends_on_count() {
+                last.values().copied().for_each(&mut rests_on);
+            }
+            if step.adds() != 0 {
+                last.insert(thread, event);
+            }
+        }
         match trace.op(event) {
             Op::Access(_) => {
                 let access = trace.access(event).expect("an access");
@@ -64,18 +74,6 @@ pub fn explanations(
                 initialized.entry(once).or_insert(event);
             }
             Op::OnceWait { once } => initialized.get(&once).copied().into_iter().for_each(&mut rests_on),
-            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
-                let last = semaphores.entry(semaphore).or_default();
-                if let Op::SemWait { .. } = trace.op(event) {
-                    last.values().copied().for_each(&mut rests_on);
-                }
-                last.insert(thread, event);
-            }
-            // The posts before it were taken before it.
-            Op::SemWaitFailed { semaphore } => {
-                let last = semaphores.get(&semaphore).into_iter().flat_map(HashMap::values);
-                last.copied().for_each(&mut rests_on);
-            }
             Op::AcquireFailed { lock, .. } => {
                 let holders = held.get(&lock).into_iter().flatten().map(|&id| sections.get(id));
                 let other = holders

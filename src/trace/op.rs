@@ -1,6 +1,7 @@
 //! What an event is, in the model: as in the file, but with accesses resolved to cells.
 
 use super::IncarnationId;
+use crate::semantics::locks;
 use trace_format::{MemoryOrder, ObjectId, ThreadId, WaitOutcome};
 
 /// The number of an access; accesses are numbered in the order of π.
@@ -67,15 +68,7 @@ impl Op {
     /// The lock that it takes, gives back, or finds held.
     #[must_use]
     pub fn lock(self) -> Option<ObjectId> {
-        match self {
-            Op::Acquire { lock }
-            | Op::AcquireShared { lock }
-            | Op::Release { lock }
-            | Op::AcquireFailed { lock, .. }
-            | Op::WaitBegin { lock, .. }
-            | Op::WaitEnd { lock, .. } => Some(lock),
-            _ => None,
-        }
+        locks::Step::of(self).map(|(lock, _)| lock)
     }
 
     /// Whether it ends a wait by itself.

@@ -8,6 +8,7 @@
 use super::places::{Places, Stack, end_of, same_module};
 use super::plan::Plan;
 use crate::record::Parked;
+use crate::semantics;
 use crate::trace::{Access, AccessKind, CodePosition, EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 use trace_format::ModuleInfo;
@@ -213,17 +214,7 @@ pub(super) fn value_read(trace: &Trace, access: Access) -> u64 {
 
 /// The objects of an operation.
 pub(super) fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
-    match op {
-        Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => [Some(condition), Some(lock)],
-        Op::Notify { condition } | Op::NotifyAll { condition } => [Some(condition), None],
-        Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => [Some(barrier), None],
-        Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
-            [Some(semaphore), None]
-        }
-        Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => [Some(once), None],
-        Op::Input { source, .. } | Op::Output { source } => [Some(source), None],
-        op => [op.lock(), None],
-    }
+    semantics::uses(op).map(|used| used.map(|used| used.object))
 }
 
 /// The operation, with every object the same: what is left must be equal.

@@ -6,6 +6,7 @@
 use super::Native;
 use super::search::Search;
 use super::state::{Clocks, Contradiction, State};
+use crate::semantics::semaphores::Step;
 use crate::trace::{EventId, ObjectId, Op, Section, SectionId, ThreadId, Trace, WaitOutcome, Waiter, Wakes};
 use hashbrown::HashMap;
 
@@ -25,9 +26,12 @@ impl Semaphores {
     pub(super) fn of(trace: &Trace) -> Semaphores {
         let mut found = Semaphores::default();
         for event in trace.events() {
+            match Step::of(trace.op(event)) {
+                Some((semaphore, Step::Post)) => found.posts.entry(semaphore).or_default().push(event),
+                Some((semaphore, Step::Wait)) => found.waits.entry(semaphore).or_default().push(event),
+                Some((_, Step::FailedWait)) | None => {}
+            }
             match trace.op(event) {
-                Op::SemPost { semaphore } => found.posts.entry(semaphore).or_default().push(event),
-                Op::SemWait { semaphore } => found.waits.entry(semaphore).or_default().push(event),
                 Op::OnceEnd { once } => {
                     found.first_ends.entry(once).or_insert(event);
                 }
@@ -110,23 +114,16 @@ impl Native<'_> {
 
     fn semaphores_hold(&self, clocks: &Clocks, from: EventId) -> bool {
         let mut permits: HashMap<ObjectId, i64> = HashMap::new();
-        clocks.order.iter().all(|&event| match self.trace.op(event) {
-            Op::SemPost { semaphore } | Op::SemWait { semaphore } => {
-                let left = permits
-                    .entry(semaphore)
-                    .or_insert_with(|| self.semaphores.permits(self.trace, semaphore, from));
-                *left += if let Op::SemPost { .. } = self.trace.op(event) {
-                    1
-                } else {
-                    -1
-                };
-                *left >= 0
-            }
-            Op::SemWaitFailed { semaphore } => {
-                let left = permits.get(&semaphore).copied();
-                left.unwrap_or_else(|| self.semaphores.permits(self.trace, semaphore, from)) == 0
-            }
-            _ => true,
+        clocks.order.iter().all(|&event| {
+            let Some((semaphore, step)) = Step::of(self.trace.op(event)) else {
+                return true;
+            };
+            let count = permits
+                .entry(semaphore)
+                .or_insert_with(|| self.semaphores.permits(self.trace, semaphore, from));
+            let enabled = step.is_enabled(*count);
+            *count += step.adds();
+            enabled
         })
     }
 
