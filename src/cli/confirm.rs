@@ -194,6 +194,10 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
         if open.is_empty() {
             break;
         }
+        if record::asked_to_end() {
+            say!("witness: asked to end: run {number} is the last");
+            break;
+        }
     }
     Ok(asked)
 }

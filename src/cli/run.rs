@@ -8,7 +8,7 @@ use super::output::{Color, say};
 use super::program_end;
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
-use witness::record::{Recorded, StandardInput};
+use witness::record::{Recorded, StandardInput, asked_to_end};
 use witness::report::Filters;
 
 /// Record runs of a program, analyze them, and show each race live.
@@ -83,7 +83,8 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
             &recorded,
             &args.analysis.of_run(run),
             &filters,
-            live.as_ref(),
+            // Who was asked to end tells what is known, and runs nothing any more.
+            live.as_ref().filter(|_| !asked_to_end()),
             keep,
         ) {
             if run == 1 {
@@ -97,6 +98,10 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
         }
         // The first run holds the name that the others are called after.
         first.get_or_insert(recorded);
+        if asked_to_end() {
+            say!("witness: asked to end: run {run} is the last");
+            break;
+        }
         if processes.iter().all(|process| process.is_settled(live.is_some())) {
             break;
         }

@@ -33,6 +33,7 @@ pub use recorder_ring::layout::{PROCESSES, SUITE_VARIABLE};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
 pub use settings::settings_of;
+pub use signals::asked_to_end;
 pub use trace_name::{Naming, TraceName};
 
 use family::Family;

@@ -26,6 +26,16 @@ const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// Nothing is recorded. (A handler, once installed, stays.)
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
+/// Somebody asked a recorded program, and so whoever records it, to end.
+static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal came during a recording which ends a process that does not care: by Ctrl-C or `kill`. The program may have
+/// ended by it, or not; who records it again and again should not begin another run.
+#[must_use]
+pub fn asked_to_end() -> bool {
+    ASKED_TO_END.load(Ordering::Acquire)
+}
+
 /// Catches signals, from now on.
 pub(super) struct Forwarder(SignalsInfo<WithOrigin>);
 
@@ -64,6 +74,9 @@ impl Forwarder {
         let (pid, is_over) = (Pid::from_child(child), Arc::clone(&over));
         scope.spawn(move || {
             for origin in &mut self.0 {
+                if ENDING.contains(&origin.signal) {
+                    ASKED_TO_END.store(true, Ordering::Release);
+                }
                 let from_terminal = matches!(origin.cause, Cause::Kernel);
                 if is_over.load(Ordering::Acquire) {
                     if ENDING.contains(&origin.signal) {

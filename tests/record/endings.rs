@@ -322,3 +322,34 @@ fn who_was_not_let_to_join_an_ended_thread_waits_not_for_ever() {
         }
     }
 }
+
+/// Not only the run that is on its way: there are no others.
+#[test]
+fn a_signal_ends_a_run_of_what_spins_and_leaves_its_trace() {
+    let program = Program::instrumented("ends", "asked_to_end");
+    let folder = folder_of(&program);
+    let path = program.path.to_str().unwrap();
+    // What it recorded has a race.
+    for (command, signal, status) in [("run", "-TERM", 66), ("record", "-INT", 130), ("record", "-TERM", 143)] {
+        let mut running = witness(&folder, &[command, "-o", "trace.bin", "--", path, "forever"])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("witness runs");
+        crate::wait_until_ready(&mut running);
+        crate::kill(signal, &running.id().to_string());
+        let output = running.wait_with_output().expect("it ends");
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{command} {signal}: {}",
+            said(&output)
+        );
+        if command == "run" {
+            assert!(said(&output).contains("run 1 is the last"), "{}", said(&output));
+        }
+        let trace = trace_format::TraceFile::open(&folder.join("trace.bin")).expect("a whole trace");
+        assert!(!trace.is_empty());
+        assert!(!folder.join("trace.run2.bin").exists());
+    }
+}
