@@ -182,6 +182,35 @@ impl Iterator for Instructions<'_> {
     }
 }
 
+/// Functions by which a program tells of its own locks what the runtime cannot see.
+fn announces(name: &str) -> bool {
+    name.starts_with("AnnotateRWLock") || name.starts_with("__tsan_mutex_")
+}
+
+/// Where a module comes back to from the calls that announce its own locks.
+#[must_use]
+pub fn announcements(bytes: &[u8]) -> Vec<u64> {
+    let Ok(file) = object::File::parse(bytes) else {
+        return Vec::new();
+    };
+    let slots = slots(&file);
+    if !slots.values().any(|name| announces(name)) {
+        return Vec::new();
+    }
+    let stubs = stubs(&file, &slots, &announces);
+    let functions = functions(&file);
+    let code = text(&file).flat_map(|(start, code)| Instructions::of(start, code, &functions));
+    let announcing = code.filter(|instruction| match instruction.op0_kind() {
+        _ if instruction.mnemonic() != Mnemonic::Call => false,
+        OpKind::NearBranch64 => stubs.contains_key(&instruction.near_branch_target()),
+        OpKind::Memory if instruction.is_ip_rel_memory_operand() => slots
+            .get(&instruction.ip_rel_memory_address())
+            .is_some_and(|name| announces(name)),
+        _ => false,
+    });
+    announcing.map(|call| call.next_ip()).collect()
+}
+
 /// The calls of a module: to the functions of those libraries that `library` names, by a number for each; and, if pointers may lead to such, the calls
 /// through them.
 #[must_use]

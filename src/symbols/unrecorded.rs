@@ -8,7 +8,7 @@
 //! Errs on both sides: a call that stands in a function need not have been made between two events of it. What rests on this is never a
 //! refutation: it names who may have changed memory, and keeps a race from being told as proven until it is shown live.
 
-use super::calls::{Linkage, Target, calls, linkage, mentions};
+use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
 use super::file_name;
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
@@ -45,6 +45,8 @@ pub struct UnrecordedCalls {
     sites: Vec<Site>,
     /// The functions that have some, by address.
     functions: Vec<(CodePosition, CodePosition)>,
+    /// Where the program comes back to from telling of locks of its own.
+    announced: HashSet<CodePosition>,
     /// By module: unrecorded, and may synchronize.
     synchronizes: Vec<bool>,
     /// By module: that, and pointers to its code may be somewhere.
@@ -118,6 +120,7 @@ impl UnrecordedCalls {
         let pointed_to: Vec<bool> = pointed_to.collect();
         let pointers = pointed_to.contains(&true);
         let mut sites = Vec::new();
+        let mut announced = HashSet::new();
         for (row, bytes) in files
             .iter()
             .enumerate()
@@ -135,6 +138,7 @@ impl UnrecordedCalls {
                 target: call.target,
             });
             sites.extend(found);
+            announced.extend(announcements(bytes).into_iter().map(|at| at.wrapping_add(base)));
         }
         sites.sort_by_key(|site| site.at);
         let mut functions: Vec<(CodePosition, CodePosition)> = sites.iter().map(|site| site.within).collect();
@@ -143,6 +147,7 @@ impl UnrecordedCalls {
         UnrecordedCalls {
             sites,
             functions,
+            announced,
             synchronizes,
             pointed_to,
             paths: modules.iter().map(|module| module.path.clone()).collect(),
@@ -232,8 +237,17 @@ impl UnrecordedCalls {
 
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
     fn hidden_behind(&self, trace: &Trace, order: &[EventId], at: usize) -> Option<usize> {
-        let mut between = self.between(trace, order.get(at).copied(), order.get(at + 1).copied());
-        between.find_map(|site| match site.target {
+        let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
+        // The lock's own code stands directly before what announces that it is taken, and directly behind what announces that it is given back.
+        let announced = |event: Option<EventId>| event.filter(|&event| self.announced.contains(&trace.pc(event)));
+        let taken =
+            announced(after).filter(|&event| matches!(trace.op(event), Op::Acquire { .. } | Op::AcquireShared { .. }));
+        let given_back = announced(before).filter(|&event| matches!(trace.op(event), Op::Release { .. }));
+        let sites = || self.between(trace, before, after);
+        let of_taken = taken.and_then(|_| sites().last()).map(|site| site.at);
+        let of_given_back = given_back.and_then(|_| sites().next()).map(|site| site.at);
+        let mut others = sites().filter(|site| Some(site.at) != of_taken && Some(site.at) != of_given_back);
+        others.find_map(|site| match site.target {
             Target::Function(_) => self.synchronizes[site.library].then_some(site.library),
             Target::Here => Some(site.library),
             Target::Pointer => self.pointed_to(trace, &order[..=at], site),
