@@ -368,7 +368,7 @@ impl<'d> Case<'d, '_> {
         let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
         let readers = readers.map(|section| (section.lock, section.thread));
         let checker = &self.known.checker;
-        checker.synchronizes(&stretch, readers, self.known.wakes, trace.thread(b))
+        checker.synchronizes(&stretch, readers, &self.known.wakes.woken, trace.thread(b))
     }
 
     /// A schedule that the checker accepts: with few context switches, or else, since other events between them may

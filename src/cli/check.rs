@@ -1,14 +1,15 @@
 //! `witness check`: runs the independent checker alone.
+//!
+//! It reads the file itself: nothing of the analysis' model comes between the two.
 
 use super::ExitCode;
-use super::analyze::warn_if_cut;
 use super::input::InputArgs;
-use super::output::print;
+use super::output::{print, say};
+use checker::{Checker, Events};
 use std::io::Write;
-use witness::check::Checker;
+use trace_format::Ending;
 use witness::schedule::RaceKind;
 use witness::store::read_schedule;
-use witness::trace::Trace;
 
 /// Check a schedule against its trace, or the trace itself.
 ///
@@ -31,11 +32,15 @@ pub struct CheckArgs {
 }
 
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let trace = args.input.load()?;
-    warn_if_cut(&args.input.trace, &trace);
-    let checker = Checker::new(&trace);
+    let file = args.input.file()?;
+    if let Ending::Cut { events, cause, .. } = file.ending() {
+        let path = args.input.trace.display();
+        say!("witness: {path} is cut: {cause}; only its first {events} events are there");
+    }
+    let events = Events::of_file(&file)?;
+    let checker = Checker::new(&events);
     if args.schedules.is_empty() {
-        return check_trace(args, &trace, &checker);
+        return check_trace(args, file.len(), &checker);
     }
     let mut code = ExitCode::Nothing;
     for path in &args.schedules {
@@ -65,10 +70,10 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn check_trace(args: &CheckArgs, trace: &Trace, checker: &Checker<'_>) -> anyhow::Result<ExitCode> {
+fn check_trace(args: &CheckArgs, events: u64, checker: &Checker<'_>) -> anyhow::Result<ExitCode> {
     let (verdict, code) = match checker.validate() {
         Ok(valid) => {
-            let mut verdict = format!("a sequentially consistent execution of {} events", trace.len());
+            let mut verdict = format!("a sequentially consistent execution of {events} events");
             if valid.pinned_reads > 0 {
                 let pinned = valid.pinned_reads;
                 verdict += &format!("; {pinned} reads are pinned, since unrecorded code changes what they see");

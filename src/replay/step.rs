@@ -52,7 +52,7 @@ impl Replay {
                 event,
                 thread,
                 held: state.locks_held(thread),
-                memory: trace.access(event).and_then(|access| state.value_at(access)),
+                memory: state.value_at(event),
             }
         };
         let first = match schedule.kind {

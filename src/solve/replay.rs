@@ -260,8 +260,7 @@ fn ends(trace: &Trace, thread: ThreadId) -> bool {
 }
 
 fn is_pinned(trace: &Trace, cell: CellId) -> bool {
-    let cell = trace.cell(cell);
-    cell.external && !cell.private
+    trace.cell(cell).pinned != 0
 }
 
 /// Whether a pinned access, just executed, has its place among the events of other threads.

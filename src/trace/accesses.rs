@@ -137,19 +137,24 @@ impl Accesses {
         touched.contains(&cell.0).then(|| self.uses(one, cells).next())?
     }
 
-    pub(super) fn uses<'c>(&self, access: Access, cells: &'c [Cell]) -> Uses<'c> {
+    /// The values of an access, as they were recorded: the one read, and the one written; 0 where it has none.
+    pub(super) fn values_of(&self, access: Access) -> (u64, u64) {
         let value = |place: u32| self.values[(access.values + place) as usize];
         let reads = access.kind.reads();
+        let read = if reads { value(0) } else { 0 };
+        let writes = access.kind.writes_value();
+        let written = if writes { value(u32::from(reads)) } else { 0 };
+        (read, written)
+    }
+
+    pub(super) fn uses<'c>(&self, access: Access, cells: &'c [Cell]) -> Uses<'c> {
+        let (read, written) = self.values_of(access);
         Uses {
             cells: &cells[access.first_cell as usize..][..access.cells()],
             first: access.first_cell,
             addr: access.addr,
-            read: if reads { value(0) } else { 0 },
-            written: if access.kind.writes_value() {
-                value(u32::from(reads))
-            } else {
-                0
-            },
+            read,
+            written,
         }
     }
 }

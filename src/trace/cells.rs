@@ -65,10 +65,10 @@ pub struct Cell {
     pub initial: Option<u64>,
     /// π shows a value in it that no recorded write explains, so something unrecorded changes it.
     pub external: bool,
-    /// It is external, and only one thread has to do with that: all accesses are by it, and so is
-    /// every change. Then program order alone keeps its reads right. The accesses of all other
-    /// external cells are pinned, see [`Trace::pin`](super::Trace::pin).
-    pub private: bool,
+    /// The bytes because of which its accesses are pinned, see [`Trace::pin`](super::Trace::pin): a bit for each, the lowest for
+    /// the first. All that are external, but for those that only one thread has to do with: all accesses are by it, and so is
+    /// every change. Then program order alone keeps its reads right.
+    pub pinned: u8,
 }
 
 /// What an access does to one cell. `read` is meaningful if the access reads, `written` if it
@@ -234,7 +234,7 @@ impl CellBuilder {
                         size,
                         initial: None,
                         external: false,
-                        private: false,
+                        pinned: 0,
                     });
                 }
             }

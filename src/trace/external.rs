@@ -29,11 +29,12 @@ struct Walked {
     last: EventId,
     /// The one thread that accesses it; `None` once there were two.
     only: Option<ThreadId>,
-    /// Whether every unrecorded change fell between two events of one thread, with none of others.
-    own: bool,
     /// What its first access read.
     initial: Option<u64>,
-    external: bool,
+    /// The bytes that showed an unexplained value, a bit for each.
+    external: u8,
+    /// Those that changed while other threads had events, too.
+    foreign: u8,
 }
 
 /// What a cell holds while π is walked.
@@ -44,11 +45,22 @@ enum Content {
     Freed,
 }
 
+/// The bytes of a cell, a bit for each.
+fn all_bytes(size: u8) -> u8 {
+    u8::MAX >> 8_u8.saturating_sub(size)
+}
+
+/// The bytes in which two values of a cell differ.
+fn differing(one: u64, other: u64) -> u8 {
+    let bytes = (one ^ other).to_le_bytes().into_iter().enumerate();
+    bytes.fold(0, |differing, (place, byte)| differing | u8::from(byte != 0) << place)
+}
+
 impl Trace {
     /// Walks π once to learn each cell's initial value and which cells change behind its back.
-    /// Returns the cells whose first read saw what had been there all along.
-    pub(super) fn find_initial_values(&mut self) -> Vec<bool> {
-        let mut from_the_start = vec![false; self.cells.len()];
+    /// Returns of each cell the bytes of which its first read saw what had been there all along.
+    pub(super) fn find_initial_values(&mut self) -> Vec<u8> {
+        let mut from_the_start = vec![0; self.cells.len()];
         let mut images = Images::new(&self.tables.images);
         let mut walked: Vec<Option<Walked>> = vec![None; self.cells.len()];
         let mut stretch = Stretch::default();
@@ -69,9 +81,9 @@ impl Trace {
                     content: Content::Untouched,
                     last: block.alloc.unwrap_or(EventId(0)),
                     only: Some(thread),
-                    own: true,
                     initial: None,
-                    external: false,
+                    external: 0,
+                    foreign: 0,
                 });
                 now.only = now.only.filter(|&only| only == thread);
                 if kind.reads() {
@@ -80,14 +92,14 @@ impl Trace {
                             now.initial = Some(used.read);
                             let explained = images.explain(event, block, cell, used.read);
                             from_the_start[used.cell.index()] = explained;
-                            !explained
+                            all_bytes(cell.size) & !explained
                         }
-                        Content::Value(value) => value != used.read,
-                        Content::Freed => true,
+                        Content::Value(value) => differing(value, used.read),
+                        Content::Freed => all_bytes(cell.size),
                     };
-                    if unexplained {
-                        now.external = true;
-                        now.own &= now.last >= alone_since;
+                    now.external |= unexplained;
+                    if now.last < alone_since {
+                        now.foreign |= unexplained;
                     }
                     now.content = Content::Value(used.read);
                 }
@@ -102,30 +114,39 @@ impl Trace {
         }
         for (cell, walked) in self.cells.iter_mut().zip(walked) {
             let Some(walked) = walked else { continue };
-            (cell.initial, cell.external) = (walked.initial, walked.external);
+            (cell.initial, cell.external) = (walked.initial, walked.external != 0);
+            cell.pinned = walked.external;
             let Some(only) = walked.only else { continue };
-            cell.private = walked.external && (walked.own || own_frames.keep(only, cell));
+            cell.pinned &= walked.foreign;
+            for place in (0..cell.size).filter(|place| walked.foreign >> place & 1 != 0) {
+                let addr = cell.addr + u64::from(place);
+                let own = own_frames.keep(only, cell.incarnation, addr);
+                cell.pinned &= !(u8::from(own) << place);
+            }
         }
         from_the_start
     }
 
     /// Walks π again and pins the accesses of external cells; takes what the first walk returned.
-    pub(super) fn find_pins(&mut self, from_the_start: &[bool]) {
+    pub(super) fn find_pins(&mut self, from_the_start: &[u8]) {
         let mut runs: HashMap<CellId, Vec<Run>> = HashMap::new();
         // A use sees nothing that unrecorded code may have changed.
         let valued = self.accesses().filter(|access| access.kind != AccessKind::Use);
         for access in valued {
             for used in self.uses(access) {
                 let cell = &self.cells[used.cell.index()];
-                if !cell.external || cell.private {
+                if cell.pinned == 0 {
                     continue;
                 }
                 let runs = runs.entry(used.cell).or_default();
-                let sees = |run: &Run| access.kind.reads() && run.content == Content::Value(used.read);
+                let sees = |run: &Run| {
+                    let same = |value| differing(value, used.read) & cell.pinned == 0;
+                    access.kind.reads() && matches!(run.content, Content::Value(value) if same(value))
+                };
                 let joins = !access.kind.writes()
                     && match runs.last() {
                         Some(run) => sees(run),
-                        None => from_the_start[used.cell.index()],
+                        None => cell.pinned & !from_the_start[used.cell.index()] == 0,
                     };
                 if access.kind == AccessKind::AtomicRmw
                     && let Some(before) = runs.last_mut().filter(|run| sees(run))

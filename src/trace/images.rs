@@ -29,14 +29,22 @@ impl<'a> Images<'a> {
         }
     }
 
-    /// Whether `value`, read by `event` from a cell of `block` that no event touched before, was in
-    /// it from the start of the block or of the program.
-    pub(super) fn explain(&mut self, event: EventId, block: &Incarnation, cell: &Cell, value: u64) -> bool {
+    /// Which bytes of `value`, read by `event` from a cell of `block` that no event touched before, were in it from the
+    /// start of the block or of the program: a bit for each, the lowest for the first.
+    pub(super) fn explain(&mut self, event: EventId, block: &Incarnation, cell: &Cell, value: u64) -> u8 {
         self.take_until(event);
-        let (addr, end) = (cell.addr, cell.addr + u64::from(cell.size));
+        let bytes = value.to_le_bytes().into_iter().take(usize::from(cell.size));
+        let explained = bytes.enumerate().map(|(place, byte)| {
+            let explained = self.explain_byte(block, cell.addr + place as u64, byte);
+            u8::from(explained) << place
+        });
+        explained.fold(0, |all, one| all | one)
+    }
+
+    fn explain_byte(&self, block: &Incarnation, addr: u64, value: u8) -> bool {
         let newest = self.pieces.range(..=addr).next_back();
         let image = newest
-            .filter(|&(_, &(until, _))| end <= until)
+            .filter(|&(_, &(until, _))| addr < until)
             .map(|(_, &(_, image))| image)
             .filter(|image| block.alloc.is_none_or(|alloc| image.before > u64::from(alloc.0)));
         match image {
@@ -44,10 +52,10 @@ impl<'a> Images<'a> {
             // Before the first image there is one thread, and nothing that it could be reordered
             // with. A trace without any comes from a tool that sees all accesses.
             None => self.taken == 0,
-            Some(image) => image.bytes.as_ref().is_none_or(|bytes| {
-                let byte = |at: u64| bytes.get((at - image.addr) as usize).copied().unwrap_or(0);
-                (addr..end).rev().fold(0, |known, at| known << 8 | u64::from(byte(at))) == value
-            }),
+            Some(image) => image
+                .bytes
+                .as_ref()
+                .is_none_or(|bytes| bytes.get((addr - image.addr) as usize).copied().unwrap_or(0) == value),
         }
     }
 
@@ -108,7 +116,7 @@ mod tests {
             size,
             initial: None,
             external: false,
-            private: false,
+            pinned: 0,
         };
         let block = Incarnation {
             addr: 0,
@@ -117,7 +125,10 @@ mod tests {
             free: None,
             cells: 0..0,
         };
-        Images::new(all).explain(EventId(event), &block, &cell, value)
+        Images::new(all)
+            .explain(EventId(event), &block, &cell, value)
+            .count_ones()
+            == u32::from(size)
     }
 
     fn explains(all: &[ImageInfo], event: u32, addr: u64, size: u8, value: u64) -> bool {
@@ -139,6 +150,10 @@ mod tests {
         assert!(explains(&all, 5, 248, 2, 0xffff), "nobody changes it");
         assert!(!explains(&all, 5, 249, 2, 0), "a byte that no image shows");
         assert!(!explains(&all, 5, 90, 2, 0));
+        assert!(
+            explains(&all, 9, 102, 4, 0x0007_0000),
+            "half of it in each of two images"
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod op;
 mod ops;
 mod own_frames;
 mod places;
+mod recorded;
 mod sections;
 mod waits;
 mod wakes;

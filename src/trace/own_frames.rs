@@ -7,7 +7,7 @@
 //! a register, to a call of a library that is not recorded. So nothing is taken for a thread's own where such a library has threads. This errs where
 //! it has none, but keeps an address for a later call by another thread.
 
-use super::{AccessKind, Cell, IncarnationId, Op, ThreadId, Trace};
+use super::{AccessKind, IncarnationId, Op, ThreadId, Trace};
 use trace_format::ModuleInfo;
 
 /// How far behind an address that is given away the object may reach.
@@ -84,12 +84,12 @@ impl OwnFrames {
         OwnFrames { stacks, given_away }
     }
 
-    /// Whether changes of a cell that only this thread accesses are its own.
-    pub(super) fn keep(&self, thread: ThreadId, cell: &Cell) -> bool {
-        let is_own = self.stacks.get(thread.index()) == Some(&Some(cell.incarnation));
-        let before = self.given_away.partition_point(|&given| given <= cell.addr);
+    /// Whether changes of a byte that only this thread accesses are its own.
+    pub(super) fn keep(&self, thread: ThreadId, block: IncarnationId, addr: u64) -> bool {
+        let is_own = self.stacks.get(thread.index()) == Some(&Some(block));
+        let before = self.given_away.partition_point(|&given| given <= addr);
         let given = before.checked_sub(1).map(|at| self.given_away[at]);
-        is_own && given.is_none_or(|given| cell.addr - given >= REACH)
+        is_own && given.is_none_or(|given| addr - given >= REACH)
     }
 }
 

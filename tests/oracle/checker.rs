@@ -9,11 +9,12 @@
 use super::execution::Execution;
 use super::machine::State;
 use super::{environment, event_kind, random_trace, stored};
+use checker::{Checker, Events, Recording};
+use schedule_format::{RaceKind, Schedule, Slice};
 use std::collections::{BTreeMap, HashSet};
 use trace_format::{Event, ObjectKind, Op, Tables};
-use witness::check::{Checker, validate};
-use witness::schedule::{RaceKind, Schedule, Slice};
-use witness::trace::{EventId, ThreadId, Trace};
+use trace_format::{EventId, ThreadId, TraceId};
+use witness::trace::Trace;
 
 /// States of one trace that are compared; the walk is in a random order, so that longer prefixes are among them.
 const STATES: usize = 150;
@@ -79,8 +80,9 @@ fn the_checker_accepts_what_is_feasible_and_nothing_else() {
 
 fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts: &mut Counts) -> Result<(), String> {
     let execution = Execution::new(tables, events);
-    let trace = Trace::from_events(tables.clone(), events);
-    let checker = Checker::new(&trace);
+    let recorded = in_memory(tables, events);
+    let checker = Checker::new(&recorded);
+    same_events(tables, events)?;
     let start = State::start(&execution);
     let mut visited = HashSet::from([start.clone()]);
     let mut open = vec![(start, checker.start(), Vec::<Taken>::new())];
@@ -141,6 +143,24 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
     Ok(())
 }
 
+fn in_memory(tables: &Tables, events: &[Event]) -> Events {
+    Events::new(TraceId([0; 16]), tables.clone(), events.to_vec())
+}
+
+/// The analysis hands the checker the events that it was given itself.
+fn same_events(tables: &Tables, events: &[Event]) -> Result<(), String> {
+    let trace = Trace::from_events(tables.clone(), events);
+    let handed_on: &dyn Recording = &trace;
+    for (event, recorded) in (0..).map(EventId).zip(events) {
+        let now = (handed_on.thread(event), handed_on.op(event), handed_on.pc(event));
+        if now != (recorded.thread, recorded.op, recorded.pc) {
+            return Err(format!("{event:?} is {recorded:?}, and the checker is told {now:?}"));
+        }
+    }
+    let all = handed_on.events() == events.len();
+    all.then_some(()).ok_or_else(|| "some events are missing".to_owned())
+}
+
 /// Compares whole schedules: one that ends in this state, and one that was damaged.
 fn schedules(
     execution: &Execution,
@@ -179,7 +199,7 @@ fn schedules(
         _ => {}
     }
     for steps in [path, &damaged[..]] {
-        let schedule = schedule_of(execution, checker, steps, race);
+        let schedule = schedule_of(execution, steps, race);
         let reached = walk(execution, &schedule);
         let expected = reached.is_some_and(|state| racing(&state, race));
         let said = checker.check(&schedule);
@@ -194,7 +214,7 @@ fn schedules(
 }
 
 /// The steps as a schedule: which threads take their next event one after the other, and whom each notify wakes.
-fn schedule_of(execution: &Execution, checker: &Checker<'_>, steps: &[Taken], race: (EventId, EventId)) -> Schedule {
+fn schedule_of(execution: &Execution, steps: &[Taken], race: (EventId, EventId)) -> Schedule {
     let slice = |&(event, _): &Taken| Slice {
         thread: ThreadId(execution.thread(event)),
         events: 1,
@@ -210,7 +230,7 @@ fn schedule_of(execution: &Execution, checker: &Checker<'_>, steps: &[Taken], ra
         .iter()
         .filter_map(|&(event, wakes)| Some((event, ThreadId(wakes?))));
     Schedule {
-        trace: checker.trace().id(),
+        trace: TraceId([0; 16]),
         kind: RaceKind::CoEnabled,
         race,
         as_recorded: 0,
@@ -330,7 +350,8 @@ fn traces_are_refused_that_are_no_executions() {
         }
         let execution = Execution::new(&tables, &events);
         let expected = is_execution(&execution);
-        let said = validate(&Trace::from_events(tables.clone(), &events));
+        let recorded = in_memory(&tables, &events);
+        let said = Checker::new(&recorded).validate();
         if said.is_ok() != expected {
             let file = stored::leave_behind(&format!("execution-{seed}"), &tables, &events);
             panic!(

@@ -287,7 +287,7 @@ impl Execution {
         }
     }
 
-    /// Cuts the bytes of each block at the boundaries of all accesses.
+    /// A cell for each byte that is accessed in a block.
     fn cut_cells(&mut self) {
         // Event, first byte, size, what it sees, what it leaves.
         type Raw = (EventId, u64, u64, Option<u64>, Option<u64>);
@@ -300,10 +300,7 @@ impl Execution {
         };
         for block in 0..self.allocs.len() {
             let all = accesses(self, block);
-            let mut bounds: Vec<u64> = all
-                .iter()
-                .flat_map(|&(_, addr, size, ..)| [addr, addr + size])
-                .collect();
+            let mut bounds: Vec<u64> = all.iter().flat_map(|&(_, addr, size, ..)| addr..=addr + size).collect();
             bounds.sort_unstable();
             bounds.dedup();
             let first = self.cells.len();

@@ -27,13 +27,14 @@ use event_kind::kind;
 use execution::Execution;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trace_format::EventId;
 use trace_format::{Event, Op, Tables, WaitOutcome};
 use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
 use witness::prune::Grounds;
 use witness::schedule::RaceKind;
-use witness::trace::{EventId, Trace};
+use witness::trace::Trace;
 use witness::verdict::{Refutation, Unknown, Verdict};
 
 /// States that one search may visit.

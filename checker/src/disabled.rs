@@ -1,7 +1,6 @@
 //! Why an event cannot happen now, in words: one case per way to miss the table's second column.
 
-use crate::trace::{EventId, ObjectId, ThreadId};
-use trace_format::ObjectKind;
+use trace_format::{EventId, ObjectId, ObjectKind, ThreadId};
 
 /// An event whose turn came while it was not enabled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -198,13 +197,13 @@ pub enum Disabled {
         None => "no value that is known".to_owned(),
     })]
     OtherValue {
-        /// First byte of the cell.
+        /// First byte of the access.
         addr: u64,
-        /// Length of the cell.
+        /// Length of the access.
         size: u8,
         /// What the read saw in the trace.
         expected: u64,
-        /// What is there now; `None` for freed memory and for what the trace does not show.
+        /// What is there now; `None` if some byte is freed, or the trace does not show it.
         found: Option<u64>,
     },
     /// A pinned access is not in its place among the events of another thread.

@@ -1,32 +1,44 @@
 //! The state machine: what holds after the events executed so far, and what the next one does.
 
-use super::conditions::{Condition, Waiter};
-use super::disabled::{Disabled, Violation};
-use super::facts::Facts;
-use super::locks::{HeldLock, Lock};
-use super::memory::Memory;
-use super::outside::Outside;
-use super::rounds::Rounds;
-use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use crate::Checker;
+use crate::bytes::BlockId;
+use crate::conditions::{Condition, Waiter};
+use crate::disabled::{Disabled, Violation};
+use crate::locks::{HeldLock, Lock};
+use crate::memory::Memory;
+use crate::outside::Outside;
+use crate::recording::Access;
+use crate::rounds::Rounds;
+use crate::validate::earliest_deadline;
 use std::collections::BTreeMap;
-use trace_format::ObjectKind;
+use trace_format::{EventId, ObjectId, ObjectKind, Op, ThreadId, WaitOutcome};
 
 /// How far each thread has come.
 #[derive(Clone, Debug)]
-pub(super) struct Progress<'a> {
-    trace: &'a Trace,
+pub(crate) struct Progress<'a> {
+    checker: &'a Checker<'a>,
     /// By thread: how many of its events have happened.
     done: Vec<u32>,
 }
 
 impl Progress<'_> {
-    pub(super) fn executed(&self, event: EventId) -> bool {
-        self.trace.place(event) < self.done[self.trace.thread(event).index()]
+    /// The events of a thread that have happened, and those that have not.
+    fn split(&self, thread: usize) -> (&[EventId], &[EventId]) {
+        self.checker.facts.program_order[thread].split_at(self.done[thread] as usize)
+    }
+
+    pub(crate) fn executed(&self, event: EventId) -> bool {
+        let thread = self.checker.recording.thread(event).index();
+        // Events of a thread ascend.
+        let next = self.checker.facts.program_order[thread].get(self.done[thread] as usize);
+        next.is_none_or(|&next| event < next)
     }
 
     fn next(&self, thread: ThreadId) -> Option<EventId> {
         let done = *self.done.get(thread.index())?;
-        self.trace.program_order(thread).get(done as usize).copied()
+        self.checker.facts.program_order[thread.index()]
+            .get(done as usize)
+            .copied()
     }
 }
 
@@ -40,8 +52,7 @@ pub struct Step {
 /// The state after some events of a trace.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
-    trace: &'a Trace,
-    facts: &'a Facts,
+    checker: &'a Checker<'a>,
     progress: Progress<'a>,
     ended: Vec<bool>,
     /// By thread: its first read that saw another value than in π. Only in traces that free reads.
@@ -55,31 +66,31 @@ pub struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    pub(super) fn new(trace: &'a Trace, facts: &'a Facts) -> State<'a> {
+    pub(crate) fn new(checker: &'a Checker<'a>) -> State<'a> {
+        let threads = checker.threads();
         let mut state = State {
-            trace,
-            facts,
+            checker,
             progress: Progress {
-                trace,
-                done: vec![0; trace.threads()],
+                checker,
+                done: vec![0; threads],
             },
-            ended: vec![false; trace.threads()],
-            strayed: vec![None; trace.threads()],
+            ended: vec![false; threads],
+            strayed: vec![None; threads],
             locks: BTreeMap::new(),
             conditions: BTreeMap::new(),
             rounds: Rounds::default(),
-            memory: Memory::new(trace),
+            memory: Memory::new(&checker.unrecorded.initial),
             outside: Outside::default(),
         };
-        for (number, object) in trace.tables().objects.iter().enumerate() {
+        for (number, object) in checker.recording.tables().objects.iter().enumerate() {
             if object.kind == ObjectKind::Semaphore {
                 state.rounds.grant(ObjectId(number as u32), object.initial);
             }
         }
-        for &(lock, thread, shared) in &facts.held {
+        for &(lock, thread, shared) in &checker.facts.held {
             state.lock(lock).hold_from_start(thread, shared);
         }
-        for wait in &facts.waiting {
+        for wait in &checker.facts.waiting {
             let (thread, end) = (wait.thread, Some(wait.end));
             let timed_out = wait.outcome == WaitOutcome::TimedOut;
             let condition = state.condition(wait.condition);
@@ -93,10 +104,9 @@ impl<'a> State<'a> {
     }
 
     /// The same state, to go on from without touching this one.
-    pub(super) fn branch(&self) -> State<'_> {
+    pub(crate) fn branch(&self) -> State<'_> {
         State {
-            trace: self.trace,
-            facts: self.facts,
+            checker: self.checker,
             progress: self.progress.clone(),
             ended: self.ended.clone(),
             strayed: self.strayed.clone(),
@@ -113,9 +123,9 @@ impl<'a> State<'a> {
     ///
     /// # Errors
     /// As [`step`](State::step).
-    pub(super) fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        let wakes = wakes.or_else(|| match self.trace.op(event) {
-            Op::Notify { condition } => super::validate::earliest_deadline(self, condition),
+    pub(crate) fn step_as_recorded(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
+        let wakes = wakes.or_else(|| match self.checker.recording.op(event) {
+            Op::Notify { condition } => earliest_deadline(self, condition),
             _ => None,
         });
         self.step(event, wakes)
@@ -129,7 +139,7 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`Violation`] if the event is not enabled; the state is then unchanged.
     pub fn step(&mut self, event: EventId, wakes: Option<ThreadId>) -> Result<Step, Violation> {
-        let thread = self.trace.thread(event);
+        let thread = self.checker.recording.thread(event);
         let step = self
             .ready(event, thread)
             .and_then(|()| self.perform(event, thread, wakes));
@@ -151,7 +161,7 @@ impl<'a> State<'a> {
         if self.ended[thread.index()] {
             return Err(Disabled::AfterEnd);
         }
-        match self.facts.fork_of(thread) {
+        match self.checker.facts.fork_of(thread) {
             Some(fork) if !self.progress.executed(fork) => Err(Disabled::NotForked { fork }),
             _ => Ok(()),
         }
@@ -163,18 +173,15 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`Violation`] if not.
     pub fn pending(&self, event: EventId) -> Result<(), Violation> {
-        let thread = self.trace.thread(event);
-        let allocated = || {
-            self.trace
-                .access(event)
-                .map_or(Ok(()), |access| self.allocated(access.incarnation))
-        };
+        let thread = self.checker.recording.thread(event);
+        let touched = self.checker.touched(event);
+        let allocated = || touched.map_or(Ok(()), |touched| self.allocated(touched.block));
         let pending = self.ready(event, thread).and_then(|()| allocated());
         pending.map_err(|why| Violation { event, thread, why })
     }
 
     fn perform(&mut self, event: EventId, thread: ThreadId, wakes: Option<ThreadId>) -> Result<Step, Disabled> {
-        let op = self.trace.op(event);
+        let op = self.checker.recording.op(event);
         if let (Some(read), Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. }) =
             (self.strayed[thread.index()], op)
         {
@@ -185,24 +192,29 @@ impl<'a> State<'a> {
             return Err(Disabled::WakesOther { thread, waiting });
         }
         match op {
-            Op::Begin if self.trace.place(event) > 0 => return Err(Disabled::BegunTwice),
+            Op::Begin if self.progress.done[thread.index()] > 0 => return Err(Disabled::BegunTwice),
             Op::Begin | Op::Branch | Op::Fence { .. } | Op::OnceBegin { .. } => {}
             Op::Alloc { .. } | Op::Output { .. } => {}
             Op::End => self.ended[thread.index()] = true,
-            Op::Fork { child } => match self.facts.fork_of(child) {
+            Op::Fork { child } => match self.checker.facts.fork_of(child) {
                 Some(by) if by != event => return Err(Disabled::ForkedTwice { child, by }),
                 _ => {}
             },
             Op::Join { child } => self.join(child)?,
-            Op::Access(_) => self.access(event, thread)?,
+            Op::Read { .. } | Op::Write { .. } | Op::AtomicLoad { .. } | Op::AtomicStore { .. } => {
+                self.access(event, op, thread)?;
+            }
+            Op::AtomicRmw { .. } | Op::Use { .. } | Op::Free { .. } => self.access(event, op, thread)?,
             Op::Acquire { lock } => self.lock(lock).acquire(lock, thread, event)?,
             Op::AcquireShared { lock } => self.lock(lock).acquire_shared(lock, thread, event)?,
             Op::AcquireFailed { lock, shared } => {
-                let recursive = self.trace.is_recursive(lock);
+                let objects = &self.checker.recording.tables().objects;
+                let object = objects.get(lock.index());
+                let recursive = object.is_some_and(|object| object.kind == ObjectKind::RecursiveMutex);
                 self.lock(lock).fail(lock, thread, shared, recursive)?;
             }
             Op::Release { lock } => {
-                let foreign = self.trace.tables().meta.foreign_unlock;
+                let foreign = self.checker.recording.tables().meta.foreign_unlock;
                 self.lock(lock).release(lock, thread, foreign)?;
             }
             Op::WaitBegin { condition, lock } => self.wait_begin(event, thread, condition, lock)?,
@@ -220,87 +232,94 @@ impl<'a> State<'a> {
                 let woken = self.condition(condition).notify_all();
                 return Ok(Step { woken });
             }
-            Op::BarrierEnter { barrier, round } => self.rounds.enter(self.facts, barrier, round)?,
-            Op::BarrierExit { barrier, round } => self.rounds.exit(self.facts, barrier, round)?,
+            Op::BarrierEnter { barrier, round } => self.rounds.enter(&self.checker.facts, barrier, round)?,
+            Op::BarrierExit { barrier, round } => self.rounds.exit(&self.checker.facts, barrier, round)?,
             Op::SemPost { semaphore } => self.rounds.post(semaphore),
             Op::SemWait { semaphore } => self.rounds.take(semaphore)?,
             Op::SemWaitFailed { semaphore } => self.rounds.fail(semaphore)?,
             Op::OnceEnd { once } => self.rounds.initialize(once),
             Op::OnceWait { once } => self.rounds.initialized(once)?,
-            Op::Input { source, .. } => self.outside.input(self.facts, &self.progress, source, event)?,
+            Op::Input { source, .. } => self.outside.input(&self.checker.facts, &self.progress, source, event)?,
         }
         Ok(Step::default())
     }
 
     fn join(&self, child: ThreadId) -> Result<(), Disabled> {
         // A child without a recorded event has ended once it was created.
-        let end = self.facts.end_of(child);
-        let last = end.or_else(|| self.facts.fork_of(child));
+        let facts = &self.checker.facts;
+        let end = facts.last_of(child);
+        let last = end.or_else(|| facts.fork_of(child));
         if last.is_some_and(|event| !self.progress.executed(event)) {
             return Err(Disabled::NotEnded { child });
         }
         // Its end is not recorded, so nothing else has kept it from getting there.
         match self.strayed.get(child.index()).copied().flatten() {
-            Some(read) if end.is_some_and(|end| self.trace.op(end) != Op::End) => Err(Disabled::Strayed { read }),
+            Some(read) if end.is_some_and(|end| self.checker.recording.op(end) != Op::End) => {
+                Err(Disabled::Strayed { read })
+            }
             _ => Ok(()),
         }
     }
 
-    fn access(&mut self, event: EventId, thread: ThreadId) -> Result<(), Disabled> {
-        let Some(access) = self.trace.access(event) else {
+    fn access(&mut self, event: EventId, op: Op, thread: ThreadId) -> Result<(), Disabled> {
+        // A free of what was never allocated touches nothing.
+        let Some(touched) = self.checker.bytes.touched(event, op) else {
             return Ok(());
         };
-        self.allocated(access.incarnation)?;
-        self.in_place(event)?;
+        self.allocated(touched.block)?;
+        self.in_place(event, thread)?;
+        let Some(access) = Access::of(op) else {
+            self.memory.store(touched.bytes, None);
+            return Ok(());
+        };
         let strayed = &mut self.strayed[thread.index()];
-        if access.kind.reads()
-            && let Err(other_value) = self.memory.read(self.trace, access)
-        {
-            if !self.trace.frees_reads() {
-                return Err(other_value);
+        if let Some(expected) = access.sees {
+            // What unrecorded code may have changed is not compared.
+            let memory = &self.memory;
+            let recorded = |byte: usize| !self.checker.unrecorded.is_external(byte);
+            if !memory.holds(touched.bytes.clone(), expected)
+                && memory.differs(touched.bytes.clone(), expected).any(recorded)
+            {
+                if !self.checker.frees_reads {
+                    return Err(Disabled::OtherValue {
+                        addr: access.mem.addr,
+                        size: access.mem.size,
+                        expected,
+                        found: self.memory.value(touched.bytes),
+                    });
+                }
+                // It may see anything, until something depends on it.
+                strayed.get_or_insert(event);
             }
-            // It may see anything, until something depends on it.
-            strayed.get_or_insert(event);
         }
-        if access.kind.writes() {
-            self.memory.write(self.trace, access, strayed.is_some());
+        if let Some(value) = access.leaves {
+            // A thread that strayed writes something, but nobody knows what.
+            let known = strayed.is_none().then_some(value);
+            self.memory.store(touched.bytes, known);
         }
         Ok(())
     }
 
     /// Whether a pinned access has its place among the events of the other threads.
-    fn in_place(&self, event: EventId) -> Result<(), Disabled> {
-        let Some(pin) = self.trace.pin(event) else {
+    fn in_place(&self, event: EventId, own: ThreadId) -> Result<(), Disabled> {
+        let Some(pin) = self.checker.unrecorded.pin(event) else {
             return Ok(());
         };
-        for (number, &done) in self.progress.done.iter().enumerate() {
-            let thread = ThreadId(number as u32);
-            let order = self.trace.program_order(thread);
-            let next = order.get(done as usize).copied();
-            let last = (done as usize).checked_sub(1).map(|last| order[last]);
-            if thread == self.trace.thread(event) {
-                continue;
-            }
-            if let Some(other) = next.filter(|&next| next < pin.from) {
-                return Err(Disabled::Unpinned {
-                    thread,
-                    other,
-                    early: false,
-                });
-            }
-            if let Some(other) = last.filter(|&last| last > pin.until) {
-                return Err(Disabled::Unpinned {
-                    thread,
-                    other,
-                    early: true,
-                });
+        for number in (0..self.progress.done.len()).filter(|&number| number != own.index()) {
+            let (done, left) = self.progress.split(number);
+            let missing = left.first().filter(|&&next| next < pin.from);
+            let early = done.last().filter(|&&last| last > pin.until);
+            if let Some(&other) = missing.or(early) {
+                let (thread, early) = (ThreadId(number as u32), missing.is_none());
+                return Err(Disabled::Unpinned { thread, other, early });
             }
         }
         Ok(())
     }
 
-    fn allocated(&self, incarnation: IncarnationId) -> Result<(), Disabled> {
-        match self.trace.incarnation(incarnation).alloc {
+    /// Whether a block is there.
+    fn allocated(&self, block: BlockId) -> Result<(), Disabled> {
+        match self.checker.bytes.alloc_of(block) {
             Some(alloc) if !self.progress.executed(alloc) => Err(Disabled::NotAllocated { alloc }),
             _ => Ok(()),
         }
@@ -313,9 +332,10 @@ impl<'a> State<'a> {
         condition: ObjectId,
         lock: ObjectId,
     ) -> Result<(), Disabled> {
-        let end = self.trace.wait_end(event);
+        let end = self.checker.facts.wait_end(event);
         let depth = self.lock(lock).release_all(lock, thread)?;
-        let timed_out = end.is_some_and(|end| self.trace.op(end).times_out());
+        let timed_out = end.is_some_and(|(_, outcome)| outcome == WaitOutcome::TimedOut);
+        let end = end.map(|(end, _)| end);
         self.condition(condition).wait(Waiter { thread, end }, depth, timed_out);
         Ok(())
     }
@@ -360,22 +380,21 @@ impl<'a> State<'a> {
         condition.map_or_else(Vec::new, |condition| condition.waiting().collect())
     }
 
-    /// The value that a cell holds; `None` if it is freed, or the trace does not show it.
+    /// The value in the memory of an access, as the little-endian number that it would read now; `None` if some byte of it
+    /// is not known, or the event is no access.
     #[must_use]
-    pub fn value(&self, cell: CellId) -> Option<u64> {
-        self.memory.value(cell)
+    pub fn value_at(&self, event: EventId) -> Option<u64> {
+        let op = self.checker.recording.op(event);
+        Access::of(op)?;
+        self.memory.value(self.checker.bytes.touched(event, op)?.bytes)
     }
 
-    /// The value at an access, as the little-endian number that it would read now; `None` if some
-    /// byte of it is not known.
-    #[must_use]
-    pub fn value_at(&self, access: Access) -> Option<u64> {
-        if access.kind == AccessKind::Free {
-            return None;
-        }
-        self.trace.uses(access).try_fold(0, |value, used| {
-            let shift = 8 * (self.trace.cell(used.cell).addr - access.addr) as u32;
-            Some(value | self.memory.value(used.cell)?.checked_shl(shift).unwrap_or(0))
-        })
+    /// Whether memory holds what a read saw, by the recorded writes.
+    pub(crate) fn explains(&self, event: EventId) -> bool {
+        let op = self.checker.recording.op(event);
+        let sees = Access::of(op).and_then(|access| access.sees);
+        let touched = self.checker.bytes.touched(event, op);
+        let mut seen = sees.zip(touched).into_iter();
+        seen.all(|(value, touched)| self.memory.holds(touched.bytes, value))
     }
 }

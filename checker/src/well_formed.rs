@@ -1,9 +1,10 @@
 //! What holds of π alone, and of no prefix of it: objects are what the table says they are, and no block is allocated over
 //! one that lives. A prefix may allocate in another order than π, and gets its memory elsewhere then.
 
-use super::disabled::{Disabled, Violation};
-use crate::trace::{EventId, ObjectId, Op, Trace};
-use trace_format::ObjectKind;
+use crate::Checker;
+use crate::disabled::{Disabled, Violation};
+use crate::recording::all;
+use trace_format::{EventId, ObjectId, ObjectKind, Op};
 
 type Kinds = (&'static str, &'static [ObjectKind]);
 
@@ -23,26 +24,21 @@ const ONCE: Kinds = ("a once cell", &[ObjectKind::Once]);
 const SOURCE: Kinds = ("a source", &[ObjectKind::Source]);
 
 /// The first event for which it does not hold.
-pub(super) fn well_formed(trace: &Trace) -> Result<(), Violation> {
+pub(crate) fn well_formed(checker: &Checker<'_>) -> Result<(), Violation> {
+    let (recording, tables) = (checker.recording, checker.recording.tables());
     let violation = |event: EventId, why: Disabled| Violation {
         event,
-        thread: trace.thread(event),
+        thread: recording.thread(event),
         why,
     };
     // Recordings of native programs list their modules.
-    let native = !trace.tables().modules.is_empty();
-    let overlap = trace
-        .overlapping_allocs()
-        .next()
-        .filter(|_| !native)
-        .map(|(event, block)| {
-            let alloc = trace.incarnation(block).alloc;
-            violation(event, Disabled::Overlaps { alloc })
-        });
-    let of_other_kind = trace.events().find_map(|event| {
-        let used = used(trace.op(event)).into_iter().flatten();
+    let mut overlaps = checker.bytes.overlaps.iter().filter(|_| tables.modules.is_empty());
+    let overlap = overlaps.next();
+    let overlap = overlap.map(|&(event, alloc)| violation(event, Disabled::Overlaps { alloc }));
+    let of_other_kind = all(recording).find_map(|event| {
+        let used = used(recording.op(event)).into_iter().flatten();
         let mut wrong = used.filter_map(|(object, (used_as, kinds))| {
-            let kind = trace.tables().object(object)?.kind;
+            let kind = tables.objects.get(object.index())?.kind;
             (!kinds.contains(&kind)).then_some(Disabled::OtherKind { object, kind, used_as })
         });
         wrong.next().map(|why| violation(event, why))

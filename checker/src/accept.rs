@@ -1,12 +1,13 @@
 //! Executes a schedule and says whether it ends in its race.
 
-use super::Checker;
-use super::disabled::Violation;
-use super::happens_before::HappensBefore;
-use super::state::{State, Step};
-use crate::schedule::{RaceKind, Schedule};
-use crate::trace::{CellId, EventId, ThreadId, Trace, TraceId};
+use crate::Checker;
+use crate::disabled::Violation;
+use crate::happens_before::HappensBefore;
+use crate::recording::all;
+use crate::state::{State, Step};
 use hashbrown::HashMap;
+use schedule_format::{RaceKind, Schedule};
+use trace_format::{EventId, ThreadId, TraceId};
 
 /// A schedule that the checker accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +16,8 @@ pub struct Accepted {
     pub kind: RaceKind,
     /// How many events it executes before the race.
     pub events: u64,
-    /// A cell that both accesses touch: the lowest one.
-    pub cell: CellId,
+    /// The first byte that both accesses touch.
+    pub addr: u64,
 }
 
 /// An event that a schedule executed.
@@ -139,17 +140,16 @@ pub enum Rejection {
 }
 
 /// Executes `schedule`, hands each step to `each`, and returns the state at the race.
-pub(super) fn follow<'c>(
+pub(crate) fn follow<'c>(
     checker: &'c Checker<'_>,
     schedule: &Schedule,
     each: &mut dyn FnMut(Executed),
 ) -> Result<(Accepted, State<'c>), Rejection> {
-    let trace = checker.trace;
-    fits(trace, schedule)?;
+    fits(checker, schedule)?;
     let mut state = checker.start();
     let mut wakes = listed_wakes(schedule)?;
-    let mut synchronized = (schedule.kind == RaceKind::Unordered).then(|| HappensBefore::new(trace));
-    for event in trace.events().take(schedule.as_recorded as usize) {
+    let mut synchronized = (schedule.kind == RaceKind::Unordered).then(|| HappensBefore::new(checker));
+    for event in all(checker.recording).take(schedule.as_recorded as usize) {
         let step = state.step_as_recorded(event, wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice: 0, violation })?;
         let executed = Executed { slice: 0, event, step };
@@ -158,18 +158,18 @@ pub(super) fn follow<'c>(
         }
         each(executed);
     }
-    let accepted = follow_slices(trace, schedule, &mut state, wakes, synchronized, each)?;
+    let accepted = follow_slices(checker, schedule, &mut state, wakes, synchronized, each)?;
     Ok((accepted, state))
 }
 
 /// Executes many schedules of one trace, and the events that they all perform as recorded once.
-pub(super) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<Result<Accepted, Rejection>> {
-    let trace = checker.trace;
+pub(crate) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<Result<Accepted, Rejection>> {
+    let len = checker.recording.events();
     let mut verdicts: Vec<Option<Result<Accepted, Rejection>>> = vec![None; schedules.len()];
     let mut order: Vec<usize> = (0..schedules.len()).collect();
     order.sort_by_key(|&number| schedules[number].as_recorded);
     let mut state = checker.start();
-    let mut events = trace.events().take(trace.len());
+    let mut events = all(checker.recording);
     let mut broken = false;
     for number in order {
         let schedule = schedules[number];
@@ -180,7 +180,7 @@ pub(super) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<R
             verdicts[number] = Some(checker.check(schedule));
             continue;
         }
-        while events.len() > trace.len().saturating_sub(schedule.as_recorded as usize) {
+        while events.len() > len.saturating_sub(schedule.as_recorded as usize) {
             let Some(event) = events.next() else { break };
             broken |= state.step_as_recorded(event, None).is_err();
         }
@@ -188,9 +188,9 @@ pub(super) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<R
             checker.check(schedule)
         } else {
             let mut branch = state.branch();
-            fits(trace, schedule)
+            fits(checker, schedule)
                 .and_then(|()| listed_wakes(schedule))
-                .and_then(|wakes| follow_slices(trace, schedule, &mut branch, wakes, None, &mut |_| {}))
+                .and_then(|wakes| follow_slices(checker, schedule, &mut branch, wakes, None, &mut |_| {}))
         };
         verdicts[number] = Some(verdict);
     }
@@ -198,32 +198,28 @@ pub(super) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<R
 }
 
 /// Whether a schedule is one of this trace at all.
-fn fits(trace: &Trace, schedule: &Schedule) -> Result<(), Rejection> {
-    if schedule.trace != trace.id() {
-        return Err(Rejection::OtherTrace {
-            schedule: schedule.trace,
-            trace: trace.id(),
-        });
+fn fits(checker: &Checker<'_>, schedule: &Schedule) -> Result<(), Rejection> {
+    let (trace, events) = (checker.recording.id(), checker.recording.events());
+    if schedule.trace != trace {
+        let schedule = schedule.trace;
+        return Err(Rejection::OtherTrace { schedule, trace });
     }
     let (a, b) = schedule.race;
     for event in [a, b] {
-        if event.index() >= trace.len() {
-            let events = trace.len();
+        if event.index() >= events {
             return Err(Rejection::NoSuchEvent { event, events });
         }
     }
-    if schedule.as_recorded as usize > trace.len() {
-        return Err(Rejection::NoSuchEvent {
-            event: EventId(schedule.as_recorded - 1),
-            events: trace.len(),
-        });
+    if schedule.as_recorded as usize > events {
+        let event = EventId(schedule.as_recorded - 1);
+        return Err(Rejection::NoSuchEvent { event, events });
     }
     Ok(())
 }
 
 /// Executes what follows the events as recorded, and looks whether the race is there then.
 fn follow_slices(
-    trace: &Trace,
+    checker: &Checker<'_>,
     schedule: &Schedule,
     state: &mut State<'_>,
     wakes: HashMap<EventId, ThreadId>,
@@ -232,7 +228,7 @@ fn follow_slices(
 ) -> Result<Accepted, Rejection> {
     let (a, b) = schedule.race;
     let mut run = Run::new(schedule, wakes);
-    while let Some((slice, event)) = run.next(state, trace.threads())? {
+    while let Some((slice, event)) = run.next(state, checker.threads())? {
         let step = state.step(event, run.wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
         let executed = Executed { slice, event, step };
@@ -258,16 +254,16 @@ fn follow_slices(
                 return Err(Rejection::NotPerformed(a));
             }
             pending(Side::Second, b)?;
-            if synchronized.before_next(a, trace.thread(b)) {
+            if synchronized.before_next(a, checker.recording.thread(b)) {
                 return Err(Rejection::Synchronized { a, b });
             }
         }
     }
-    let cell = trace.conflict(a, b).ok_or(Rejection::NoConflict { a, b })?;
+    let addr = checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })?;
     let accepted = Accepted {
         kind: schedule.kind,
         events: schedule.len(),
-        cell,
+        addr,
     };
     Ok(accepted)
 }

@@ -1,8 +1,9 @@
-use super::Checker;
-use crate::check::Rejection;
-use crate::schedule::{self, RaceKind, Schedule};
-use crate::trace::{EventId, MemoryOrder, ObjectId, ThreadId, Trace};
-use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadInfo};
+use crate::{Checker, Events, Rejection};
+use schedule_format::{RaceKind, Schedule, Slice};
+use trace_format::{
+    Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
+    TraceId,
+};
 
 const DATA: MemRange = MemRange { addr: 0x10, size: 4 };
 const FLAG: MemRange = MemRange { addr: 0x20, size: 4 };
@@ -61,15 +62,15 @@ fn unordered(events: &[(u32, Op)]) -> Result<(), Rejection> {
         stack: StackId::EMPTY,
         op,
     };
-    let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+    let trace = Events::new(TraceId([0; 16]), tables, events.iter().map(event).collect());
     let last = events.len() as u32 - 1;
     let before: Vec<EventId> = (0..last).map(EventId).collect();
     let schedule = Schedule {
-        trace: trace.id(),
+        trace: TraceId([0; 16]),
         kind: RaceKind::Unordered,
         race: (EventId(0), EventId(last)),
         as_recorded: 0,
-        slices: schedule::slices_of(&trace, &before),
+        slices: Slice::of(before.iter().map(|event| ThreadId(events[event.index()].0))),
         wakes: Vec::new(),
     };
     Checker::new(&trace).check(&schedule).map(|_| ())
@@ -245,14 +246,14 @@ fn the_first_access_has_to_be_performed() {
         threads: vec![ThreadInfo::default(); 2],
         ..Tables::default()
     };
-    let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+    let trace = Events::new(TraceId([0; 16]), tables, events.iter().map(event).collect());
     let order = [EventId(0), EventId(2)];
     let schedule = Schedule {
-        trace: trace.id(),
+        trace: TraceId([0; 16]),
         kind: RaceKind::Unordered,
         race: (EventId(1), EventId(3)),
         as_recorded: 0,
-        slices: schedule::slices_of(&trace, &order),
+        slices: Slice::of(order.iter().map(|event| ThreadId(events[event.index()].0))),
         wakes: Vec::new(),
     };
     let rejected = Checker::new(&trace).check(&schedule);

@@ -3,9 +3,9 @@
 //! A *failed attempt as a reader* needs a thread that holds the lock exclusively: a reader among readers would have
 //! succeeded.
 
-use super::disabled::Disabled;
-use crate::trace::{EventId, ObjectId, ThreadId};
+use crate::disabled::Disabled;
 use std::collections::BTreeMap;
+use trace_format::{EventId, ObjectId, ThreadId};
 
 /// A lock that a thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ struct Hold {
 
 /// The state of one lock. At most one of `owner` and `readers` is in use.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     owner: Option<(ThreadId, Hold)>,
     readers: BTreeMap<ThreadId, Hold>,
 }
 
 impl Lock {
     /// Adds one level that is held before the first event.
-    pub(super) fn hold_from_start(&mut self, thread: ThreadId, shared: bool) {
+    pub(crate) fn hold_from_start(&mut self, thread: ThreadId, shared: bool) {
         let hold = if shared {
             self.readers.entry(thread).or_insert(Hold { since: None, depth: 0 })
         } else {
@@ -54,7 +54,7 @@ impl Lock {
         }
     }
 
-    pub(super) fn acquire(&mut self, lock: ObjectId, thread: ThreadId, event: EventId) -> Result<(), Disabled> {
+    pub(crate) fn acquire(&mut self, lock: ObjectId, thread: ThreadId, event: EventId) -> Result<(), Disabled> {
         if let Some((_, hold)) = self.owner.as_mut().filter(|(owner, _)| *owner == thread) {
             hold.depth += 1;
             return Ok(());
@@ -63,7 +63,7 @@ impl Lock {
     }
 
     /// Takes the lock at `depth`, which needs it to be free even of `thread` itself.
-    pub(super) fn take_free(
+    pub(crate) fn take_free(
         &mut self,
         lock: ObjectId,
         thread: ThreadId,
@@ -76,7 +76,7 @@ impl Lock {
         Ok(())
     }
 
-    pub(super) fn acquire_shared(&mut self, lock: ObjectId, thread: ThreadId, event: EventId) -> Result<(), Disabled> {
+    pub(crate) fn acquire_shared(&mut self, lock: ObjectId, thread: ThreadId, event: EventId) -> Result<(), Disabled> {
         if let Some((by, _)) = self.owner {
             return Err(Disabled::Held { lock, by });
         }
@@ -87,7 +87,7 @@ impl Lock {
 
     /// Gives back one level. With `foreign`, a thread that does not hold the lock gives back a
     /// level of whoever does.
-    pub(super) fn release(&mut self, lock: ObjectId, thread: ThreadId, foreign: bool) -> Result<(), Disabled> {
+    pub(crate) fn release(&mut self, lock: ObjectId, thread: ThreadId, foreign: bool) -> Result<(), Disabled> {
         let held_by_other = self.holder_other_than(thread);
         let holder = match held_by_other {
             _ if self.holds(thread) => thread,
@@ -110,7 +110,7 @@ impl Lock {
     }
 
     /// Gives back all levels of the exclusive owner, and returns how many.
-    pub(super) fn release_all(&mut self, lock: ObjectId, thread: ThreadId) -> Result<u32, Disabled> {
+    pub(crate) fn release_all(&mut self, lock: ObjectId, thread: ThreadId) -> Result<u32, Disabled> {
         match self.owner {
             Some((owner, hold)) if owner == thread => {
                 self.owner = None;
@@ -123,7 +123,7 @@ impl Lock {
         }
     }
 
-    pub(super) fn fail(&self, lock: ObjectId, thread: ThreadId, shared: bool, recursive: bool) -> Result<(), Disabled> {
+    pub(crate) fn fail(&self, lock: ObjectId, thread: ThreadId, shared: bool, recursive: bool) -> Result<(), Disabled> {
         let owned = self.owner.is_some_and(|(owner, _)| owner != thread || !recursive);
         let read = !self.readers.is_empty();
         if owned || (read && !shared) {
@@ -145,7 +145,7 @@ impl Lock {
             .find(|&holder| holder != thread)
     }
 
-    pub(super) fn held(&self, lock: ObjectId, thread: ThreadId) -> Option<HeldLock> {
+    pub(crate) fn held(&self, lock: ObjectId, thread: ThreadId) -> Option<HeldLock> {
         let owned = self.owner.filter(|(owner, _)| *owner == thread).map(|(_, hold)| hold);
         let shared = owned.is_none();
         let Hold { since, depth } = owned.or_else(|| self.readers.get(&thread).copied())?;

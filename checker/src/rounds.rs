@@ -4,21 +4,21 @@
 //! earlier rounds are complete. The round that an arrival belongs to is decided by how many came
 //! before it, so in an execution it would otherwise be another round's.
 
-use super::disabled::Disabled;
-use super::facts::Facts;
-use crate::trace::ObjectId;
+use crate::before::Facts;
+use crate::disabled::Disabled;
 use hashbrown::{HashMap, HashSet};
+use trace_format::ObjectId;
 
 /// The state of all counting synchronization.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rounds {
+pub(crate) struct Rounds {
     arrived: HashMap<(ObjectId, u32), u32>,
     permits: HashMap<ObjectId, u64>,
     initialized: HashSet<ObjectId>,
 }
 
 impl Rounds {
-    pub(super) fn enter(&mut self, facts: &Facts, barrier: ObjectId, round: u32) -> Result<(), Disabled> {
+    pub(crate) fn enter(&mut self, facts: &Facts, barrier: ObjectId, round: u32) -> Result<(), Disabled> {
         // The round before is enough: its own arrivals needed the one before that.
         if let Some(current) = round
             .checked_sub(1)
@@ -34,7 +34,7 @@ impl Rounds {
         Ok(())
     }
 
-    pub(super) fn exit(&self, facts: &Facts, barrier: ObjectId, round: u32) -> Result<(), Disabled> {
+    pub(crate) fn exit(&self, facts: &Facts, barrier: ObjectId, round: u32) -> Result<(), Disabled> {
         if self.complete(facts, barrier, round) {
             return Ok(());
         }
@@ -54,15 +54,15 @@ impl Rounds {
         self.arrived(barrier, round) == facts.arrivals(barrier, round)
     }
 
-    pub(super) fn grant(&mut self, semaphore: ObjectId, permits: u32) {
+    pub(crate) fn grant(&mut self, semaphore: ObjectId, permits: u32) {
         self.permits.insert(semaphore, u64::from(permits));
     }
 
-    pub(super) fn post(&mut self, semaphore: ObjectId) {
+    pub(crate) fn post(&mut self, semaphore: ObjectId) {
         *self.permits.entry(semaphore).or_default() += 1;
     }
 
-    pub(super) fn take(&mut self, semaphore: ObjectId) -> Result<(), Disabled> {
+    pub(crate) fn take(&mut self, semaphore: ObjectId) -> Result<(), Disabled> {
         match self.permits.get_mut(&semaphore) {
             Some(permits) if *permits > 0 => {
                 *permits -= 1;
@@ -72,18 +72,18 @@ impl Rounds {
         }
     }
 
-    pub(super) fn fail(&self, semaphore: ObjectId) -> Result<(), Disabled> {
+    pub(crate) fn fail(&self, semaphore: ObjectId) -> Result<(), Disabled> {
         match self.permits.get(&semaphore) {
             Some(&count) if count > 0 => Err(Disabled::PermitLeft { semaphore, count }),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn initialize(&mut self, once: ObjectId) {
+    pub(crate) fn initialize(&mut self, once: ObjectId) {
         self.initialized.insert(once);
     }
 
-    pub(super) fn initialized(&self, once: ObjectId) -> Result<(), Disabled> {
+    pub(crate) fn initialized(&self, once: ObjectId) -> Result<(), Disabled> {
         if self.initialized.contains(&once) {
             Ok(())
         } else {

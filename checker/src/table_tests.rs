@@ -1,9 +1,11 @@
 //! One test per row of the table in `docs/SEMANTICS.md`, section 1: an order in which the event is
 //! enabled, and one in which it is not.
 
-use super::{Checker, Disabled};
-use crate::trace::{EventId, MemoryOrder, ObjectId, Tables, ThreadId, Trace, WaitOutcome};
-use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackId};
+use crate::{Checker, Disabled, Events};
+use trace_format::{
+    Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, TraceId,
+    WaitOutcome,
+};
 
 pub(super) const X: MemRange = MemRange { addr: 0x1000, size: 4 };
 pub(super) const L: ObjectId = ObjectId(0);
@@ -16,18 +18,18 @@ pub(super) fn event(thread: u32, op: Op) -> Event {
     Event { thread, pc, stack, op }
 }
 
-pub(super) fn trace(ops: &[(u32, Op)]) -> Trace {
+pub(super) fn trace(ops: &[(u32, Op)]) -> Events {
     trace_with(Tables::default(), ops)
 }
 
-fn trace_with(tables: Tables, ops: &[(u32, Op)]) -> Trace {
+fn trace_with(tables: Tables, ops: &[(u32, Op)]) -> Events {
     let events: Vec<Event> = ops.iter().map(|&(thread, op)| event(thread, op)).collect();
-    Trace::from_events(tables, &events)
+    Events::new(TraceId([0; 16]), tables, events)
 }
 
 /// Executes events in the given order; all but the last must be enabled. `wakes` maps notifies to
 /// the thread that each wakes.
-fn last_of(trace: &Trace, order: &[u32], wakes: &[(u32, u32)]) -> Result<(), Disabled> {
+fn last_of(trace: &Events, order: &[u32], wakes: &[(u32, u32)]) -> Result<(), Disabled> {
     let checker = Checker::new(trace);
     let mut state = checker.start();
     let (last, before) = order.split_last().expect("an order");
@@ -42,11 +44,11 @@ fn last_of(trace: &Trace, order: &[u32], wakes: &[(u32, u32)]) -> Result<(), Dis
     step(*last).map(|_| ())
 }
 
-fn enabled(trace: &Trace, order: &[u32]) {
+fn enabled(trace: &Events, order: &[u32]) {
     assert_eq!(last_of(trace, order, &[]), Ok(()));
 }
 
-fn disabled(trace: &Trace, order: &[u32]) -> Disabled {
+fn disabled(trace: &Events, order: &[u32]) -> Disabled {
     last_of(trace, order, &[]).expect_err("the last event must not be enabled")
 }
 
@@ -195,7 +197,7 @@ fn what_a_thread_that_strayed_has_written_explains_no_read() {
 }
 
 #[test]
-fn values_are_compared_cell_by_cell() {
+fn values_are_compared_byte_by_byte() {
     let low = MemRange { addr: X.addr, size: 2 };
     let high = MemRange {
         addr: X.addr + 2,
@@ -233,14 +235,15 @@ fn values_are_compared_cell_by_cell() {
         ),
     ]);
     enabled(&trace, &[0, 1, 2]);
-    let other = |addr, expected, found| Disabled::OtherValue {
-        addr,
-        size: 2,
-        expected,
-        found: Some(found),
+    let other = |found| Disabled::OtherValue {
+        addr: X.addr,
+        size: X.size,
+        expected: 0x2222_1111,
+        found,
     };
-    assert_eq!(disabled(&trace, &[0, 3, 1, 2]), other(low.addr, 0x1111, 0x3333));
-    assert_eq!(disabled(&trace, &[0, 1, 4, 2]), other(high.addr, 0x2222, 0x4444));
+    assert_eq!(disabled(&trace, &[0, 3, 1, 2]), other(Some(0x2222_3333)));
+    assert_eq!(disabled(&trace, &[0, 1, 4, 2]), other(Some(0x4444_1111)));
+    assert_eq!(disabled(&trace, &[0, 2]), other(None));
 }
 
 #[test]
@@ -330,7 +333,7 @@ fn a_failed_attempt_needs_a_holder_in_its_way() {
 }
 
 /// Thread 1 waits from event 1 to 5; thread 2 notifies while it holds the lock (2 to 4).
-fn wait_and_notify(outcome: WaitOutcome) -> Trace {
+fn wait_and_notify(outcome: WaitOutcome) -> Events {
     trace(&[
         (1, ACQUIRE),
         (1, WAIT),

@@ -15,28 +15,37 @@
 //!
 //! So does whatever else a feasible prefix may rest on: a plain read and the write that it sees (if nothing
 //! orders the two, *that* is the race), a failed acquire and whoever held the lock, memory and its alloc, a lock
-//! given back for another thread, an access of a cell that unrecorded code changes and everything around it. What is left are
+//! given back for another thread, an access of a byte that unrecorded code changes and everything around it. What is left are
 //! pairs that only an atomic operation keeps apart, and that its memory order does not.
 
-use super::accept::Executed;
-use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
+use crate::Checker;
+use crate::accept::Executed;
+use crate::before::WaitingFromStart;
+use crate::recording::Access;
 use hashbrown::HashMap;
+use std::rc::Rc;
+use trace_format::{EventId, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
 
+/// By thread: how far its events are known, as the number behind the last of them.
 type Clock = Vec<u32>;
 
+/// Who heads a release sequence, and what it releases.
+type Release = (ThreadId, Rc<Clock>);
+
 /// What happened before what, in the events executed so far.
-pub(super) struct HappensBefore<'t> {
-    trace: &'t Trace,
+pub(crate) struct HappensBefore<'t> {
+    checker: &'t Checker<'t>,
     threads: Vec<Clock>,
     /// What an acquire fence of the thread would acquire.
     loaded: Vec<Clock>,
     /// What the thread's last release fence released.
     fenced: Vec<Clock>,
-    /// The release sequences that the last store of a cell belongs to: who heads them, and what they release.
-    released: HashMap<CellId, Vec<(ThreadId, Clock)>>,
-    /// What the thread knew that wrote a cell last, and whether it did so atomically.
-    written: HashMap<CellId, (Clock, bool)>,
-    allocated: HashMap<IncarnationId, Clock>,
+    // What is known of a piece of memory that all accesses touch as a whole is kept at its first byte.
+    /// The release sequences that the last store of a byte belongs to.
+    released: HashMap<usize, Vec<Release>>,
+    /// What the thread knew that wrote a byte last, and whether it did so atomically.
+    written: HashMap<usize, (Rc<Clock>, bool)>,
+    allocated: HashMap<EventId, Clock>,
     /// What those knew who took a lock.
     taken: HashMap<ObjectId, Clock>,
     /// Everything that synchronizes through an object: who comes later knows what is in here.
@@ -58,22 +67,23 @@ struct Wait {
 }
 
 impl<'t> HappensBefore<'t> {
-    pub(super) fn new(trace: &'t Trace) -> HappensBefore<'t> {
-        let zero = vec![0; trace.threads()];
+    pub(crate) fn new(checker: &'t Checker<'t>) -> HappensBefore<'t> {
+        let zero = vec![0; checker.threads()];
         // Those that waited before the trace began.
         let mut waits: HashMap<ThreadId, Vec<Wait>> = HashMap::new();
-        for &(condition, end) in trace.waiting_at_start() {
-            waits.entry(trace.thread(end)).or_default().push(Wait {
-                condition,
-                end: Some(end),
+        let asleep = |waiting: &&WaitingFromStart| waiting.outcome == WaitOutcome::Notified && !waiting.woken;
+        for waiting in checker.facts.waiting.iter().filter(asleep) {
+            waits.entry(waiting.thread).or_default().push(Wait {
+                condition: waiting.condition,
+                end: Some(waiting.end),
                 woken: None,
             });
         }
         HappensBefore {
-            trace,
-            threads: vec![zero.clone(); trace.threads()],
-            loaded: vec![zero.clone(); trace.threads()],
-            fenced: vec![zero.clone(); trace.threads()],
+            checker,
+            threads: vec![zero.clone(); checker.threads()],
+            loaded: vec![zero.clone(); checker.threads()],
+            fenced: vec![zero.clone(); checker.threads()],
             released: HashMap::new(),
             written: HashMap::new(),
             allocated: HashMap::new(),
@@ -88,24 +98,28 @@ impl<'t> HappensBefore<'t> {
 
     /// As if nothing had been executed yet when some threads are among the readers of locks. What begins here
     /// leads through later events alone, whatever came before.
-    pub(super) fn amid(trace: &'t Trace, readers: impl IntoIterator<Item = (ObjectId, ThreadId)>) -> HappensBefore<'t> {
-        let mut amid = HappensBefore::new(trace);
+    pub(crate) fn amid(
+        checker: &'t Checker<'t>,
+        readers: impl IntoIterator<Item = (ObjectId, ThreadId)>,
+    ) -> HappensBefore<'t> {
+        let mut amid = HappensBefore::new(checker);
         // How many levels deep is not known: what is given back as a reader's cannot pass for a writer's.
         amid.held_shared = readers.into_iter().map(|reader| (reader, u32::MAX / 2)).collect();
         amid
     }
 
     /// Whether an executed event happens before what a thread does next.
-    pub(super) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
-        self.threads[thread.index()][self.trace.thread(event).index()] > self.trace.place(event)
+    pub(crate) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
+        self.threads[thread.index()][self.checker.recording.thread(event).index()] > event.0
     }
 
     /// Takes note of an executed event.
-    pub(super) fn step(&mut self, executed: &Executed) {
+    pub(crate) fn step(&mut self, executed: &Executed) {
         let event = executed.event;
-        let thread = self.trace.thread(event);
-        self.threads[thread.index()][thread.index()] = self.trace.place(event) + 1;
-        match self.trace.op(event) {
+        let thread = self.checker.recording.thread(event);
+        self.threads[thread.index()][thread.index()] = event.0 + 1;
+        let op = self.checker.recording.op(event);
+        match op {
             Op::Fork { child } => {
                 let parent = self.threads[thread.index()].clone();
                 join(&mut self.threads[child.index()], &parent);
@@ -125,7 +139,7 @@ impl<'t> HappensBefore<'t> {
                 self.take(thread, lock);
             }
             Op::AcquireFailed { lock, .. } => self.learn_of_takers(thread, lock),
-            Op::Release { lock } if self.trace.tables().meta.foreign_unlock => {
+            Op::Release { lock } if self.checker.recording.tables().meta.foreign_unlock => {
                 self.learn_of_takers(thread, lock);
                 self.release(thread, lock);
             }
@@ -139,9 +153,9 @@ impl<'t> HappensBefore<'t> {
             },
             Op::WaitBegin { condition, lock } => {
                 self.release(thread, lock);
-                let end = self.trace.wait_end(event);
-                if !end.is_some_and(|end| self.trace.op(end).times_out()) {
-                    let woken = None;
+                let end = self.checker.facts.wait_end(event);
+                if !end.is_some_and(|(_, outcome)| outcome == WaitOutcome::TimedOut) {
+                    let (end, woken) = (end.map(|(end, _)| end), None);
                     self.waits
                         .entry(thread)
                         .or_default()
@@ -171,11 +185,11 @@ impl<'t> HappensBefore<'t> {
                 self.release(thread, source);
             }
             Op::Fence { order } => self.fence(thread, order),
-            Op::Access(_) => self.access(event, thread),
-            Op::Alloc { incarnation, .. } => {
-                self.allocated.insert(incarnation, self.threads[thread.index()].clone());
+            Op::Alloc { .. } => {
+                self.allocated.insert(event, self.threads[thread.index()].clone());
             }
             Op::Begin | Op::End | Op::OnceBegin { .. } | Op::Branch => {}
+            _ => self.access(event, op, thread),
         }
     }
 
@@ -247,59 +261,73 @@ impl<'t> HappensBefore<'t> {
         }
     }
 
-    fn access(&mut self, event: EventId, thread: ThreadId) {
-        let access = self.trace.access(event).expect("the event is an access");
+    fn access(&mut self, event: EventId, op: Op, thread: ThreadId) {
         let own = thread.index();
-        let atomic = access.kind.is_atomic();
-        if let Some(clock) = self.allocated.get(&access.incarnation) {
+        let Some(touched) = self.checker.bytes.touched(event, op) else {
+            return;
+        };
+        let alloc = self.checker.bytes.alloc_of(touched.block);
+        if let Some(clock) = alloc.and_then(|alloc| self.allocated.get(&alloc)) {
             join(&mut self.threads[own], clock);
         }
-        if self.trace.pin(event).is_some() {
+        if self.checker.unrecorded.pin(event).is_some() {
             self.meet();
         }
-        for used in self.trace.uses(access).filter(|_| access.kind.reads()) {
-            if let Some((clock, by_atomic)) = self.written.get(&used.cell)
-                && !(atomic && *by_atomic)
-            {
-                join(&mut self.threads[own], clock);
+        let access = Access::of(op);
+        if let Some(access) = access.filter(|access| access.sees.is_some()) {
+            for byte in self.checker.bytes.pieces(touched.bytes.clone()) {
+                self.read(own, byte, access);
             }
         }
-        for used in self.trace.uses(access) {
-            if atomic
-                && access.kind.reads()
-                && let Some(sequences) = self.released.get(&used.cell)
-            {
-                for (_, clock) in sequences {
-                    join(&mut self.loaded[own], clock);
-                    if acquires(access.order) {
-                        join(&mut self.threads[own], clock);
-                    }
-                }
+        let writes = access.is_none_or(|access| access.leaves.is_some());
+        if writes {
+            let atomic = access.filter(|access| access.atomic);
+            let released = atomic.map(|access| self.released_by(own, access.order));
+            let known = Rc::new(self.threads[own].clone());
+            for byte in self.checker.bytes.pieces(touched.bytes) {
+                let rmw = access.is_some_and(|access| access.sees.is_some());
+                self.store(thread, byte, released.as_ref(), rmw);
+                self.written.insert(byte, (Rc::clone(&known), atomic.is_some()));
             }
-            if access.kind.writes() {
-                self.store(thread, used.cell, access);
-            }
-        }
-        for used in self.trace.uses(access).filter(|_| access.kind.writes()) {
-            self.written.insert(used.cell, (self.threads[own].clone(), atomic));
         }
     }
 
-    /// What a later acquire of the cell learns through a store, and through those before it in its release sequences.
-    fn store(&mut self, thread: ThreadId, cell: CellId, access: Access) {
-        let sequences = self.released.entry(cell).or_default();
-        match access.kind {
-            AccessKind::AtomicRmw => {}
-            AccessKind::AtomicStore => sequences.retain(|&(head, _)| head == thread),
-            _ => return sequences.clear(),
+    fn read(&mut self, own: usize, byte: usize, access: Access) {
+        if let Some((clock, by_atomic)) = self.written.get(&byte)
+            && !(access.atomic && *by_atomic)
+        {
+            join(&mut self.threads[own], clock);
         }
-        let mut clock = self.fenced[thread.index()].clone();
-        if releases(access.order) {
-            join(&mut clock, &self.threads[thread.index()]);
+        for (_, clock) in self.released.get(&byte).into_iter().flatten().filter(|_| access.atomic) {
+            join(&mut self.loaded[own], clock);
+            if acquires(access.order) {
+                join(&mut self.threads[own], clock);
+            }
+        }
+    }
+
+    /// What an atomic store of a thread releases.
+    fn released_by(&self, own: usize, order: MemoryOrder) -> Rc<Clock> {
+        let mut clock = self.fenced[own].clone();
+        if releases(order) {
+            join(&mut clock, &self.threads[own]);
+        }
+        Rc::new(clock)
+    }
+
+    /// What a later acquire of the byte learns through a store, and through those before it in its release sequences; a
+    /// store that is not atomic releases nothing.
+    fn store(&mut self, thread: ThreadId, byte: usize, released: Option<&Rc<Clock>>, rmw: bool) {
+        let sequences = self.released.entry(byte).or_default();
+        let Some(released) = released else {
+            return sequences.clear();
+        };
+        if !rmw {
+            sequences.retain(|&(head, _)| head == thread);
         }
         match sequences.iter_mut().find(|(head, _)| *head == thread) {
-            Some((_, earlier)) => join(earlier, &clock),
-            None => sequences.push((thread, clock)),
+            Some((_, earlier)) => join(Rc::make_mut(earlier), released),
+            None => sequences.push((thread, Rc::clone(released))),
         }
     }
 

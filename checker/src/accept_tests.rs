@@ -1,10 +1,17 @@
 //! Whole schedules, whole traces.
 
 use super::table_tests::{C, L, X, read, trace, write};
-use super::{Disabled, Pending, Rejection, Side, check, validate};
-use crate::schedule::{RaceKind, Schedule, Slice};
-use crate::trace::{EventId, ThreadId, Trace, TraceId, WaitOutcome};
-use trace_format::{MemRange, Op};
+use crate::{Accepted, Checker, Disabled, Events, Pending, Rejection, Side, Validated, Violation};
+use schedule_format::{RaceKind, Schedule, Slice};
+use trace_format::{EventId, MemRange, Op, ThreadId, TraceId, WaitOutcome};
+
+fn check(trace: &Events, schedule: &Schedule) -> Result<Accepted, Rejection> {
+    Checker::new(trace).check(schedule)
+}
+
+fn validate(trace: &Events) -> Result<Validated, Violation> {
+    Checker::new(trace).validate()
+}
 
 fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
     let slice = |&(thread, events): &(u32, u32)| Slice {
@@ -22,7 +29,7 @@ fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
 }
 
 /// A race behind an unrelated critical section: 0 writes x, then locks; 1 locks, then writes x.
-fn hidden_race() -> Trace {
+fn hidden_race() -> Events {
     let (acquire, release) = (Op::Acquire { lock: L }, Op::Release { lock: L });
     trace(&[
         (0, write(1)),
@@ -119,7 +126,7 @@ fn rejects_schedules_of_other_traces_and_malformed_ones() {
 }
 
 /// Threads 1 and 2 wait, thread 0 notifies once; thread 1 is the one that returns.
-fn one_notify() -> Trace {
+fn one_notify() -> Events {
     let lock = L;
     let condition = C;
     let wait = Op::WaitBegin { condition, lock };

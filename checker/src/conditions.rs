@@ -4,8 +4,8 @@
 //! the wait set at a moment of its own between its begin and its end, so it is never in the set
 //! that a notify sees. A wait whose end is not in the trace is in the set: it may be woken.
 
-use super::disabled::Disabled;
-use crate::trace::{EventId, ObjectId, ThreadId};
+use crate::disabled::Disabled;
+use trace_format::{EventId, ObjectId, ThreadId};
 
 /// A thread in a wait set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +28,12 @@ struct Wait {
 
 /// The wait set of one condition variable, in the order in which the waits began.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Condition {
+pub(crate) struct Condition {
     waits: Vec<Wait>,
 }
 
 impl Condition {
-    pub(super) fn wait(&mut self, waiter: Waiter, depth: u32, timed_out: bool) {
+    pub(crate) fn wait(&mut self, waiter: Waiter, depth: u32, timed_out: bool) {
         self.waits.push(Wait {
             waiter,
             depth,
@@ -43,13 +43,13 @@ impl Condition {
     }
 
     /// Those that a notify can wake now.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = Waiter> + '_ {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Waiter> + '_ {
         let waiting = self.waits.iter().filter(|wait| !wait.timed_out && !wait.woken);
         waiting.map(|wait| wait.waiter)
     }
 
     /// A wait that was woken before the first event.
-    pub(super) fn woken_before(&mut self, waiter: Waiter, depth: u32) {
+    pub(crate) fn woken_before(&mut self, waiter: Waiter, depth: u32) {
         self.waits.push(Wait {
             waiter,
             depth,
@@ -58,7 +58,7 @@ impl Condition {
         });
     }
 
-    pub(super) fn notify(&mut self, wakes: Option<ThreadId>) -> Result<(), Disabled> {
+    pub(crate) fn notify(&mut self, wakes: Option<ThreadId>) -> Result<(), Disabled> {
         let asleep = |wait: &&mut Wait| !wait.timed_out && !wait.woken;
         let threads = |condition: &Condition| condition.waiting().map(|waiter| waiter.thread).collect();
         match wakes {
@@ -84,7 +84,7 @@ impl Condition {
         }
     }
 
-    pub(super) fn notify_all(&mut self) -> Vec<ThreadId> {
+    pub(crate) fn notify_all(&mut self) -> Vec<ThreadId> {
         let woken = self.waiting().map(|waiter| waiter.thread).collect();
         for wait in &mut self.waits {
             wait.woken = true;
@@ -93,7 +93,7 @@ impl Condition {
     }
 
     /// Whether the wait with this end may end, and how often its thread then holds the lock again.
-    pub(super) fn can_end(&self, condition: ObjectId, end: EventId) -> Result<u32, Disabled> {
+    pub(crate) fn can_end(&self, condition: ObjectId, end: EventId) -> Result<u32, Disabled> {
         match self.waits.iter().find(|wait| wait.waiter.end == Some(end)) {
             None => Err(Disabled::NotWaiting { condition }),
             Some(wait) if wait.woken || wait.timed_out => Ok(wait.depth),
@@ -101,7 +101,7 @@ impl Condition {
         }
     }
 
-    pub(super) fn end(&mut self, end: EventId) {
+    pub(crate) fn end(&mut self, end: EventId) {
         self.waits.retain(|wait| wait.waiter.end != Some(end));
     }
 }

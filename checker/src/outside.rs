@@ -4,20 +4,20 @@
 //! The trace does not say which output that is, so the checker asks for all outputs to the source
 //! that preceded the input in π.
 
-use super::disabled::Disabled;
-use super::facts::Facts;
-use super::state::Progress;
-use crate::trace::{EventId, ObjectId};
+use crate::before::Facts;
+use crate::disabled::Disabled;
+use crate::state::Progress;
 use hashbrown::HashMap;
+use trace_format::{EventId, ObjectId};
 
 /// How many inputs of each source have happened.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outside {
+pub(crate) struct Outside {
     taken: HashMap<ObjectId, usize>,
 }
 
 impl Outside {
-    pub(super) fn input(
+    pub(crate) fn input(
         &mut self,
         facts: &Facts,
         progress: &Progress<'_>,
@@ -29,7 +29,11 @@ impl Outside {
         if next != Some(event) {
             return Err(Disabled::InputOrder { source_id, next });
         }
-        if let Some(output) = facts.outputs_before(event).find(|&output| !progress.executed(output)) {
+        if let Some(&output) = facts
+            .outputs_before(event)
+            .iter()
+            .find(|&&output| !progress.executed(output))
+        {
             return Err(Disabled::OutputMissing { source_id, output });
         }
         *taken += 1;

@@ -1,0 +1,179 @@
+//! What the table's conditions need to know of a trace besides the event at hand: found in one walk.
+//!
+//! Who creates which thread, how many arrive in each round of a barrier, which end a wait has; and, for a trace that begins in
+//! the middle of a run, what held before its first event.
+
+use crate::recording::{Recording, all};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
+use trace_format::{EventId, ObjectId, Op, ThreadId, WaitOutcome};
+
+/// A thread in a wait set before the first event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitingFromStart {
+    pub(crate) condition: ObjectId,
+    pub(crate) thread: ThreadId,
+    pub(crate) end: EventId,
+    pub(crate) outcome: WaitOutcome,
+    /// No notify comes before its end: it was woken before the trace began, too.
+    pub(crate) woken: bool,
+}
+
+/// What a trace shows as a whole.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// By thread: its events.
+    pub(crate) program_order: Vec<Vec<EventId>>,
+    /// By thread: the event that creates it.
+    forks: HashMap<ThreadId, EventId>,
+    arrivals: HashMap<(ObjectId, u32), u32>,
+    inputs: HashMap<ObjectId, Vec<EventId>>,
+    /// For each input: the last output of each thread to its source before it.
+    outputs: HashMap<EventId, Vec<EventId>>,
+    /// By the beginning of a wait: its end.
+    wait_ends: HashMap<EventId, (EventId, WaitOutcome)>,
+    /// Levels of locks that are held before the first event: who, and whether as a reader.
+    pub(crate) held: Vec<(ObjectId, ThreadId, bool)>,
+    pub(crate) waiting: Vec<WaitingFromStart>,
+}
+
+impl Facts {
+    pub(crate) fn of(recording: &dyn Recording) -> Facts {
+        let mut facts = Facts {
+            program_order: vec![Vec::new(); recording.tables().threads.len()],
+            ..Facts::default()
+        };
+        let foreign_unlock = recording.tables().meta.foreign_unlock;
+        let mut locks = Locks::default();
+        let mut outputs: HashMap<ObjectId, BTreeMap<ThreadId, EventId>> = HashMap::new();
+        let mut notified: HashSet<ObjectId> = HashSet::new();
+        // By thread: the waits that it has begun and not ended.
+        let mut open: HashMap<ThreadId, Vec<(EventId, ObjectId, ObjectId)>> = HashMap::new();
+        for event in all(recording) {
+            let thread = recording.thread(event);
+            if thread.index() >= facts.program_order.len() {
+                facts.program_order.resize(thread.index() + 1, Vec::new());
+            }
+            facts.program_order[thread.index()].push(event);
+            match recording.op(event) {
+                Op::Fork { child } => drop(facts.forks.entry(child).or_insert(event)),
+                Op::BarrierEnter { barrier, round } => *facts.arrivals.entry((barrier, round)).or_default() += 1,
+                Op::Output { source } => drop(outputs.entry(source).or_default().insert(thread, event)),
+                Op::Input { source, .. } => {
+                    facts.inputs.entry(source).or_default().push(event);
+                    if let Some(last) = outputs.get(&source) {
+                        let mut last: Vec<EventId> = last.values().copied().collect();
+                        last.sort_unstable();
+                        facts.outputs.insert(event, last);
+                    }
+                }
+                Op::Acquire { lock } => drop(locks.taken.insert(lock)),
+                Op::AcquireShared { lock } => locks.read(lock, thread),
+                Op::Release { lock } => facts.held.extend(locks.give_back(lock, thread, foreign_unlock)),
+                Op::Notify { condition } | Op::NotifyAll { condition } => drop(notified.insert(condition)),
+                Op::WaitBegin { condition, lock } => {
+                    facts.held.extend(locks.give_back(lock, thread, foreign_unlock));
+                    open.entry(thread).or_default().push((event, condition, lock));
+                }
+                Op::WaitEnd {
+                    condition,
+                    lock,
+                    outcome,
+                } => {
+                    locks.taken.insert(lock);
+                    let open = open.entry(thread).or_default();
+                    let begun = open.iter().rposition(|&(_, on, with)| (on, with) == (condition, lock));
+                    if let Some(begun) = begun {
+                        facts.wait_ends.insert(open[begun].0, (event, outcome));
+                        // What was begun within it never ends.
+                        open.truncate(begun);
+                    } else if facts.program_order[thread.index()].len() == 1 {
+                        // Only what a thread did before all else can have begun before the trace.
+                        facts.waiting.push(WaitingFromStart {
+                            condition,
+                            thread,
+                            end: event,
+                            outcome,
+                            woken: !notified.contains(&condition),
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// The event that creates the thread; `None` if it is there from the start.
+    pub(crate) fn fork_of(&self, thread: ThreadId) -> Option<EventId> {
+        self.forks.get(&thread).copied()
+    }
+
+    /// The events that create threads.
+    pub(crate) fn forks(&self) -> impl Iterator<Item = EventId> {
+        self.forks.values().copied()
+    }
+
+    /// The last event of a thread: its `end`, or whatever comes last if the trace lacks that.
+    pub(crate) fn last_of(&self, thread: ThreadId) -> Option<EventId> {
+        self.program_order.get(thread.index())?.last().copied()
+    }
+
+    pub(crate) fn arrivals(&self, barrier: ObjectId, round: u32) -> u32 {
+        self.arrivals.get(&(barrier, round)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn inputs(&self, source: ObjectId) -> &[EventId] {
+        self.inputs.get(&source).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn outputs_before(&self, input: EventId) -> &[EventId] {
+        self.outputs.get(&input).map_or(&[], Vec::as_slice)
+    }
+
+    /// The end of the wait that an event begins, and how it ended; `None` if the trace does not have it.
+    pub(crate) fn wait_end(&self, begin: EventId) -> Option<(EventId, WaitOutcome)> {
+        self.wait_ends.get(&begin).copied()
+    }
+}
+
+/// Finds the locks that are given back although nobody took them before.
+#[derive(Default)]
+struct Locks {
+    taken: HashSet<ObjectId>,
+    taken_shared: HashSet<ObjectId>,
+    /// Who holds a lock as a reader, and how deep.
+    readers: HashMap<ObjectId, BTreeMap<ThreadId, u32>>,
+}
+
+impl Locks {
+    fn read(&mut self, lock: ObjectId, thread: ThreadId) {
+        self.taken_shared.insert(lock);
+        *self.readers.entry(lock).or_default().entry(thread).or_default() += 1;
+    }
+
+    /// The level that was held from the start, if this gives back such a one.
+    fn give_back(
+        &mut self,
+        lock: ObjectId,
+        thread: ThreadId,
+        foreign_unlock: bool,
+    ) -> Option<(ObjectId, ThreadId, bool)> {
+        if self.taken.contains(&lock) {
+            return None;
+        }
+        let readers = self.readers.entry(lock).or_default();
+        let another = readers.keys().next().copied().filter(|_| foreign_unlock);
+        let reader = readers.contains_key(&thread).then_some(thread).or(another);
+        let Some(reader) = reader else {
+            return Some((lock, thread, self.taken_shared.contains(&lock)));
+        };
+        if let Some(depth) = readers.get_mut(&reader) {
+            *depth -= 1;
+            if *depth == 0 {
+                readers.remove(&reader);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,141 @@
+//! What the checker is given: the events of a trace as they stand in its file, and its tables.
+
+use std::fmt;
+use trace_format::{
+    CodePosition, Event, EventId, MemRange, MemoryOrder, Op, ReadError, Tables, ThreadId, TraceFile, TraceId,
+};
+
+/// A trace, event by event. Nothing that follows from the events is asked for: the checker finds that for itself.
+pub trait Recording: fmt::Debug + Sync {
+    /// The identity of the trace.
+    fn id(&self) -> TraceId;
+    /// Its tables.
+    fn tables(&self) -> &Tables;
+    /// How many events it has.
+    fn events(&self) -> usize;
+    /// The thread of an event.
+    fn thread(&self, event: EventId) -> ThreadId;
+    /// What an event does.
+    fn op(&self, event: EventId) -> Op;
+    /// Where in the code an event is.
+    fn pc(&self, event: EventId) -> CodePosition;
+}
+
+/// The events of a trace in memory.
+#[derive(Clone, Debug)]
+pub struct Events {
+    id: TraceId,
+    tables: Tables,
+    events: Vec<Event>,
+}
+
+/// Why a file cannot be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It is damaged.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Schedules number events with 32 bits.
+    #[error("{events} events are more than the 4294967295 that a schedule can number; record a shorter run")]
+    TooLong {
+        /// How many the file has.
+        events: u64,
+    },
+}
+
+impl Events {
+    /// A trace of these events.
+    #[must_use]
+    pub fn new(id: TraceId, tables: Tables, events: Vec<Event>) -> Events {
+        Events { id, tables, events }
+    }
+
+    /// Reads all events of a file; of one that was cut, those before the cut.
+    ///
+    /// # Errors
+    /// [`OpenError`], if a block is damaged or the trace is too long.
+    pub fn of_file(file: &TraceFile) -> Result<Events, OpenError> {
+        if file.len() > u64::from(u32::MAX) {
+            return Err(OpenError::TooLong { events: file.len() });
+        }
+        let events = file.events().collect::<Result<Vec<Event>, ReadError>>()?;
+        Ok(Events::new(file.id(), file.tables().clone(), events))
+    }
+}
+
+impl Recording for Events {
+    fn id(&self) -> TraceId {
+        self.id
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    fn thread(&self, event: EventId) -> ThreadId {
+        self.events[event.index()].thread
+    }
+
+    fn op(&self, event: EventId) -> Op {
+        self.events[event.index()].op
+    }
+
+    fn pc(&self, event: EventId) -> CodePosition {
+        self.events[event.index()].pc
+    }
+}
+
+/// All events of a recording, in its order.
+pub(crate) fn all(recording: &dyn Recording) -> impl DoubleEndedIterator<Item = EventId> + ExactSizeIterator + use<> {
+    (0..recording.events() as u32).map(EventId)
+}
+
+/// What an operation does to the memory that it names; a `free` names none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) mem: MemRange,
+    /// The value that it saw.
+    pub(crate) sees: Option<u64>,
+    /// The value that it stores.
+    pub(crate) leaves: Option<u64>,
+    /// An atomic operation, or the use of an object.
+    pub(crate) atomic: bool,
+    /// `Relaxed` for plain ones.
+    pub(crate) order: MemoryOrder,
+}
+
+impl Access {
+    pub(crate) fn of(op: Op) -> Option<Access> {
+        let plain = (false, MemoryOrder::Relaxed);
+        let (mem, sees, leaves, (atomic, order)) = match op {
+            Op::Read { mem, value } => (mem, Some(value), None, plain),
+            Op::Write { mem, value } => (mem, None, Some(value), plain),
+            Op::AtomicLoad { mem, value, order } => (mem, Some(value), None, (true, order)),
+            Op::AtomicStore { mem, value, order } => (mem, None, Some(value), (true, order)),
+            Op::AtomicRmw {
+                mem,
+                read,
+                written,
+                order,
+            } => (mem, Some(read), Some(written), (true, order)),
+            Op::Use { mem } => (mem, None, None, (true, MemoryOrder::SeqCst)),
+            _ => return None,
+        };
+        Some(Access {
+            mem,
+            sees,
+            leaves,
+            atomic,
+            order,
+        })
+    }
+}
+
+/// A byte of a value as it lies in memory: little-endian, zero behind its end.
+pub(crate) fn byte_of(value: u64, place: usize) -> u8 {
+    value.to_le_bytes().get(place).copied().unwrap_or(0)
+}
