@@ -143,6 +143,9 @@ pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stoppe
     stopped.beside = launch.companions.accompany(directory, stopped.process.id())?;
     stopped.follow(&mut translator, launch.patience)?;
     let first = stopped.ancestors.as_ref().map_or(&stopped.ring, Ancestors::first);
+    if first.has(Flag::UnknownLibrary) {
+        return Err(RecordError::UnknownLibrary);
+    }
     if !first.has(Flag::Attached) {
         return Err(RecordError::NotAttached);
     }

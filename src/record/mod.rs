@@ -194,6 +194,11 @@ pub enum RecordError {
         "the program ran, but did not load the recorder's runtime (a set-user-id program? a library path built into it?)"
     )]
     NotAttached,
+    /// The runtime does not know the program's C library.
+    #[error(
+        "the recorder does not know the program's C library, and has said above what differs; use one of those in docs/limits.md"
+    )]
+    UnknownLibrary,
 }
 
 /// The folder that holds the runtime, under the names that compilers ask for: to link against it.
@@ -282,6 +287,9 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let elapsed = started.elapsed();
     let (status, ring, translator) = run?;
 
+    if ring.has(Flag::UnknownLibrary) {
+        return Err(RecordError::UnknownLibrary);
+    }
     if !ring.has(Flag::Attached) {
         return Err(match status.code() {
             Some(LINKER_FAILED) => RecordError::NotLinked,

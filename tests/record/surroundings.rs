@@ -48,3 +48,38 @@ fn a_thousand_threads() {
         assert_eq!(count(&recorded, |op| matches!(op, Op::BarrierExit { .. })), 1001);
     }
 }
+
+#[test]
+fn a_c_library_that_keeps_its_data_elsewhere_is_refused() {
+    let kinds = [
+        ("BARRIER", "pthread_barrier_t"),
+        ("CONDITION", "pthread_cond_t"),
+        ("MUTEX", "pthread_mutex_t"),
+        ("NOTHING", ""),
+    ];
+    for (differs, name) in kinds {
+        let test = format!("other_library_{differs}");
+        let define = format!("-D{differs}");
+        let library = Program::compile("other_library", &test, &["-shared", "-fPIC", &define]);
+        let library = library.path.to_str().unwrap();
+        let program = Program::compile(
+            "increments",
+            &test,
+            &["-fsanitize=thread", "-Wl,--no-as-needed", library],
+        );
+        let (mut witness, trace) = program.recorder(differs, &[], &["adds"]);
+        let output = witness.output().expect("witness runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(trace.exists(), name.is_empty(), "{differs}: {output:?}");
+        if name.is_empty() {
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(2), "{differs}: {output:?}");
+        let runtime = format!("keeps its data elsewhere than the recorder expects: {name}; nothing is recorded");
+        assert!(said.contains(&runtime), "{differs}: {said}");
+        assert!(
+            said.contains("does not know the program's C library"),
+            "{differs}: {said}"
+        );
+    }
+}

@@ -34,6 +34,7 @@ mod faults;
 mod fork;
 mod forward;
 mod futex;
+mod glibc;
 mod guard;
 mod hash;
 mod hooks;

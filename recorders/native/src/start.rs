@@ -1,13 +1,13 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, death, fork, modules, pending, process, pthread, schedule, suite, sys};
+use crate::{baton, death, fork, glibc, modules, pending, process, pthread, schedule, suite, sys};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicU8};
-use recorder_ring::layout::RING_VARIABLE;
+use recorder_ring::layout::{Flag, RING_VARIABLE};
 use recorder_ring::{Place, Producer, Record};
 use std::vec::Vec;
 
@@ -105,6 +105,9 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
         // SAFETY: as above.
         unsafe { suite::end_with_recorder(environment) };
     }
+    if let Some(what) = glibc::differs() {
+        refuse(what);
+    }
     sys::prepare_barrier();
     set_process(sys::process_id());
     let first = pthread::thread::first();
@@ -122,6 +125,20 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     fork::prepare();
     set_phase(Phase::On);
     first.busy.store(0, Release);
+}
+
+/// Ends the process, and says why: what its C library is like is not known.
+#[cold]
+fn refuse(what: &str) -> ! {
+    // SAFETY: the ring is attached.
+    unsafe { RING.flag(Flag::UnknownLibrary) };
+    // SAFETY: a function of glibc's without arguments, whose answer is a static C string.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    sys::say(b"witness: the program's C library (glibc ");
+    sys::say(version.to_bytes());
+    sys::say(b") keeps its data elsewhere than the recorder expects: ");
+    sys::say(what.as_bytes());
+    sys::die("; nothing is recorded\n")
 }
 
 unsafe extern "C" fn stop() {

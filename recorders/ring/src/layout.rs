@@ -289,6 +289,8 @@ pub enum Flag {
     ForeignUnlock = 8,
     /// The runtime ended the program after [`Settings::most`] events.
     Full = 16,
+    /// The C library is not as the runtime knows it: nothing is recorded.
+    UnknownLibrary = 32,
 }
 
 /// Things worth telling the trace's reader, as they happen.

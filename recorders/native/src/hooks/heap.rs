@@ -7,6 +7,7 @@
 //! the very first instruction of the process.
 
 use crate::export::export;
+use crate::glibc::room;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::intent::Intent;
 use crate::{modules, pending, real, schedule};
@@ -30,18 +31,6 @@ const SIZE_BEHIND: usize = size_of::<usize>();
 /// What makes a size behind a block one that was put there.
 fn sealed(block: usize, size: usize) -> usize {
     size ^ block.rotate_left(17) ^ 0x9e37_79b9_7f4a_7c15
-}
-
-/// How many bytes of a block of glibc's there are: its header says so, which `malloc_usable_size` only reads.
-///
-/// # Safety
-/// The block is glibc's, and not freed.
-unsafe fn room(block: usize) -> usize {
-    const IS_MAPPED: usize = 2;
-    // SAFETY: the header lies before the block.
-    let header = unsafe { (block as *const usize).sub(1).read() };
-    let overhead = if header & IS_MAPPED == 0 { 1 } else { 2 };
-    (header & !7) - overhead * size_of::<usize>()
 }
 
 /// Notes behind a new block how many bytes were asked for.

@@ -2,20 +2,18 @@
 
 use super::object;
 use crate::export::export;
+use crate::glibc::barrier::COUNT;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
 use recorder_ring::{ObjectClass, Record, Waits};
-
-/// Where glibc keeps the number of threads that a barrier waits for.
-const COUNT: usize = 8;
 
 unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
     let Some(inside) = object::enter(barrier as usize, pc) else {
         // SAFETY: the program's own barrier.
         return unsafe { real::pthread_barrier_wait(barrier) };
     };
-    // SAFETY: the offset lies inside the structure, aligned.
+    // SAFETY: the program's own barrier; the offset lies inside it, aligned, and was checked at the start.
     let count = unsafe { barrier.byte_add(COUNT).cast::<u32>().read_volatile() } as usize;
     let (pc, key) = (pc as u64, barrier as usize);
     let last = baton::count_blocked(key) + 1 >= count;

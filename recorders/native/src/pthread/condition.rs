@@ -2,20 +2,16 @@
 
 use super::{deadline, mutex, object};
 use crate::export::export;
+use crate::glibc::condition::{FLAGS, MONOTONIC};
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
-/// Where glibc keeps which clock a condition variable was initialized for, and the bit that says
-/// the monotonic one.
-const FLAGS: usize = 36;
-const MONOTONIC: u32 = 2;
-
 fn clock(condition: *mut pthread_cond_t) -> clockid_t {
-    // SAFETY: the offset lies inside the structure, aligned.
-    let flags = unsafe { condition.byte_add(FLAGS).cast::<u32>().read_volatile() };
+    // SAFETY: the program's own condition variable; the offset lies inside it, aligned, and was checked at the start.
+    let flags = unsafe { condition.byte_add(FLAGS).cast::<i32>().read_volatile() };
     if flags & MONOTONIC != 0 {
         libc::CLOCK_MONOTONIC
     } else {

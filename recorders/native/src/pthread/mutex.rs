@@ -2,25 +2,17 @@
 
 use super::{deadline, object, try_again_at};
 use crate::export::export;
+use crate::glibc::RobustMutexes;
+use crate::glibc::mutex::{DEPTH, KIND, NOT_RECOVERABLE, OWNER, SHARED, STATE};
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
-use crate::{baton, pending, real, sys};
+use crate::{baton, pending, real};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
-/// Where glibc keeps a mutex's owner (a thread id of the kernel) and its kind.
-const OWNER: usize = 8;
-/// Where it keeps whether the mutex is held.
-const STATE: usize = 0;
-const KIND: usize = 16;
-/// The bit of the kind by which glibc tells mutexes that processes share.
-const SHARED: i32 = 128;
-/// How often a recursive one is held.
-const DEPTH: usize = 4;
-
 fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
-    // SAFETY: both offsets lie inside the structure, aligned.
+    // SAFETY: the program's own mutex; the offsets of `glibc::mutex` lie inside it, aligned, and were checked at the start.
     unsafe { mutex.byte_add(offset).cast::<i32>().read_volatile() }
 }
 
@@ -31,9 +23,6 @@ pub fn class(mutex: *mut pthread_mutex_t) -> ObjectClass {
         _ => ObjectClass::Mutex,
     }
 }
-
-/// What glibc writes in place of the owner of a robust mutex that nobody may take any more.
-const NOT_RECOVERABLE: i32 = i32::MAX - 1;
 
 /// As the real one, which forgets to give back what it took of a mutex that is not recoverable.
 ///
@@ -96,41 +85,24 @@ pub unsafe fn give_back(mutex: *mut pthread_mutex_t) -> c_int {
 pub fn leave_robust_ones() {
     /// No program holds more.
     const MOST: usize = 1 << 16;
-    /// The start of the kernel's list: the first entry, and where a mutex is, seen from its entry.
-    #[repr(C)]
-    struct Head {
-        first: usize,
-        offset: isize,
-    }
-    let (mut head, mut len) = (0_usize, 0_usize);
-    let (head_at, len_at) = (&raw mut head as usize, &raw mut len as usize);
-    // SAFETY: the kernel writes two words; the list is glibc's, whose entries lie in mutexes that are held.
-    unsafe {
-        if sys::call(libc::SYS_get_robust_list, 0, head_at, len_at, 0) != 0 || head == 0 {
-            return;
+    let Some(list) = RobustMutexes::own() else { return };
+    // SAFETY: nobody takes or gives back a mutex of this thread's meanwhile: it is at its end, and `push` uses none.
+    let entries = core::iter::successors(unsafe { list.next(list.head) }, |&entry| unsafe { list.next(entry) });
+    for entry in entries.take(MOST) {
+        let mutex = list.mutex(entry);
+        let class = class(mutex);
+        let depth = match class {
+            ObjectClass::RecursiveMutex => field(mutex, DEPTH).max(1),
+            _ => 1,
+        };
+        for _ in 0..depth {
+            pending::push(Record::Release {
+                pc: 0,
+                class,
+                lock: mutex as u64,
+            });
         }
-        let list = &*(head as *const Head);
-        let mut entry = list.first & !1;
-        for _ in 0..MOST {
-            if entry == head || entry == 0 {
-                break;
-            }
-            let mutex = entry.wrapping_add_signed(list.offset) as *mut pthread_mutex_t;
-            let class = class(mutex);
-            let depth = match class {
-                ObjectClass::RecursiveMutex => field(mutex, DEPTH).max(1),
-                _ => 1,
-            };
-            for _ in 0..depth {
-                pending::push(Record::Release {
-                    pc: 0,
-                    class,
-                    lock: mutex as u64,
-                });
-            }
-            baton::wake(mutex as usize, usize::MAX);
-            entry = *(entry as *const usize) & !1;
-        }
+        baton::wake(mutex as usize, usize::MAX);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::object;
 use crate::export::export;
+use crate::glibc::ONCE_DONE as DONE;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use core::sync::atomic::AtomicI32;
@@ -12,7 +13,6 @@ use recorder_ring::{Record, Waits};
 
 const NOT_STARTED: i32 = 0;
 const STARTED: i32 = 1;
-const DONE: i32 = 2;
 
 pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern "C-unwind" fn(), pc: usize) -> c_int {
     let Some(inside) = object::enter(control as usize, pc) else {

@@ -2,17 +2,13 @@
 
 use super::{deadline, object};
 use crate::export::export;
+use crate::glibc::rwlock::{OTHER_BITS, READERS, WRITER};
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
-
-/// Where glibc keeps how many readers there are, above three bits that say other things.
-const READERS: usize = 0;
-/// Where it keeps the thread that holds the lock as a writer.
-const WRITER: usize = 24;
 
 const CLASS: ObjectClass = ObjectClass::RwLock;
 
@@ -30,7 +26,7 @@ unsafe fn try_real(lock: *mut pthread_rwlock_t, shared: bool) -> c_int {
 unsafe fn lock_until(inside: &Inside, lock: *mut pthread_rwlock_t, shared: bool, deadline: i64, pc: usize) -> c_int {
     let (pc, addr) = (pc as u64, lock as u64);
     loop {
-        // SAFETY: the program's own lock; the offset lies inside it, aligned.
+        // SAFETY: the program's own lock; the offset lies inside it, aligned, and was checked at the start.
         let (result, writer) = unsafe {
             (
                 try_real(lock, shared),
@@ -162,10 +158,10 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_
         // SAFETY: the program's own lock.
         return unsafe { real::pthread_rwlock_unlock(lock) };
     };
-    // SAFETY: the offsets lie inside the lock, aligned.
+    // SAFETY: the program's own lock; the offsets lie inside it, aligned, and were checked at the start.
     let (readers, writer) = unsafe {
         let field = |offset| lock.byte_add(offset).cast::<i32>().read_volatile();
-        (field(READERS) as u32 >> 3, field(WRITER))
+        (field(READERS) as u32 >> OTHER_BITS, field(WRITER))
     };
     if readers == 0 && writer != inside.os_id.load(Relaxed) {
         // Nobody holds it, or another thread that writes. POSIX leaves open what happens then; glibc would count fewer readers

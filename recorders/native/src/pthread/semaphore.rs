@@ -3,16 +3,17 @@
 
 use super::{deadline, object, try_again_at};
 use crate::export::export;
+use crate::glibc::semaphore::SHARED;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
-/// Whether processes share it: glibc keeps that behind the count and the number of those who wait.
+/// Whether processes share it.
 fn is_shared(semaphore: *mut sem_t) -> bool {
-    // SAFETY: lies inside the structure, aligned.
-    unsafe { semaphore.byte_add(8).cast::<i32>().read_volatile() != 0 }
+    // SAFETY: the program's own semaphore; the offset lies inside it, aligned, and was checked at the start.
+    unsafe { semaphore.byte_add(SHARED).cast::<i32>().read_volatile() != 0 }
 }
 
 fn count(semaphore: *mut sem_t) -> u32 {

@@ -2,14 +2,13 @@
 
 use super::object;
 use crate::export::export;
+use crate::glibc::SPIN_FREE;
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, pthread_spinlock_t};
 use recorder_ring::{ObjectClass, Record, Waits};
 
 const CLASS: ObjectClass = ObjectClass::SpinLock;
-/// What glibc keeps in a lock that nobody holds.
-const FREE: i32 = 1;
 
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let Some(inside) = object::enter(lock as usize, pc) else {
@@ -63,7 +62,7 @@ unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
     let inside = object::enter(lock as usize, pc);
     // SAFETY: the program's own lock, which is one word.
-    let was_free = unsafe { lock.cast::<i32>().read_volatile() } == FREE;
+    let was_free = unsafe { lock.cast::<i32>().read_volatile() } == SPIN_FREE;
     // SAFETY: as above.
     let result = unsafe { real::pthread_spin_unlock(lock) };
     if inside.is_some() && result == 0 && !was_free {
