@@ -138,7 +138,9 @@ impl<T> Object<T> {
 /// What glibc keeps elsewhere than the runtime looks for it; `None` if all is as expected. The calling thread is the only one, and is
 /// not recorded yet.
 pub fn differs() -> Option<&'static str> {
-    const CHECKS: [(&str, fn() -> bool); 8] = [
+    /// What is looked at, and whether it is as expected.
+    type Check = (&'static str, fn() -> bool);
+    const CHECKS: [Check; 8] = [
         ("pthread_mutex_t", mutexes),
         ("robust mutexes", robust_mutexes),
         ("pthread_cond_t", conditions),

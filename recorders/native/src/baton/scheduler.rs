@@ -45,7 +45,8 @@ pub struct Scheduler {
     pub(super) choices: Choices,
 }
 
-// SAFETY: everything but `locked` is used with the lock held, which orders its users.
+// SAFETY: everything but the atomics is used with the lock held, which orders its users; except that `waits::wake` reads the lengths of two
+// queues without it, to save the lock where nobody waits. FIXME: a thread without the baton may change those meanwhile.
 unsafe impl Sync for Scheduler {}
 
 /// The scheduler, locked; unlocks when dropped.
