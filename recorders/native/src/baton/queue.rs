@@ -3,6 +3,8 @@
 use super::MAX_THREADS;
 use crate::thread::Thread;
 use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::{Acquire, Release};
 use core::{ptr, slice};
 
 /// Room for twice as many threads as there are, so that those that leave at the front cost nothing: they are a gap, which is closed
@@ -14,7 +16,8 @@ const ROOM: usize = 2 * MAX_THREADS;
 pub struct Queue {
     /// Where the first one is.
     first: Cell<usize>,
-    pub(super) len: Cell<usize>,
+    /// Only changed under the lock; read without it, too. What is in two queues for a moment is in one of them for whoever reads both.
+    len: AtomicUsize,
     threads: UnsafeCell<[*const Thread; ROOM]>,
     /// What each waited for when it arrived: thousands are looked through for one key, and each thread lies elsewhere in memory.
     keys: UnsafeCell<[usize; ROOM]>,
@@ -24,10 +27,15 @@ impl Queue {
     pub(super) const fn new() -> Self {
         Self {
             first: Cell::new(0),
-            len: Cell::new(0),
+            len: AtomicUsize::new(0),
             threads: UnsafeCell::new([ptr::null(); ROOM]),
             keys: UnsafeCell::new([0; ROOM]),
         }
+    }
+
+    /// How many threads there are. Without the lock that is what it was at some moment since it was taken last.
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Acquire)
     }
 
     pub fn as_slice(&self) -> &[&'static Thread] {
@@ -35,7 +43,7 @@ impl Queue {
         // a pointer; nobody pushes or removes while the slice is in use (all under the lock).
         unsafe {
             let first: *const &Thread = self.threads.get().cast();
-            slice::from_raw_parts(first.add(self.first.get()), self.len.get())
+            slice::from_raw_parts(first.add(self.first.get()), self.len())
         }
     }
 
@@ -44,7 +52,7 @@ impl Queue {
         // SAFETY: in bounds, and unchanged while the slice is in use, as in `as_slice`.
         unsafe {
             let first: *const usize = self.keys.get().cast();
-            slice::from_raw_parts(first.add(self.first.get()), self.len.get())
+            slice::from_raw_parts(first.add(self.first.get()), self.len())
         }
     }
 
@@ -55,7 +63,7 @@ impl Queue {
     }
 
     pub(super) fn push(&self, thread: &'static Thread) {
-        let (mut first, len) = (self.first.get(), self.len.get());
+        let (mut first, len) = (self.first.get(), self.len());
         assert!(len < MAX_THREADS, "pthread_create refuses more threads than fit");
         // SAFETY: the end is below `ROOM` once the gap is closed; under the lock.
         unsafe {
@@ -69,11 +77,11 @@ impl Queue {
             keys[first + len] = thread.key.get();
         }
         self.first.set(first);
-        self.len.set(len + 1);
+        self.len.store(len + 1, Release);
     }
 
     pub fn remove(&self, at: usize) -> &'static Thread {
-        let (first, len) = (self.first.get(), self.len.get());
+        let (first, len) = (self.first.get(), self.len());
         assert!(at < len, "no thread at {at} of {len}");
         let (at, end) = (first + at, first + len);
         // SAFETY: in bounds by the assertion; under the lock; the entries are threads.
@@ -86,7 +94,7 @@ impl Queue {
                 threads.copy_within(at + 1..end, at);
                 keys.copy_within(at + 1..end, at);
             }
-            self.len.set(len - 1);
+            self.len.store(len - 1, Release);
             &*thread
         }
     }
@@ -101,6 +109,6 @@ impl Queue {
     /// Forgets all.
     pub(super) fn clear(&self) {
         self.first.set(0);
-        self.len.set(0);
+        self.len.store(0, Release);
     }
 }

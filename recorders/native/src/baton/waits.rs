@@ -106,7 +106,8 @@ pub fn cancel(thread: &'static Thread) {
 
 /// Wakes up to `count` of the threads blocked on `key`. The caller has the baton.
 pub fn wake(key: usize, count: usize) {
-    if SCHEDULER.blocked.len.get() != 0 || SCHEDULER.interrupted.len.get() != 0 {
+    // A signal moves threads from the first to the second, to which they are added before they leave the first.
+    if SCHEDULER.blocked.len() != 0 || SCHEDULER.interrupted.len() != 0 {
         wake_each(key, count, |_| {});
     }
 }
