@@ -19,6 +19,16 @@ fn signal_handlers_run_between_two_accesses() {
 }
 
 #[test]
+fn signals_that_come_on_the_way_into_a_wait_are_handled_in_it() {
+    const ROUNDS: usize = 300;
+    for recorded in Program::instrumented("arrivals", "arrivals").record_often() {
+        // Of the handlers: one each time; and the second waiter's.
+        assert_eq!(count(&recorded, |op| matches!(op, Op::SemPost { .. })), 3 * ROUNDS);
+        assert!(recorded.tables.meta.degraded.is_empty());
+    }
+}
+
+#[test]
 fn handlers_that_run_late_say_where_the_program_goes_on() {
     for recorded in Program::instrumented("contexts", "contexts").record_often() {
         // The program goes on in another function, six times, and neither side of that is lost.

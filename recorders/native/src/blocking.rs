@@ -20,7 +20,7 @@ fn sleep_until(inside: &Inside, deadline: i64) -> Result<(), i64> {
         inside.interruptible.set(false);
         match woken {
             Woken::Cancel => {}
-            Woken::Signal => {
+            Woken::Signal | Woken::Restart => {
                 inside.may_be_cancelled();
                 return Err((deadline - clocks::now(libc::CLOCK_MONOTONIC)).max(1));
             }

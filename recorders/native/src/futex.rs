@@ -226,26 +226,28 @@ fn compare(word: usize, expected: u32, pc: usize) -> bool {
 }
 
 fn wait(inside: &Inside, word: usize, expected: u32, deadline: i64, pc: usize) -> c_long {
-    if !compare(word, expected, pc) {
-        return fail(libc::EAGAIN);
-    }
     let thread = inside.thread();
-    let before = baton::count_blocked(word) as u64;
-    modify(waiters(word), before, before + 1, pc);
-    pending::waits(thread, Waits::Futex, word, pc, deadline);
-    inside.interruptible.set(true);
-    let woken = baton::block(thread, word, deadline);
-    inside.interruptible.set(false);
-    if woken == Woken::Thread {
-        load(call_for(thread), thread.calls.get(), pc);
-        return 0;
+    loop {
+        if !compare(word, expected, pc) {
+            return fail(libc::EAGAIN);
+        }
+        let before = baton::count_blocked(word) as u64;
+        modify(waiters(word), before, before + 1, pc);
+        pending::waits(thread, Waits::Futex, word, pc, deadline);
+        inside.interruptible.set(true);
+        let woken = baton::block(thread, word, deadline);
+        inside.interruptible.set(false);
+        if woken == Woken::Thread {
+            load(call_for(thread), thread.calls.get(), pc);
+            return 0;
+        }
+        count(word, -1, pc);
+        match woken {
+            Woken::Restart if deadline == NEVER => {}
+            Woken::Deadline => return fail(libc::ETIMEDOUT),
+            _ => return fail(libc::EINTR),
+        }
     }
-    count(word, -1, pc);
-    fail(if woken == Woken::Deadline {
-        libc::ETIMEDOUT
-    } else {
-        libc::EINTR
-    })
 }
 
 fn wake(inside: &Inside, word: usize, most: c_int, pc: usize) -> c_long {

@@ -2,6 +2,7 @@
 
 use crate::baton::{self, HOLDER, UNDISTURBED};
 use crate::intent::Intent;
+use crate::signals::{self, Afterwards};
 use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
 use crate::{pending, pthread, real, schedule, start};
@@ -137,9 +138,8 @@ impl Inside {
 
     /// Leaves the runtime and the baton for a call that may take long, and comes back.
     pub fn outside<R>(&self, call: impl FnOnce() -> R) -> R {
-        baton::leave(self.0);
+        self.go_outside();
         self.0.in_call.set(true);
-        self.0.busy.store(0, Relaxed);
         let result = call();
         self.0.busy.store(1, Relaxed);
         self.0.in_call.set(false);
@@ -147,6 +147,25 @@ impl Inside {
         come_in(self.0);
         restore_errno(errno);
         result
+    }
+
+    /// Leaves the runtime and the baton. No signal waits then that came on the way: those that come later are handled in the
+    /// call, but whatever has been put off would wait until it returns, perhaps for ever. The thread that sends one may run
+    /// from the moment on when the baton is given away.
+    pub fn go_outside(&self) {
+        loop {
+            signals::deliver(self, Afterwards::AsBefore);
+            baton::leave(self.0);
+            self.0.busy.store(0, Relaxed);
+            // A signal's handler runs in this thread.
+            compiler_fence(SeqCst);
+            if self.0.deferred.load(Relaxed) == 0 {
+                return;
+            }
+            let errno = save_errno();
+            come_in(self.0);
+            restore_errno(errno);
+        }
     }
 
     /// Leaves the runtime, with the baton, for a call back into the program.

@@ -243,11 +243,13 @@ unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
 }
 
 /// Runs the handlers of the signals that the thread has put off. It is inside, with the baton and nothing pending.
+/// Whether any has run, and each of them lets the call go on that it interrupts (`SA_RESTART`).
 #[cold]
 #[inline(never)]
-pub fn deliver(inside: &Inside, afterwards: Afterwards) {
+pub fn deliver(inside: &Inside, afterwards: Afterwards) -> bool {
     let thread = inside.thread();
     let owner = ptr::from_ref(thread).cast_mut();
+    let (mut ran, mut restarts) = (false, true);
     while thread.deferred.load(Acquire) != 0 {
         // No signal comes while the places change hands.
         let before = sys::block_signals(u64::MAX);
@@ -255,7 +257,7 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
         let Some(saved) = saved else {
             thread.deferred.store(0, Relaxed);
             sys::block_signals(before);
-            return;
+            break;
         };
         // SAFETY: the place is this thread's, and was written.
         let (mut info, mut context, when) = unsafe { (*saved.details.get()).assume_init_read() };
@@ -263,6 +265,8 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
         let signal = info.si_signo;
         thread.deferred.fetch_and(!bit(signal), AcqRel);
         let handler = &HANDLERS[signal as usize];
+        ran = true;
+        restarts &= handler.flags.load(Relaxed) & libc::SA_RESTART != 0;
         let own = match handler.flags.load(Relaxed) & libc::SA_NODEFER {
             0 => bit(signal),
             _ => 0,
@@ -300,6 +304,7 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) {
             unsafe { place::go_on(thread, registers) };
         }
     }
+    ran && restarts
 }
 
 /// The calling thread ends: what it has put off is lost, as signals to threads that end are.

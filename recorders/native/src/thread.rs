@@ -187,6 +187,8 @@ pub enum Woken {
     Deadline,
     /// A signal handler that ran.
     Signal,
+    /// Only signal handlers that let calls go on (`SA_RESTART`): a wait with no limit in time begins again.
+    Restart,
     /// It is to be cancelled, unless it does not want to be.
     Cancel,
 }

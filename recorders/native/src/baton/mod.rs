@@ -200,9 +200,10 @@ pub fn leave(me: &'static Thread) {
 pub fn leave_again(me: &'static Thread) {
     if ptr::eq(HOLDER.load(Relaxed), me) {
         // Its last write is recorded.
-        let inside = Inside::enter_and_stay();
-        leave(me);
-        drop(inside);
+        if let Some(inside) = Inside::enter_and_stay() {
+            inside.go_outside();
+            inside.forget();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::signals::Afterwards;
 use crate::thread::{NEVER, Thread, Woken, state};
 use crate::{clocks, pending, schedule, signals};
 use core::ptr;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What a thread waits for that sleeps: nobody wakes it.
 pub const ASLEEP: usize = 0;
@@ -42,11 +42,11 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
         // The handlers may wait, too.
         let ends_the_wait = me.interruptible.replace(false);
         let cancellable = me.cancellable.replace(false);
-        signals::deliver(&Inside::of(me), Afterwards::AsBefore);
+        let restarts = signals::deliver(&Inside::of(me), Afterwards::AsBefore);
         me.interruptible.set(ends_the_wait);
         me.cancellable.set(cancellable);
         if interruptions == 0 {
-            return woken;
+            return if restarts { Woken::Restart } else { woken };
         }
         if lock().resume(me, key, interruptions) {
             return Woken::Thread;
@@ -79,6 +79,10 @@ fn block_once(me: &'static Thread, key: usize, deadline: i64) -> Woken {
             me.may_wake.set(true);
             scheduler.sleepers.set(scheduler.sleepers.get() + 1);
         }
+    }
+    if me.deferred.load(SeqCst) != 0 {
+        // It came since the thread looked up last, which may have slept since then.
+        me.word.store(1, Relaxed);
     }
     scheduler.pass(Some(me));
     drop(scheduler);

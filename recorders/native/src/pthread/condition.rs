@@ -63,7 +63,7 @@ unsafe fn wait_until(
         Woken::Deadline => return libc::ETIMEDOUT,
         // If it does not want to be, this is a wake-up without reason, which any wait may have.
         Woken::Cancel => inside.may_be_cancelled(),
-        Woken::Thread | Woken::Signal => {}
+        Woken::Thread | Woken::Signal | Woken::Restart => {}
     }
     result
 }

@@ -39,7 +39,7 @@ unsafe fn join_until(
                 return None;
             }
             Woken::Cancel => inside.may_be_cancelled(),
-            Woken::Thread | Woken::Signal => {}
+            Woken::Thread | Woken::Signal | Woken::Restart => {}
         }
     }
     // The child is past its last hook: this waits only for glibc and the kernel.

@@ -73,6 +73,7 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
         inside.interruptible.set(false);
         match woken {
             Woken::Thread | Woken::Cancel => {}
+            Woken::Restart if deadline == NEVER => {}
             Woken::Deadline if until != deadline => {}
             Woken::Deadline => {
                 // Others may have run between the end of its time and its turn.
@@ -81,7 +82,7 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
                 restore_errno(if result == 0 { errno } else { libc::ETIMEDOUT });
                 return result;
             }
-            Woken::Signal => {
+            Woken::Signal | Woken::Restart => {
                 inside.may_be_cancelled();
                 restore_errno(libc::EINTR);
                 return -1;
