@@ -33,13 +33,26 @@ impl Contents {
         (self.values[byte], self.known[byte]) = (value, true);
     }
 
-    fn get(&self, byte: usize) -> Option<u8> {
+    pub(crate) fn get(&self, byte: usize) -> Option<u8> {
         self.known[byte].then_some(self.values[byte])
     }
 
-    fn hold(&self, bytes: Range<usize>, value: &[u8]) -> bool {
+    /// Whether these bytes, of which at most 8 are asked for at once, are known to hold a value.
+    pub(crate) fn hold(&self, bytes: Range<usize>, value: u64) -> bool {
         // Slices are compared, and copied, as a whole: nearly all that a check does is done here.
+        let value = &value.to_le_bytes()[..bytes.len()];
         self.values[bytes.clone()] == *value && self.known[bytes] == [true; 8][..value.len()]
+    }
+
+    /// Stores a value; `None` leaves nothing that is known.
+    pub(crate) fn store(&mut self, bytes: Range<usize>, value: Option<u64>) {
+        self.known[bytes.clone()].fill(value.is_some());
+        if let Some(value) = value {
+            let value = value.to_le_bytes();
+            let (low, rest) = self.values[bytes.clone()].split_at_mut(bytes.len().min(value.len()));
+            low.copy_from_slice(&value[..low.len()]);
+            rest.fill(0);
+        }
     }
 }
 
@@ -67,7 +80,6 @@ impl<'a> Memory<'a> {
     /// Whether memory holds a value, of at most 8 bytes.
     pub(crate) fn holds(&self, bytes: Range<usize>, value: u64) -> bool {
         if self.changed.is_empty() && bytes.len() <= 8 {
-            let value = &value.to_le_bytes()[..bytes.len()];
             return self.contents.hold(bytes, value);
         }
         self.differs(bytes, value).next().is_none()
@@ -86,17 +98,10 @@ impl<'a> Memory<'a> {
         bytes.try_fold(0, |value, byte| Some(value << 8 | u64::from(self.get(byte)?)))
     }
 
-    /// Stores a value, of at most 8 bytes; `None` leaves nothing that is known.
+    /// Stores a value; `None` leaves nothing that is known.
     pub(crate) fn store(&mut self, bytes: Range<usize>, value: Option<u64>) {
         match &mut self.contents {
-            Cow::Owned(contents) => {
-                contents.known[bytes.clone()].fill(value.is_some());
-                if let Some(value) = value {
-                    let value = value.to_le_bytes();
-                    let stored = bytes.start..bytes.end.min(bytes.start + value.len());
-                    contents.values[stored.clone()].copy_from_slice(&value[..stored.len()]);
-                }
-            }
+            Cow::Owned(contents) => contents.store(bytes, value),
             Cow::Borrowed(_) => {
                 let contents = |(place, byte)| (byte, value.map(|value| byte_of(value, place)));
                 self.changed.extend(bytes.enumerate().map(contents));

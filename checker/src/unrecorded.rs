@@ -1,8 +1,9 @@
 //! Memory that changes without an event: initial values, external bytes, pins (`docs/SEMANTICS.md`, *External bytes*).
 //!
-//! Three walks over the accesses. The first finds what each byte held at first, and which bytes show a value that nothing
-//! recorded explains. The other two find the place that an access of such a byte keeps: one forwards, since when what it
-//! sees or leaves had been there; one backwards, until when it was seen.
+//! Walks over the accesses. The first finds what each byte held at first, and which bytes show a value that nothing
+//! recorded explains. If there are such bytes, another finds which of them may be a single thread's own. The last two find the
+//! place that an access of any other keeps: one forwards, since when what it sees or leaves had been there; one backwards,
+//! until when it was seen.
 
 use crate::before::Facts;
 use crate::bytes::{Bytes, Touched};
@@ -112,11 +113,13 @@ impl Unrecorded {
             any: false,
             pins: Vec::new(),
         };
-        // By byte: whether its accesses are pinned, and whether its first one saw what had been there all along.
-        let mut pinned = vec![false; bytes.count];
+        // By byte: whether its first access saw what had been there all along.
         let mut from_the_start = vec![false; bytes.count];
-        let frames_known = own_frames::are_known(recording, facts);
-        found.find_values(recording, bytes, frames_known, &mut pinned, &mut from_the_start);
+        found.find_values(recording, bytes, &mut from_the_start);
+        if !found.any {
+            return found;
+        }
+        let pinned = found.shared(recording, facts, bytes, &from_the_start);
         if pinned.contains(&true) {
             found.find_pins(recording, bytes, &pinned, &from_the_start);
         }
@@ -139,15 +142,52 @@ impl Unrecorded {
         Some(self.pins[at].1)
     }
 
-    fn find_values(
-        &mut self,
-        recording: &dyn Recording,
-        bytes: &Bytes,
-        frames_known: bool,
-        pinned: &mut [bool],
-        from_the_start: &mut [bool],
-    ) {
+    /// Finds the first value of each byte, and the bytes that show one which nothing recorded explains.
+    fn find_values(&mut self, recording: &dyn Recording, bytes: &Bytes, from_the_start: &mut [bool]) {
         let mut images = Images::new(&recording.tables().images);
+        // What the accesses so far leave, and which bytes had none.
+        let mut contents = Contents::unknown(bytes.count);
+        let mut untouched = vec![true; bytes.count];
+        for event in all(recording) {
+            let Some(valued) = Valued::of(recording, bytes, event) else {
+                continue;
+            };
+            let touched = valued.touched.bytes.clone();
+            let (sees, leaves) = valued
+                .access
+                .map_or((None, None), |access| (access.sees, access.leaves));
+            // Nearly all reads see what was there, so bytes are looked at one by one only where that is not so.
+            let news = sees.filter(|&value| touched.len() > 8 || !contents.hold(touched.clone(), value));
+            if let Some(value) = news {
+                images.go_to(event);
+                let alloc = bytes.alloc_of(valued.touched.block);
+                for deed in valued.deeds() {
+                    let (byte, Some(seen)) = (deed.byte, deed.sees) else {
+                        continue;
+                    };
+                    let explained = if untouched[byte] {
+                        self.initial.set(byte, seen);
+                        from_the_start[byte] = images.explain(deed.addr, alloc, seen);
+                        from_the_start[byte]
+                    } else {
+                        // What was freed is not known.
+                        contents.get(byte) == Some(seen)
+                    };
+                    self.external[byte] |= !explained;
+                    self.any |= !explained;
+                }
+                untouched[touched.clone()].fill(false);
+                contents.store(touched.clone(), Some(value));
+            }
+            if leaves.is_some() || valued.access.is_none() {
+                untouched[touched.clone()].fill(false);
+                contents.store(touched, leaves);
+            }
+        }
+    }
+
+    /// By byte: whether it is external and not known to be changed by the only thread that accesses it.
+    fn shared(&self, recording: &dyn Recording, facts: &Facts, bytes: &Bytes, from_the_start: &[bool]) -> Vec<bool> {
         let untouched = Walked {
             content: Content::Untouched,
             last: EventId(0),
@@ -156,8 +196,9 @@ impl Unrecorded {
             foreign: false,
         };
         let mut walked = vec![untouched; bytes.count];
-        // By byte that is external so far: where it is.
-        let mut external: Vec<(usize, u32, u64)> = Vec::new();
+        let mut pinned = vec![false; bytes.count];
+        // Where each external byte is.
+        let mut places: Vec<(usize, u32, u64)> = Vec::new();
         // The thread of the events before, and where its stretch of them began.
         let mut stretch: Option<(ThreadId, EventId)> = None;
         for event in all(recording) {
@@ -166,30 +207,26 @@ impl Unrecorded {
             let Some(valued) = Valued::of(recording, bytes, event) else {
                 continue;
             };
-            images.go_to(event);
+            if !self.external[valued.touched.bytes.clone()].contains(&true) {
+                continue;
+            }
             let block = valued.touched.block;
-            let alloc = bytes.blocks[block as usize].alloc;
-            for deed in valued.deeds() {
+            for deed in valued.deeds().filter(|deed| self.external[deed.byte]) {
                 let now = &mut walked[deed.byte];
                 if now.content == Content::Untouched {
-                    (now.only, now.last) = (thread, alloc.unwrap_or(EventId(0)));
+                    (now.only, now.last) = (thread, bytes.alloc_of(block).unwrap_or(EventId(0)));
                 }
                 now.alone &= now.only == thread;
                 if let Some(value) = deed.sees {
                     let explained = match now.content {
-                        Content::Untouched => {
-                            self.initial.set(deed.byte, value);
-                            from_the_start[deed.byte] = images.explain(deed.addr, alloc, value);
-                            from_the_start[deed.byte]
-                        }
+                        Content::Untouched => from_the_start[deed.byte],
                         Content::Value(known) => known == value,
                         Content::Freed => false,
                     };
                     if !explained {
                         now.foreign |= now.last < since;
-                        if !self.external[deed.byte] {
-                            self.external[deed.byte] = true;
-                            external.push((deed.byte, block, deed.addr));
+                        if !std::mem::replace(&mut pinned[deed.byte], true) {
+                            places.push((deed.byte, block, deed.addr));
                         }
                     }
                     now.content = Content::Value(value);
@@ -198,12 +235,13 @@ impl Unrecorded {
                 now.last = event;
             }
         }
-        self.any = !external.is_empty();
-        for (byte, block, addr) in external {
+        let frames_known = own_frames::are_known(recording, facts);
+        for (byte, block, addr) in places {
             let now = walked[byte];
             let keeps = || frames_known && own_frames::keep(bytes, block, addr, now.only);
             pinned[byte] = !(now.alone && (!now.foreign || keeps()));
         }
+        pinned
     }
 
     fn find_pins(&mut self, recording: &dyn Recording, bytes: &Bytes, pinned: &[bool], from_the_start: &[bool]) {

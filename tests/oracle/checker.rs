@@ -4,7 +4,8 @@
 //! the trace, whether it is next or not, and every thread that a notify could be told to wake, waiting or not: it
 //! has to accept what the oracle's machine can do, and nothing else. Whole schedules are compared at the same time: a walk
 //! with both accesses of a conflict next is a schedule that it accepts, and the same schedule with a slice too few, too
-//! many or out of place is one that it accepts only if the oracle finds the race there.
+//! many or out of place is one that it accepts only if the oracle finds the race there. Others ask for a race of two events that
+//! do not conflict, or list a wake too many; others again begin with events as recorded, and are checked together and alone.
 
 use super::execution::Execution;
 use super::machine::State;
@@ -28,6 +29,8 @@ struct Counts {
     rejected: u64,
     schedules: u64,
     refused_schedules: u64,
+    /// Accepted schedules that begin with events as recorded.
+    recorded_beginnings: u64,
     /// Events that were rejected though next in their threads, by kind.
     kinds: BTreeMap<&'static str, u64>,
 }
@@ -46,10 +49,16 @@ fn the_checker_accepts_what_is_feasible_and_nothing_else() {
         }
     }
     println!(
-        "{} steps accepted, {} rejected; {} schedules accepted, {} rejected; rejected though next: {:#?}",
-        counts.accepted, counts.rejected, counts.schedules, counts.refused_schedules, counts.kinds
+        "{} steps accepted, {} rejected; {} schedules accepted, {} rejected; {} that begin as recorded; rejected though next: {:#?}",
+        counts.accepted,
+        counts.rejected,
+        counts.schedules,
+        counts.refused_schedules,
+        counts.recorded_beginnings,
+        counts.kinds
     );
     assert!(counts.accepted > 0 && counts.schedules > 0 && counts.refused_schedules > 0);
+    assert!(counts.recorded_beginnings > traces / 4);
     for kind in [
         "read",
         "write",
@@ -140,7 +149,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
         }
         schedules(&execution, &checker, &state, &path, random, counts)?;
     }
-    Ok(())
+    recorded_beginnings(&execution, &checker, random, counts)
 }
 
 fn in_memory(tables: &Tables, events: &[Event]) -> Events {
@@ -179,11 +188,33 @@ fn schedules(
         return Ok(());
     }
     let is_next = |state: &State, event| state.next(execution, execution.thread(event)) == Some(event);
-    let racing = |state: &State, (a, b)| is_next(state, a) && is_next(state, b);
-    let there = conflicts.iter().copied().find(|&race| racing(state, race));
-    let race = there.unwrap_or_else(|| conflicts[random.usize(..conflicts.len())]);
+    let racing = |state: &State, (a, b)| is_next(state, a) && is_next(state, b) && a != b && execution.conflict(a, b);
+    // What comes next in its thread, whether that and the memory are there or not.
+    let comes_next = |event: EventId| {
+        let thread = execution.of_thread(execution.thread(event));
+        let mut before = thread.iter().take(execution.place(event) as usize);
+        before.all(|&before| state.is_done(execution, before)) && !state.is_done(execution, event)
+    };
+    let next: Vec<EventId> = execution.ids().filter(|&event| comes_next(event)).collect();
+    let race = if random.u32(..4) == 0 && !next.is_empty() {
+        // Any two, or one twice, conflict or no conflict.
+        let mut some = || next[random.usize(..next.len())];
+        let (a, b) = (some(), some());
+        (a.min(b), a.max(b))
+    } else {
+        let both_come = |&&(a, b): &&(EventId, EventId)| comes_next(a) && comes_next(b);
+        let absent = conflicts.iter().filter(both_come).find(|&&race| !racing(state, race));
+        let there = conflicts.iter().find(|&&race| racing(state, race));
+        let first = if random.bool() {
+            there.or(absent)
+        } else {
+            absent.or(there)
+        };
+        *first.unwrap_or_else(|| &conflicts[random.usize(..conflicts.len())])
+    };
     let mut damaged = path.to_vec();
-    match random.u32(..4) {
+    let mut wake_too_many = None;
+    match random.u32(..5) {
         0 => drop(damaged.pop()),
         1 if damaged.len() > 1 => {
             let at = random.usize(1..damaged.len());
@@ -196,10 +227,16 @@ fn schedules(
                 .nth(random.usize(..execution.events.len()))
                 .map(|event| (event, None)),
         ),
+        4 => {
+            let event = random.usize(..execution.events.len());
+            let thread = ThreadId(random.u32(..execution.threads()));
+            wake_too_many = execution.ids().nth(event).map(|event| (event, thread));
+        }
         _ => {}
     }
-    for steps in [path, &damaged[..]] {
-        let schedule = schedule_of(execution, steps, race);
+    for (steps, wake) in [(path, None), (&damaged[..], wake_too_many)] {
+        let mut schedule = schedule_of(execution, steps, race);
+        schedule.wakes.extend(wake);
         let reached = walk(execution, &schedule);
         let expected = reached.is_some_and(|state| racing(&state, race));
         let said = checker.check(&schedule);
@@ -208,6 +245,83 @@ fn schedules(
             (false, Err(_)) => counts.refused_schedules += 1,
             (true, Err(rejection)) => return Err(format!("{schedule:?} is a witness, and rejected: {rejection}")),
             (false, Ok(_)) => return Err(format!("{schedule:?} is no witness, and accepted")),
+        }
+    }
+    Ok(())
+}
+
+/// Compares schedules that begin with events as recorded: executed together or each alone they get the same answer, and an
+/// accepted one is a witness when written out event by event.
+fn recorded_beginnings(
+    execution: &Execution,
+    checker: &Checker<'_>,
+    random: &mut fastrand::Rng,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    let notifies: Vec<EventId> = execution
+        .ids()
+        .filter(|&event| matches!(execution.op(event), Op::Notify { .. }))
+        .collect();
+    let conflicts = execution
+        .ids()
+        .flat_map(|a| execution.ids().map(move |b| (a, b)))
+        .filter(|&(a, b)| a < b && execution.conflict(a, b));
+    let mut some = Vec::new();
+    for (a, b) in conflicts {
+        let unordered = random.u32(..4) == 0;
+        let begin = if unordered { b.0 } else { a.0 };
+        let begin = begin - random.u32(..=begin.min(3)) * u32::from(random.bool());
+        // Thread by thread, what comes before the accesses in π.
+        let missing = |thread: u32, until: EventId| {
+            let events = execution.of_thread(thread).iter();
+            let events = events.filter(|&&event| event.0 >= begin && event < until).count() as u32;
+            (events > 0).then_some(Slice {
+                thread: ThreadId(thread),
+                events,
+            })
+        };
+        let (of_a, of_b) = (execution.thread(a), execution.thread(b));
+        let mut slices: Vec<Slice> = missing(of_b, b).into_iter().collect();
+        let until = if unordered { EventId(a.0 + 1) } else { a };
+        slices.extend(missing(of_a, until));
+        let other_wakes = notifies.iter().filter_map(|&notify| {
+            let thread = random.u32(..6 * execution.threads());
+            (thread < execution.threads()).then_some((notify, ThreadId(thread)))
+        });
+        let wakes = other_wakes.collect();
+        some.push(Schedule {
+            trace: TraceId([0; 16]),
+            kind: if unordered {
+                RaceKind::Unordered
+            } else {
+                RaceKind::CoEnabled
+            },
+            race: (a, b),
+            as_recorded: begin,
+            slices,
+            wakes,
+        });
+    }
+    let together = checker.check_all(&some.iter().collect::<Vec<_>>());
+    for (schedule, together) in some.iter().zip(together) {
+        let mut steps: Vec<Taken> = Vec::new();
+        let alone = checker.follow(schedule, &mut |executed| {
+            let notify = matches!(execution.op(executed.event), Op::Notify { .. });
+            let woken = executed.step.woken.first().filter(|_| notify);
+            steps.push((executed.event, woken.map(|thread| thread.0)));
+        });
+        let alone = alone.map(|(accepted, _)| accepted);
+        if alone != together {
+            return Err(format!("{schedule:?}: alone {alone:?}, with others {together:?}"));
+        }
+        if alone.is_ok() && schedule.kind == RaceKind::CoEnabled {
+            counts.recorded_beginnings += 1;
+            let (a, b) = schedule.race;
+            let reached = walk(execution, &schedule_of(execution, &steps, schedule.race));
+            let is_next = |state: &State, event| state.next(execution, execution.thread(event)) == Some(event);
+            if !reached.is_some_and(|state| is_next(&state, a) && is_next(&state, b)) {
+                return Err(format!("{schedule:?} is no witness, and accepted"));
+            }
         }
     }
     Ok(())
