@@ -156,6 +156,44 @@ fn fences_lend_their_order_to_relaxed_operations() {
     assert!(!synchronized(&late));
 }
 
+/// Stricter than the standard, in both cases: see the head of `happens_before`.
+#[test]
+fn sequentially_consistent_fences_synchronize_in_the_order_of_the_schedule() {
+    let fences = |first, second| {
+        let fence = |order| Op::Fence { order };
+        [(0, write()), (0, fence(first)), (1, fence(second)), (1, read())]
+    };
+    assert!(synchronized(&fences(SeqCst, SeqCst)));
+    assert!(!synchronized(&fences(SeqCst, AcqRel)));
+    assert!(!synchronized(&fences(AcqRel, SeqCst)));
+}
+
+#[test]
+fn a_relaxed_store_of_its_head_continues_a_release_sequence_and_a_plain_one_ends_it() {
+    let between = |thread, op| {
+        [
+            (0, write()),
+            (0, store(Release)),
+            (thread, op),
+            (1, load(Acquire)),
+            (1, read()),
+        ]
+    };
+    assert!(synchronized(&between(0, store(Relaxed))));
+    assert!(!synchronized(&between(2, store(Relaxed))));
+    // A plain store as the flag's last: what saw it is a race of its own, and knows only what its writer did.
+    let Op::AtomicStore { mem, value, .. } = store(Relaxed) else {
+        unreachable!()
+    };
+    assert!(!synchronized(&[
+        (0, write()),
+        (0, store(Release)),
+        (2, Op::Write { mem, value }),
+        (1, load(Acquire)),
+        (1, read()),
+    ]));
+}
+
 #[test]
 fn locks_fork_and_join_synchronize() {
     let (lock, child) = (LOCK, ThreadId(1));
