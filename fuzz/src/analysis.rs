@@ -16,8 +16,9 @@ use trace_format::TraceFile;
 use witness::analyze::{Options, analyze};
 use witness::check::Checker;
 use witness::report::{
-    ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text, Words, results,
+    ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text, Words,
 };
+use witness::results;
 use witness::schedule::{RaceKind, Schedule};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
