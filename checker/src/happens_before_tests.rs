@@ -214,7 +214,7 @@ fn locks_fork_and_join_synchronize() {
 }
 
 #[test]
-fn readers_of_a_lock_do_not_synchronize_with_each_other() {
+fn readers_of_a_lock_come_after_its_writers_and_not_after_each_other() {
     let lock = LOCK;
     let shared = |second| {
         [
@@ -227,6 +227,13 @@ fn readers_of_a_lock_do_not_synchronize_with_each_other() {
     };
     assert!(!synchronized(&shared(Op::AcquireShared { lock })));
     assert!(synchronized(&shared(Op::Acquire { lock })));
+    assert!(synchronized(&[
+        (0, Op::Acquire { lock }),
+        (0, write()),
+        (0, Op::Release { lock }),
+        (1, Op::AcquireShared { lock }),
+        (1, read()),
+    ]));
 }
 
 #[test]
