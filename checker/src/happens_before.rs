@@ -154,7 +154,7 @@ impl<'t> HappensBefore<'t> {
             Op::WaitBegin { condition, lock } => {
                 self.release(thread, lock);
                 let end = self.checker.facts.wait_end(event);
-                if !end.is_some_and(|(_, outcome)| outcome == WaitOutcome::TimedOut) {
+                if end.is_none_or(|(_, outcome)| outcome != WaitOutcome::TimedOut) {
                     let (end, woken) = (end.map(|(end, _)| end), None);
                     self.waits
                         .entry(thread)

@@ -31,11 +31,8 @@ impl Semaphores {
                 Some((semaphore, Step::Wait)) => found.waits.entry(semaphore).or_default().push(event),
                 Some((_, Step::FailedWait)) | None => {}
             }
-            match trace.op(event) {
-                Op::OnceEnd { once } => {
-                    found.first_ends.entry(once).or_insert(event);
-                }
-                _ => {}
+            if let Op::OnceEnd { once } = trace.op(event) {
+                found.first_ends.entry(once).or_insert(event);
             }
         }
         found
