@@ -37,7 +37,7 @@ impl Replay {
     /// Executes `schedule` from the start of its trace.
     ///
     /// # Errors
-    /// As [`Checker::check`].
+    /// As [`check`](crate::check).
     pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Replay, Rejection> {
         let mut executed = Vec::new();
         let (accepted, state) = checker.follow(schedule, &mut |step| {
