@@ -160,6 +160,16 @@ pub enum Disabled {
         /// Its count.
         count: u64,
     },
+    /// A thread found out another count of the semaphore.
+    #[error("the count of semaphore {} is {count}, and the thread saw {seen}", semaphore.0)]
+    OtherCount {
+        /// The semaphore.
+        semaphore: ObjectId,
+        /// Its count.
+        count: u64,
+        /// What the thread saw.
+        seen: u32,
+    },
     /// The once cell is not initialized.
     #[error("the initialization of once cell {} has not ended", once.0)]
     NotInitialized {

@@ -178,6 +178,11 @@ impl<'t> HappensBefore<'t> {
             }
             // Who took the permits is why there was none.
             Op::SemWaitFailed { semaphore } => self.learn_of_takers(thread, semaphore),
+            // So is whatever changed a count why it was what the thread saw.
+            Op::SemValue { semaphore, .. } => {
+                self.acquire(thread, semaphore);
+                self.learn_of_takers(thread, semaphore);
+            }
             Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => self.acquire(thread, object),
             // What comes in keeps its order, behind what went out.
             Op::Input { source, .. } => {

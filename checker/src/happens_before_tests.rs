@@ -279,6 +279,29 @@ fn a_failed_attempt_at_a_semaphore_comes_after_who_took_its_permits() {
 }
 
 #[test]
+fn a_count_that_was_seen_comes_after_who_changed_it() {
+    let semaphore = LOCK;
+    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let seen = |value| (1, Op::SemValue { semaphore, value });
+    assert!(synchronized(&[(0, write()), (0, post), seen(1), (1, read())]));
+    assert!(synchronized(&[
+        (0, write()),
+        (2, post),
+        (0, wait),
+        seen(0),
+        (1, read())
+    ]));
+    assert!(!synchronized(&[
+        (0, write()),
+        (2, post),
+        (2, wait),
+        seen(0),
+        (0, post),
+        (1, read())
+    ]));
+}
+
+#[test]
 fn the_first_access_has_to_be_performed() {
     let events = [(0, Op::Begin), (0, write()), (1, Op::Begin), (1, read())];
     let event = |&(thread, op): &(u32, Op)| Event {

@@ -79,6 +79,15 @@ impl Rounds {
         }
     }
 
+    pub(crate) fn value(&self, semaphore: ObjectId, seen: u32) -> Result<(), Disabled> {
+        let count = self.permits.get(&semaphore).copied().unwrap_or_default();
+        if count == u64::from(seen) {
+            Ok(())
+        } else {
+            Err(Disabled::OtherCount { semaphore, count, seen })
+        }
+    }
+
     pub(crate) fn initialize(&mut self, once: ObjectId) {
         self.initialized.insert(once);
     }

@@ -237,6 +237,7 @@ impl<'a> State<'a> {
             Op::SemPost { semaphore } => self.rounds.post(semaphore),
             Op::SemWait { semaphore } => self.rounds.take(semaphore)?,
             Op::SemWaitFailed { semaphore } => self.rounds.fail(semaphore)?,
+            Op::SemValue { semaphore, value } => self.rounds.value(semaphore, value)?,
             Op::OnceEnd { once } => self.rounds.initialize(once),
             Op::OnceWait { once } => self.rounds.initialized(once)?,
             Op::Input { source, .. } => self.outside.input(&self.checker.facts, &self.progress, source, event)?,

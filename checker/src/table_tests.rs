@@ -543,6 +543,27 @@ fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
 }
 
 #[test]
+fn a_semaphore_has_the_count_that_was_seen() {
+    let semaphore = L;
+    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait { semaphore });
+    let value = |value| Op::SemValue { semaphore, value };
+    let trace = trace(&[
+        (0, value(0)),
+        (1, post),
+        (2, value(1)),
+        (3, wait),
+        (1, post),
+        (2, value(1)),
+    ]);
+    enabled(&trace, &[0, 1, 2, 3, 4, 5]);
+    enabled(&trace, &[1, 3, 0, 4, 2, 5]);
+    let other = |count, seen| Disabled::OtherCount { semaphore, count, seen };
+    assert_eq!(disabled(&trace, &[1, 0]), other(1, 0));
+    assert_eq!(disabled(&trace, &[2]), other(0, 1));
+    assert_eq!(disabled(&trace, &[1, 4, 2]), other(2, 1));
+}
+
+#[test]
 fn a_writer_and_a_reader_from_the_start_give_back_what_is_their_own() {
     let lock = L;
     let (release, read) = (Op::Release { lock }, Op::AcquireShared { lock });

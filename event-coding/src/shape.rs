@@ -38,8 +38,9 @@ pub mod kind {
     pub const OUTPUT: u8 = 29;
     pub const USE: u8 = 30;
     pub const SEM_WAIT_FAILED: u8 = 31;
+    pub const SEM_VALUE: u8 = 32;
     /// How many there are.
-    pub const COUNT: u8 = 32;
+    pub const COUNT: u8 = 33;
 }
 
 /// The part of an operation that hardly changes from one execution of an instruction to the next.
@@ -105,7 +106,7 @@ impl Shape {
             READ | WRITE | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (Place::Access, true),
             ALLOC => (Place::Block, true),
             FREE | USE => (Place::Block, false),
-            WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT => (Place::Number, true),
+            WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT | SEM_VALUE => (Place::Number, true),
             COUNT.. => return None,
             _ => (Place::Number, false),
         };

@@ -25,6 +25,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::SemPost { .. } => "sem_post",
         Op::SemWait { .. } => "sem_wait",
         Op::SemWaitFailed { .. } => "sem_wait_failed",
+        Op::SemValue { .. } => "sem_value",
         Op::OnceBegin { .. } => "once_begin",
         Op::OnceEnd { .. } => "once_end",
         Op::OnceWait { .. } => "once_wait",
@@ -81,6 +82,7 @@ pub fn fields(op: &Op) -> Map<String, Value> {
         Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
             json!({"semaphore": semaphore.0})
         }
+        Op::SemValue { semaphore, value } => json!({"semaphore": semaphore.0, "value": value}),
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => json!({"once": once.0}),
         Op::Use { mem } => range(mem),
         Op::AtomicLoad { mem, value, order } | Op::AtomicStore { mem, value, order } => {

@@ -20,7 +20,7 @@
 //! races that exist. The checker guards against the first, the oracle in the tests against both.
 
 mod control_flow;
-mod failed_wait;
+mod counts;
 mod handed_over;
 mod mutation;
 mod program_order;
@@ -36,7 +36,7 @@ use crate::prune::MustHappenBefore;
 use crate::semantics::semaphores::Step;
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
 use crate::verdict::Fact;
-use failed_wait::FailedWait;
+use counts::Count;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -162,7 +162,7 @@ impl Index {
                 op => match Step::of(op) {
                     Some((semaphore, Step::Post)) => index.posts.entry(semaphore.0).or_default().push(event),
                     Some((semaphore, Step::Wait)) => index.semaphore_waits.entry(semaphore.0).or_default().push(event),
-                    Some((_, Step::FailedWait)) | None => {}
+                    Some((_, Step::FailedWait | Step::Value(_))) | None => {}
                 },
             }
         }
@@ -194,8 +194,8 @@ pub struct Encoder<'t> {
     histories: HashSet<(EventId, Vec<EventId>)>,
     handed_over: HashMap<ObjectId, FactId>,
     matchings: HashMap<EventId, Matching>,
-    /// What is excluded of each failed attempt at a semaphore: the last posts before it with the first waits behind it.
-    failed_waits: HashMap<EventId, FailedWait>,
+    /// What is written down of each event that needs a certain count of a semaphore.
+    counts: HashMap<EventId, Count>,
     /// What serves only one of two events, where that is written down.
     once: HashSet<(Source, EventId, EventId)>,
 }
@@ -247,7 +247,7 @@ impl<'t> Encoder<'t> {
             histories: HashSet::new(),
             handed_over: HashMap::new(),
             matchings: HashMap::new(),
-            failed_waits: HashMap::new(),
+            counts: HashMap::new(),
             once: HashSet::new(),
         }
     }

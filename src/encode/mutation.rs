@@ -39,13 +39,17 @@ pub enum Mutation {
     NoPermits,
     /// γ: an attempt at a semaphore may fail whatever its count is.
     NoFailedWaits,
+    /// γ: a count of a semaphore that was seen may be less than there are permits.
+    SmallCounts,
+    /// γ: it may be more.
+    LargeCounts,
     /// γ: a once cell is always initialized, unless one end of it must happen first.
     NoOnces,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 19] = [
+    pub const ALL: [Mutation; 21] = [
         Mutation::NoOrderBetweenThreads,
         Mutation::NoGuards,
         Mutation::NoReadsFrom,
@@ -64,6 +68,8 @@ impl Mutation {
         Mutation::LateFailedAcquires,
         Mutation::NoPermits,
         Mutation::NoFailedWaits,
+        Mutation::SmallCounts,
+        Mutation::LargeCounts,
         Mutation::NoOnces,
     ];
 }

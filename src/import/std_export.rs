@@ -111,7 +111,7 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
             Op::AcquireShared { .. } => return Err(inexpressible("an acquire of a shared lock")),
             Op::AcquireFailed { .. } => return Err(inexpressible("a failed acquire")),
             Op::BarrierEnter { .. } | Op::BarrierExit { .. } => return Err(inexpressible("at a barrier")),
-            Op::SemPost { .. } | Op::SemWait { .. } | Op::SemWaitFailed { .. } => {
+            Op::SemPost { .. } | Op::SemWait { .. } | Op::SemWaitFailed { .. } | Op::SemValue { .. } => {
                 return Err(inexpressible("at a semaphore"));
             }
             Op::OnceBegin { .. } | Op::OnceEnd { .. } | Op::OnceWait { .. } => {

@@ -43,7 +43,7 @@ impl Semaphores {
                 match step {
                     Step::Post => uses.posts.entry(thread).or_default().push(event),
                     Step::Wait => uses.waits.entry(thread).or_default().push(event),
-                    Step::FailedWait => {}
+                    Step::FailedWait | Step::Value(_) => {}
                 }
             }
         }

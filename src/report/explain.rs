@@ -211,6 +211,17 @@ impl Words<'_> {
                 self.sentence(*attempt),
                 self.any_of(posts)
             ),
+            Fact::Count { look, posts, waits } if posts.is_empty() && waits.is_empty() => {
+                format!("{}, which needs every initial permit to be there", self.sentence(*look))
+            }
+            Fact::Count { look, posts, waits } => {
+                let changes: Vec<EventId> = posts.iter().chain(waits).copied().collect();
+                format!(
+                    "{}, which needs the posts and waits before it to leave just that count: {}",
+                    self.sentence(*look),
+                    self.any_of(&changes)
+                )
+            }
             Fact::Once { wait, ends } => format!(
                 "{}, which needs an initialization to end before: {}",
                 self.sentence(*wait),

@@ -54,7 +54,9 @@ impl Family {
                 Family::Locks
             }
             Op::WaitBegin { .. } | Op::WaitEnd { .. } | Op::Notify { .. } | Op::NotifyAll { .. } => Family::Waits,
-            Op::SemPost { .. } | Op::SemWait { .. } | Op::SemWaitFailed { .. } => Family::Semaphores,
+            Op::SemPost { .. } | Op::SemWait { .. } | Op::SemWaitFailed { .. } | Op::SemValue { .. } => {
+                Family::Semaphores
+            }
             Op::BarrierEnter { .. } | Op::BarrierExit { .. } => Family::Barriers,
             Op::OnceBegin { .. } | Op::OnceEnd { .. } | Op::OnceWait { .. } => Family::Onces,
             Op::Input { .. } | Op::Output { .. } => Family::Outside,
@@ -171,6 +173,7 @@ mod tests {
             Op::SemPost { semaphore },
             Op::SemWait { semaphore },
             Op::SemWaitFailed { semaphore },
+            Op::SemValue { semaphore, value: 2 },
             Op::BarrierEnter { barrier, round },
             Op::BarrierExit { barrier, round },
             Op::OnceBegin { once },
@@ -211,6 +214,7 @@ mod tests {
         let expected = [
             Op::AcquireShared { lock },
             Op::SemWaitFailed { semaphore },
+            Op::SemValue { semaphore, value: 2 },
             Op::OnceWait { once },
         ];
         assert_eq!(looks.collect::<Vec<_>>(), expected);

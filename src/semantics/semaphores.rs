@@ -1,4 +1,4 @@
-//! Semaphores: a count that posts raise and waits lower; an attempt that fails finds it 0.
+//! Semaphores: a count that posts raise and waits lower; an attempt that fails finds it 0, and a program may ask for it.
 
 use super::{Grounds, InOrder};
 use crate::trace::{ObjectId, Op};
@@ -12,6 +12,8 @@ pub enum Step {
     Wait,
     /// Would take one, finds none, and gives up.
     FailedWait,
+    /// Finds out the count.
+    Value(u32),
 }
 
 impl Step {
@@ -22,6 +24,7 @@ impl Step {
             Op::SemPost { semaphore } => Some((semaphore, Step::Post)),
             Op::SemWait { semaphore } => Some((semaphore, Step::Wait)),
             Op::SemWaitFailed { semaphore } => Some((semaphore, Step::FailedWait)),
+            Op::SemValue { semaphore, value } => Some((semaphore, Step::Value(value))),
             _ => None,
         }
     }
@@ -33,6 +36,7 @@ impl Step {
             Step::Post => true,
             Step::Wait => count > 0,
             Step::FailedWait => count <= 0,
+            Step::Value(value) => count == i64::from(value),
         }
     }
 
@@ -42,7 +46,17 @@ impl Step {
         match self {
             Step::Post => 1,
             Step::Wait => -1,
-            Step::FailedWait => 0,
+            Step::FailedWait | Step::Value(_) => 0,
+        }
+    }
+
+    /// The count that it is enabled at, if that is a single one.
+    #[must_use]
+    pub fn only_count(self) -> Option<u32> {
+        match self {
+            Step::Post | Step::Wait => None,
+            Step::FailedWait => Some(0),
+            Step::Value(value) => Some(value),
         }
     }
 
@@ -52,19 +66,19 @@ impl Step {
         self != Step::Post
     }
 
-    /// A wait is the same operation whether it blocked or not; that an attempt failed is not.
+    /// A wait is the same operation whether it blocked or not; an attempt that failed is not, and who saw another count might go on otherwise.
     #[must_use]
     pub fn grounds(self) -> Grounds {
         match self {
             Step::Post | Step::Wait => Grounds::Structure,
-            Step::FailedWait => Grounds::Outcomes,
+            Step::FailedWait | Step::Value(_) => Grounds::Outcomes,
         }
     }
 
     pub(super) fn in_order(self) -> InOrder {
         match self {
             Step::Post | Step::Wait => InOrder::WithAll,
-            Step::FailedWait => InOrder::WithChanges,
+            Step::FailedWait | Step::Value(_) => InOrder::WithChanges,
         }
     }
 
@@ -73,6 +87,7 @@ impl Step {
             Step::Post => format!("posts {semaphore}"),
             Step::Wait => format!("takes {semaphore}"),
             Step::FailedWait => format!("finds {semaphore} at 0, and gives up"),
+            Step::Value(value) => format!("finds {semaphore} at {value}"),
         }
     }
 }
@@ -83,10 +98,12 @@ mod tests {
 
     #[test]
     fn counts_decide_who_may_go_on() {
-        let enabled = |count| [Step::Post, Step::Wait, Step::FailedWait].map(|step| step.is_enabled(count));
-        assert_eq!(enabled(0), [true, false, true]);
-        assert_eq!(enabled(1), [true, true, false]);
-        let after = [Step::Post, Step::Post, Step::Wait, Step::FailedWait].map(Step::adds);
+        let steps = [Step::Post, Step::Wait, Step::FailedWait, Step::Value(1)];
+        let enabled = |count| steps.map(|step| step.is_enabled(count));
+        assert_eq!(enabled(0), [true, false, true, false]);
+        assert_eq!(enabled(1), [true, true, false, true]);
+        assert_eq!(enabled(2), [true, true, false, false]);
+        let after = [Step::Post, Step::Post, Step::Wait, Step::FailedWait, Step::Value(1)].map(Step::adds);
         assert_eq!(after.iter().sum::<i64>(), 1);
     }
 }

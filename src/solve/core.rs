@@ -175,7 +175,7 @@ impl Prover<'_> {
     fn grounds_of(&self, violation: &Violation) -> Grounds {
         match *violation {
             Violation::Sections(..) => Grounds::Structure,
-            Violation::Unmatched(event, _) | Violation::PermitLeft { attempt: event, .. } => {
+            Violation::Unmatched(event, _) | Violation::Miscounted { event, .. } => {
                 semantics::grounds(self.encoder.trace().op(event))
             }
             Violation::Read { .. } | Violation::HandedOver { .. } => Grounds::Outcomes,
@@ -190,7 +190,7 @@ impl Prover<'_> {
             }
             Violation::Sections(a, b) => self.encoder.section_fact(a, b),
             Violation::HandedOver { lock, .. } => self.encoder.handed_over_fact(lock),
-            Violation::PermitLeft { attempt, .. } => self.encoder.failed_wait_fact(attempt),
+            Violation::Miscounted { event, .. } => self.encoder.count_fact(event),
             Violation::Unmatched(event, _) => self.encoder.matching(event).map(|known| known.fact),
         }
     }

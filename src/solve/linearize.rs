@@ -88,7 +88,7 @@ pub(super) fn linearize(
             for needed in handed_over_before(encoder, model, event, active) {
                 cut.include(needed);
             }
-            for needed in taken_before(encoder, model, event, active) {
+            for needed in counted_before(encoder, model, event, active) {
                 cut.include(needed);
             }
         }
@@ -186,12 +186,18 @@ fn handed_over_before(
         .collect()
 }
 
-/// The waits that the model puts before `event`, a failed attempt at their semaphore: they took the permits that it did not find.
-fn taken_before(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &dyn Fn(FactId) -> bool) -> Vec<EventId> {
-    let known = encoder.failed_wait_fact(event).is_some_and(active) && model.knows(event);
-    let waits = if known { encoder.waits_of_attempt(event) } else { &[] };
-    let before = |wait: &EventId| model.knows(*wait) && model.before(*wait, event);
-    waits.iter().copied().filter(before).collect()
+/// What the model puts before `event`, which needs a certain count of a semaphore, of all that brings it about there.
+fn counted_before(
+    encoder: &Encoder<'_>,
+    model: &Model,
+    event: EventId,
+    active: &dyn Fn(FactId) -> bool,
+) -> Vec<EventId> {
+    if !encoder.count_fact(event).is_some_and(active) || !model.knows(event) {
+        return Vec::new();
+    }
+    let before = |change: &EventId| model.knows(*change) && model.before(*change, event);
+    encoder.changes_of_count(event).filter(before).collect()
 }
 
 /// The events that the model explains `event` by.

@@ -308,12 +308,12 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
             ref history,
             event,
         } => encoder.exclude_history(lock, history, event),
-        Violation::PermitLeft {
-            attempt,
+        Violation::Miscounted {
+            event,
             semaphore,
             ref posts,
             ref waits,
-        } => encoder.exclude_permits(attempt, semaphore, posts, waits),
+        } => encoder.exclude_count(event, semaphore, posts, waits),
         Violation::Pinned { read, cell, value } => {
             let new = encoder.read_options(read, cell).is_none();
             encoder.constrain_read(read, cell, value);

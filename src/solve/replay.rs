@@ -29,9 +29,9 @@ pub(super) enum Violation {
         history: Vec<EventId>,
         event: EventId,
     },
-    /// An attempt at a semaphore fails although its count is not 0 after these posts and waits.
-    PermitLeft {
-        attempt: EventId,
+    /// A semaphore has another count, after these posts and waits, than the event needs.
+    Miscounted {
+        event: EventId,
         semaphore: ObjectId,
         posts: Vec<EventId>,
         waits: Vec<EventId>,
@@ -174,14 +174,14 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     found
 }
 
-/// What is wrong with a wait, or an attempt at a semaphore that failed, given all that went on there before it.
+/// What is wrong with a wait, an attempt at a semaphore that failed, or a count of it that was seen, given all that went on there before.
 fn miscounted(trace: &Trace, order: &[EventId], event: EventId, semaphore: ObjectId, step: Step) -> Violation {
     let so_far = || order.iter().copied().take_while(|&other| other != event);
     let of = |wanted: Step| so_far().filter(move |&other| Step::of(trace.op(other)) == Some((semaphore, wanted)));
     let mut waits: Vec<EventId> = of(Step::Wait).collect();
-    if step == Step::FailedWait {
-        return Violation::PermitLeft {
-            attempt: event,
+    if step.only_count().is_some() {
+        return Violation::Miscounted {
+            event,
             semaphore,
             posts: of(Step::Post).collect(),
             waits,

@@ -165,6 +165,12 @@ impl Walk<'_> {
                 let told = self.takers.get(&semaphore).copied();
                 self.after(event, told);
             }
+            // Whatever changed the count is why it was that.
+            Op::SemValue { semaphore, .. } => {
+                for told in [&self.objects, &self.takers].map(|all| all.get(&semaphore).copied()) {
+                    self.after(event, told);
+                }
+            }
             Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => {
                 let told = self.objects.get(&object).copied();
                 self.after(event, told);

@@ -60,6 +60,7 @@ impl Step {
             Op::AcquireFailed { lock, .. } => ((4, lock.0.into(), 0), None),
             Op::Use { mem } => ((5, mem.addr, 0), None),
             Op::SemWaitFailed { semaphore } => ((7, semaphore.0.into(), 0), None),
+            Op::SemValue { semaphore, value } => ((8, semaphore.0.into(), value.into()), None),
             // What it read may go to a variable of its own.
             Op::Write { mem, value } => ((WRITE, mem.addr, value), None),
             _ => return None,

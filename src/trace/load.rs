@@ -285,6 +285,7 @@ pub fn plain_op(op: FileOp) -> Option<Op> {
         FileOp::SemPost { semaphore } => Op::SemPost { semaphore },
         FileOp::SemWait { semaphore } => Op::SemWait { semaphore },
         FileOp::SemWaitFailed { semaphore } => Op::SemWaitFailed { semaphore },
+        FileOp::SemValue { semaphore, value } => Op::SemValue { semaphore, value },
         FileOp::OnceBegin { once } => Op::OnceBegin { once },
         FileOp::OnceEnd { once } => Op::OnceEnd { once },
         FileOp::OnceWait { once } => Op::OnceWait { once },

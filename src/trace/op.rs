@@ -135,6 +135,8 @@ pub enum Op {
     SemWait { semaphore: ObjectId },
     /// Found a semaphore at 0 and gave up.
     SemWaitFailed { semaphore: ObjectId },
+    /// Found out the count of a semaphore.
+    SemValue { semaphore: ObjectId, value: u32 },
     /// Starts a once-only initialization.
     OnceBegin { once: ObjectId },
     /// Ends a once-only initialization.

@@ -76,6 +76,7 @@ impl Ops {
             | Op::WaitEnd { .. }
             | Op::BarrierEnter { .. }
             | Op::BarrierExit { .. }
+            | Op::SemValue { .. }
             | Op::Fence { .. }
             | Op::Input { .. } => {
                 self.rare.push(op);

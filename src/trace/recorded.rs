@@ -86,6 +86,7 @@ impl Recording for Trace {
             Op::SemPost { semaphore } => FileOp::SemPost { semaphore },
             Op::SemWait { semaphore } => FileOp::SemWait { semaphore },
             Op::SemWaitFailed { semaphore } => FileOp::SemWaitFailed { semaphore },
+            Op::SemValue { semaphore, value } => FileOp::SemValue { semaphore, value },
             Op::OnceBegin { once } => FileOp::OnceBegin { once },
             Op::OnceEnd { once } => FileOp::OnceEnd { once },
             Op::OnceWait { once } => FileOp::OnceWait { once },

@@ -180,6 +180,15 @@ pub enum Fact {
         /// The posts that can come before it.
         posts: Vec<EventId>,
     },
+    /// A semaphore has to have the count that a thread found out.
+    Count {
+        /// Where it did.
+        look: EventId,
+        /// The posts that can come before it.
+        posts: Vec<EventId>,
+        /// The waits that can.
+        waits: Vec<EventId>,
+    },
     /// A once cell has to be initialized before it is found so.
     Once {
         /// Where it is found so.

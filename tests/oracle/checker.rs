@@ -414,9 +414,10 @@ fn is_execution(execution: &Execution) -> bool {
         } => is(condition.0, ObjectKind::Condition) && lock(object.0),
         Op::Notify { condition } | Op::NotifyAll { condition } => is(condition.0, ObjectKind::Condition),
         Op::BarrierEnter { barrier, .. } | Op::BarrierExit { barrier, .. } => is(barrier.0, ObjectKind::Barrier),
-        Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
-            is(semaphore.0, ObjectKind::Semaphore)
-        }
+        Op::SemPost { semaphore }
+        | Op::SemWait { semaphore }
+        | Op::SemWaitFailed { semaphore }
+        | Op::SemValue { semaphore, .. } => is(semaphore.0, ObjectKind::Semaphore),
         Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => is(once.0, ObjectKind::Once),
         Op::Input { source, .. } | Op::Output { source } => is(source.0, ObjectKind::Source),
         _ => true,

@@ -3,7 +3,7 @@
 use trace_format::{Event, Op, WaitOutcome};
 
 /// How many kinds [`kind`] can tell apart.
-pub const KINDS: usize = 33;
+pub const KINDS: usize = 34;
 
 /// The kind of an event, for counting.
 pub fn kind(op: &Op) -> &'static str {
@@ -34,6 +34,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::SemPost { .. } => "semaphore post",
         Op::SemWait { .. } => "semaphore wait",
         Op::SemWaitFailed { .. } => "semaphore wait failed",
+        Op::SemValue { .. } => "semaphore value",
         Op::OnceBegin { .. } => "once begin",
         Op::OnceEnd { .. } => "once end",
         Op::OnceWait { .. } => "once wait",

@@ -253,6 +253,10 @@ impl State {
                 let count = before.count.get(&semaphore.0).copied();
                 count.unwrap_or(execution.initial_count(semaphore.0)) == 0
             }
+            Op::SemValue { semaphore, value } => {
+                let count = before.count.get(&semaphore.0).copied();
+                count.unwrap_or(execution.initial_count(semaphore.0)) == value
+            }
             Op::OnceWait { once } => {
                 let mut ends = execution
                     .ids()

@@ -295,6 +295,7 @@ fn concerns(mutation: Mutation, tables: &Tables, events: &[Event]) -> bool {
         }
         Mutation::NoPermits => count("semaphore wait") > 0,
         Mutation::NoFailedWaits => count("semaphore wait failed") > 0,
+        Mutation::SmallCounts | Mutation::LargeCounts => count("semaphore value") > 0,
         Mutation::NoOnces => count("once wait") > 0 && count("once end") > 1,
         Mutation::NoBranches | Mutation::NoDecisions | Mutation::NoFreeReads => tables.meta.control_flow_recorded,
         Mutation::NoHandOvers => tables.meta.foreign_unlock,

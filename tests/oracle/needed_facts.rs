@@ -14,7 +14,7 @@ pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), fac
     if !facts.iter().all(|fact| {
         matches!(
             fact,
-            Fact::Read { .. } | Fact::Lock { .. } | Fact::Wait { .. } | Fact::FailedWait { .. }
+            Fact::Read { .. } | Fact::Lock { .. } | Fact::Wait { .. } | Fact::FailedWait { .. } | Fact::Count { .. }
         )
     }) {
         return None;
@@ -137,9 +137,11 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
         }
         Fact::Wait { end, .. } if *end == event => state.woken.contains(end),
         // That a wait needs a permit is a fact of its own, and not modelled.
-        Fact::FailedWait { attempt, .. } if *attempt == event => {
-            let Op::SemWaitFailed { semaphore } = trace.op(event) else {
-                return false;
+        Fact::FailedWait { attempt: looks, .. } | Fact::Count { look: looks, .. } if *looks == event => {
+            let (semaphore, seen) = match trace.op(event) {
+                Op::SemWaitFailed { semaphore } => (semaphore, None),
+                Op::SemValue { semaphore, value } => (semaphore, Some(value as usize)),
+                _ => return false,
             };
             let count = |op: Op| {
                 trace
@@ -148,7 +150,8 @@ fn allows(trace: &Trace, state: &State, event: EventId, fact: &Fact) -> bool {
                     .count()
             };
             let permits = trace.initial_count(semaphore) as usize + count(Op::SemPost { semaphore });
-            permits <= count(Op::SemWait { semaphore })
+            let taken = count(Op::SemWait { semaphore });
+            seen.map_or(permits <= taken, |seen| permits == taken + seen)
         }
         _ => true,
     }

@@ -199,6 +199,12 @@ impl Knowing {
             Op::SemWaitFailed { semaphore } if self.takers.contains(&semaphore.0) => {
                 self.threads.insert(thread);
             }
+            Op::SemValue { semaphore, .. } => {
+                if self.takers.contains(&semaphore.0) {
+                    self.threads.insert(thread);
+                }
+                self.hear(thread, semaphore.0);
+            }
             Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => self.hear(thread, object.0),
             Op::Alloc { .. } if self.threads.contains(&thread) => {
                 self.blocks.extend(execution.block(event));

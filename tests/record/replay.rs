@@ -186,6 +186,9 @@ impl State {
                 require(*count >= 0, "the count is 0")?;
             }
             Op::SemWaitFailed { semaphore } => require(*self.count(semaphore, tables) == 0, "the count is not 0")?,
+            Op::SemValue { semaphore, value } => {
+                require(*self.count(semaphore, tables) == i64::from(value), "another count")?;
+            }
             Op::OnceBegin { once } => require(self.once.insert(once, false).is_none(), "a second time")?,
             Op::OnceEnd { once } => require(self.once.insert(once, true) == Some(false), "not begun")?,
             Op::OnceWait { once } => require(self.once.get(&once) == Some(&true), "not done")?,

@@ -59,6 +59,7 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
         Op::Output { source } => (29, 0, source.0.into(), 0, 0),
         Op::Use { mem } => (30, access(mem.size, 0), mem.addr, 0, 0),
         Op::SemWaitFailed { semaphore } => (31, 0, semaphore.0.into(), 0, 0),
+        Op::SemValue { semaphore, value } => (32, 0, semaphore.0.into(), value.into(), 0),
     };
     (Shape { kind, parameter }, Operands { place, value, written })
 }
@@ -186,6 +187,10 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         30 => Op::Use { mem },
         31 => Op::SemWaitFailed {
             semaphore: object_id(place)?,
+        },
+        32 => Op::SemValue {
+            semaphore: object_id(place)?,
+            value: narrow(value)?,
         },
         _ => return Err(bad_shape),
     })

@@ -226,6 +226,13 @@ pub enum Op {
         /// The semaphore.
         semaphore: ObjectId,
     },
+    /// Finds out the count of a semaphore.
+    SemValue {
+        /// The semaphore.
+        semaphore: ObjectId,
+        /// Its count.
+        value: u32,
+    },
     /// Starts a once-only initialization.
     OnceBegin {
         /// The once cell.

@@ -12,10 +12,10 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(10);
-    /// The oldest version that this crate reads. Traces of version 9 do not say where attempts at semaphores failed, so what is
+    pub const CURRENT: FormatVersion = FormatVersion(11);
+    /// The oldest version that this crate reads. Traces of version 10 do not say what counts of semaphores the program saw, so what is
     /// predicted from them may be wrong.
-    pub const OLDEST: FormatVersion = FormatVersion(10);
+    pub const OLDEST: FormatVersion = FormatVersion(11);
 }
 
 impl fmt::Display for FormatVersion {

@@ -49,9 +49,10 @@ impl Rows {
             }
             Op::Notify { condition } | Op::NotifyAll { condition } => self.object(condition),
             Op::BarrierEnter { barrier, round: _ } | Op::BarrierExit { barrier, round: _ } => self.object(barrier),
-            Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
-                self.object(semaphore)
-            }
+            Op::SemPost { semaphore }
+            | Op::SemWait { semaphore }
+            | Op::SemWaitFailed { semaphore }
+            | Op::SemValue { semaphore, value: _ } => self.object(semaphore),
             Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => self.object(once),
             Op::Alloc { addr, size } => range(addr, size),
             Op::Free { addr: _ } => Ok(()),

@@ -149,6 +149,10 @@ fn every_kind() -> Vec<Op> {
         Op::Output { source: other },
         Op::Use { mem },
         Op::SemWaitFailed { semaphore: other },
+        Op::SemValue {
+            semaphore: other,
+            value: 3,
+        },
         Op::End,
     ]
 }

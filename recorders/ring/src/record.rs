@@ -216,6 +216,12 @@ pub enum Record {
         pc: u64,
         semaphore: u64,
     },
+    /// The program asked for the count, and got this one.
+    SemValue {
+        pc: u64,
+        semaphore: u64,
+        count: u32,
+    },
     Once {
         pc: u64,
         once: u64,

@@ -241,6 +241,7 @@ pub(super) fn without_objects(op: Op) -> Op {
         Op::SemPost { .. } => Op::SemPost { semaphore: none },
         Op::SemWait { .. } => Op::SemWait { semaphore: none },
         Op::SemWaitFailed { .. } => Op::SemWaitFailed { semaphore: none },
+        Op::SemValue { value, .. } => Op::SemValue { semaphore: none, value },
         Op::OnceBegin { .. } => Op::OnceBegin { once: none },
         Op::OnceEnd { .. } => Op::OnceEnd { once: none },
         Op::OnceWait { .. } => Op::OnceWait { once: none },

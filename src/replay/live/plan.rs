@@ -126,6 +126,7 @@ fn kind(trace: &Trace, event: EventId) -> u8 {
         Op::SemPost { .. } => SEM_POST,
         Op::SemWait { .. } => SEM_WAIT,
         Op::SemWaitFailed { .. } => SEM_WAIT_FAILED,
+        Op::SemValue { .. } => SEM_VALUE,
         Op::OnceBegin { .. } => ONCE_BEGIN,
         Op::OnceEnd { .. } => ONCE_END,
         Op::OnceWait { .. } => ONCE_WAIT,

@@ -29,7 +29,7 @@ impl Semaphores {
             match Step::of(trace.op(event)) {
                 Some((semaphore, Step::Post)) => found.posts.entry(semaphore).or_default().push(event),
                 Some((semaphore, Step::Wait)) => found.waits.entry(semaphore).or_default().push(event),
-                Some((_, Step::FailedWait)) | None => {}
+                Some((_, Step::FailedWait | Step::Value(_))) | None => {}
             }
             if let Op::OnceEnd { once } = trace.op(event) {
                 found.first_ends.entry(once).or_insert(event);
@@ -50,18 +50,8 @@ impl Semaphores {
         &all[from..until.max(from)]
     }
 
-    /// Of each thread, the last wait between two events.
-    fn last_waits(&self, trace: &Trace, semaphore: ObjectId, from: EventId, until: EventId) -> Vec<EventId> {
-        let all = self.waits.get(&semaphore).map_or(&[][..], Vec::as_slice);
-        let before = &all[..all.partition_point(|&wait| wait < until)];
-        one_of_each(trace, before.iter().rev().copied().take_while(|&wait| wait >= from))
-    }
-
-    /// Of each thread, the first post between two events.
-    fn first_posts(&self, trace: &Trace, semaphore: ObjectId, from: EventId, until: EventId) -> Vec<EventId> {
-        let all = self.posts.get(&semaphore).map_or(&[][..], Vec::as_slice);
-        let after = &all[all.partition_point(|&post| post < from)..];
-        one_of_each(trace, after.iter().copied().take_while(|&post| post <= until))
+    fn all(events: &HashMap<ObjectId, Vec<EventId>>, semaphore: ObjectId) -> &[EventId] {
+        events.get(&semaphore).map_or(&[][..], Vec::as_slice)
     }
 
     /// What the recorded events before `from` leave.
@@ -73,6 +63,18 @@ impl Semaphores {
         };
         i64::from(trace.initial_count(semaphore)) + before(&self.posts) - before(&self.waits)
     }
+}
+
+/// Of each thread, the last of these events, which are in the order of π, between two others.
+fn last_of_each(trace: &Trace, all: &[EventId], from: EventId, until: EventId) -> Vec<EventId> {
+    let before = &all[..all.partition_point(|&event| event < until)];
+    one_of_each(trace, before.iter().rev().copied().take_while(|&event| event >= from))
+}
+
+/// Of each thread, the first of these events, which are in the order of π, between two others.
+fn first_of_each(trace: &Trace, all: &[EventId], from: EventId, until: EventId) -> Vec<EventId> {
+    let after = &all[all.partition_point(|&event| event < from)..];
+    one_of_each(trace, after.iter().copied().take_while(|&event| event <= until))
 }
 
 /// The first event of each thread.
@@ -218,13 +220,28 @@ impl Search<'_, '_> {
                         new |= self.put_before(state, clocks, post, event)?;
                     }
                 }
-                Op::SemWaitFailed { semaphore } => {
-                    for wait in native.semaphores.last_waits(trace, semaphore, self.from, event) {
-                        new |= self.put_before(state, clocks, wait, event)?;
+                Op::SemWaitFailed { semaphore } | Op::SemValue { semaphore, .. } => {
+                    let posts = Semaphores::all(&native.semaphores.posts, semaphore);
+                    let waits = Semaphores::all(&native.semaphores.waits, semaphore);
+                    // An attempt fails all the more with fewer posts before it and more waits.
+                    let looks = matches!(trace.op(event), Op::SemValue { .. });
+                    let (earlier, later) = if looks {
+                        (&[posts, waits][..], &[posts, waits][..])
+                    } else {
+                        (&[waits][..], &[posts][..])
+                    };
+                    for change in earlier
+                        .iter()
+                        .flat_map(|all| last_of_each(trace, all, self.from, event))
+                    {
+                        new |= self.put_before(state, clocks, change, event)?;
                     }
-                    for post in native.semaphores.first_posts(trace, semaphore, event, clocks.last) {
-                        if self.inside(state, post) {
-                            new |= self.put_before(state, clocks, event, post)?;
+                    for change in later
+                        .iter()
+                        .flat_map(|all| first_of_each(trace, all, event, clocks.last))
+                    {
+                        if self.inside(state, change) {
+                            new |= self.put_before(state, clocks, event, change)?;
                         }
                     }
                 }

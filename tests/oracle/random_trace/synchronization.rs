@@ -170,7 +170,10 @@ impl World {
         let chosen = self.random.one_of(SEMAPHORES);
         let semaphore = ObjectId(chosen);
         let count = self.count.entry(chosen).or_default();
-        if *count > 0 && self.random.0.u64(..100) < 60 {
+        if self.random.0.u64(..100) < 15 {
+            let value = *count;
+            self.emit(thread, Op::SemValue { semaphore, value });
+        } else if *count > 0 && self.random.0.u64(..100) < 60 {
             *count -= 1;
             self.emit(thread, Op::SemWait { semaphore });
         } else if *count == 0 && self.random.0.u64(..100) < 35 {

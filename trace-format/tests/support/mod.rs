@@ -92,6 +92,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         object().prop_map(|semaphore| Op::SemPost { semaphore }),
         object().prop_map(|semaphore| Op::SemWait { semaphore }),
         object().prop_map(|semaphore| Op::SemWaitFailed { semaphore }),
+        (object(), any::<u32>()).prop_map(|(semaphore, value)| Op::SemValue { semaphore, value }),
         object().prop_map(|once| Op::OnceBegin { once }),
         object().prop_map(|once| Op::OnceEnd { once }),
         object().prop_map(|once| Op::OnceWait { once }),

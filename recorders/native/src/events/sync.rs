@@ -112,6 +112,19 @@ pub fn record(record: Record, tables: &mut Tables) {
                 at(pc, kind::SEM_WAIT_FAILED, semaphore.number.into());
             }
         }
+        Record::SemValue { pc, semaphore, count } => {
+            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
+            // As above: of another count, what the recorded threads did is not the reason.
+            if semaphore.permits == count {
+                let (number, pc) = (semaphore.number.into(), pc);
+                let operands = Operands {
+                    place: number,
+                    value: count.into(),
+                    written: 0,
+                };
+                event_of(pc, Shape::plain(kind::SEM_VALUE), operands);
+            }
+        }
         Record::Once { pc, once, step } => {
             let once = objects.at(ObjectClass::Once, once, 0);
             let kind = match step {

@@ -5,9 +5,11 @@ use super::{deadline, object, try_again_at};
 use crate::export::export;
 use crate::glibc::semaphore::SHARED;
 use crate::inside::{Inside, restore_errno, save_errno};
+use crate::intent::{Access, Intent};
 use crate::thread::{NEVER, Woken};
-use crate::{baton, pending, real};
+use crate::{baton, modules, pending, real};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
+use recorder_ring::plan::kind;
 use recorder_ring::{ObjectClass, Record, Waits};
 
 /// Whether processes share it.
@@ -152,6 +154,35 @@ unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
     result
 }
 
+unsafe extern "C-unwind" fn get_value(semaphore: *mut sem_t, value: *mut c_int, pc: usize) -> c_int {
+    let Some(inside) = object::enter(semaphore as usize, pc) else {
+        // SAFETY: the program's own semaphore, and where it wants the count.
+        return unsafe { real::sem_getvalue(semaphore, value) };
+    };
+    let mut seen = 0;
+    // SAFETY: the program's own semaphore.
+    let result = unsafe { real::sem_getvalue(semaphore, &mut seen) };
+    if result != 0 {
+        return result;
+    }
+    pending::push(Record::SemValue {
+        pc: pc as u64,
+        semaphore: semaphore as u64,
+        count: seen.max(0) as u32,
+    });
+    let (to, size) = (value as usize, size_of::<c_int>());
+    let recorded = modules::is_instrumented(pc);
+    if recorded {
+        inside.await_turn_before(|| Intent::of(Access::one(pc, kind::WRITE, to, size)));
+    }
+    // SAFETY: where the program wants the count.
+    unsafe { value.write(seen) };
+    if recorded {
+        pending::write_now(to, size, pc);
+    }
+    0
+}
+
 unsafe extern "C-unwind" fn initialize(semaphore: *mut sem_t, shared: c_int, value: c_uint, pc: usize) -> c_int {
     let inside = object::enter_to_change(semaphore as usize, pc);
     // SAFETY: the program's own semaphore.
@@ -190,6 +221,7 @@ export! {
     sem_timedwait = timed_wait, "rdx";
     sem_clockwait = clock_wait, "rcx";
     sem_post = post, "rsi";
+    sem_getvalue = get_value, "rdx";
     sem_init = initialize, "rcx";
     sem_destroy = destroy, "rsi";
 }
