@@ -173,8 +173,13 @@ fn lines(command: Vec<String>, recorded: &Recorded) -> Vec<Process> {
         not_recorded: Some(why.clone()),
         ..Process::default()
     }));
-    if recorded.timed_out {
-        lines[0].failed = Some("was ended by --timeout".to_owned());
+    if recorded.stopped.is_some() {
+        let limit = if recorded.timed_out {
+            "--timeout"
+        } else {
+            "--max-events"
+        };
+        lines[0].failed = Some(format!("was ended by {limit}"));
     }
     lines
 }

@@ -84,6 +84,17 @@ fn tests_see_what_they_would_see() {
 }
 
 #[test]
+fn a_program_that_a_limit_ended_did_not_fail_by_itself() {
+    let folder = suite("suite_limit", "./t locks\n");
+    let said = text(&run(&folder, &["--max-events", "30"], &["sh", "tests.sh"]).stderr);
+    assert!(
+        said.contains("t locks: the program was ended by --max-events"),
+        "{said}"
+    );
+    assert!(!said.contains("SIGKILL"), "{said}");
+}
+
+#[test]
 fn jobs_that_run_at_once_have_traces_of_their_own() {
     let script = "for i in 1 2 3 4 5 6; do ./t locks & done; wait\n";
     let folder = suite("suite_jobs", script);
