@@ -1,4 +1,4 @@
-//! Executes a schedule and says whether it ends in its race.
+//! Executes a schedule and says whether it ends in its goal.
 
 use crate::Checker;
 use crate::disabled::Violation;
@@ -6,17 +6,17 @@ use crate::happens_before::HappensBefore;
 use crate::recording::all;
 use crate::state::{State, Step};
 use hashbrown::HashMap;
-use schedule_format::{RaceKind, Schedule};
+use schedule_format::{Goal, Schedule};
 use trace_format::{EventId, ThreadId, TraceId};
 
 /// A schedule that the checker accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// What it shows.
-    pub kind: RaceKind,
-    /// How many events it executes before the race.
+    pub goal: Goal,
+    /// How many events it executes before that.
     pub events: u64,
-    /// The first byte that both accesses touch.
+    /// The first byte that both accesses of a race touch.
     pub addr: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct Pending {
     pub violation: Violation,
 }
 
-/// Why a schedule does not show its race.
+/// Why a schedule does not show its goal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
@@ -139,7 +139,7 @@ pub enum Rejection {
     },
 }
 
-/// Executes `schedule`, hands each step to `each`, and returns the state at the race.
+/// Executes `schedule`, hands each step to `each`, and returns the state at its end.
 pub(crate) fn follow<'c>(
     checker: &'c Checker<'_>,
     schedule: &Schedule,
@@ -148,7 +148,7 @@ pub(crate) fn follow<'c>(
     fits(checker, schedule)?;
     let mut state = checker.start();
     let mut wakes = listed_wakes(schedule)?;
-    let mut synchronized = (schedule.kind == RaceKind::Unordered).then(|| HappensBefore::new(checker));
+    let mut synchronized = watches(schedule.goal).then(|| HappensBefore::new(checker));
     for event in all(checker.recording).take(schedule.as_recorded as usize) {
         let step = state.step_as_recorded(event, wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice: 0, violation })?;
@@ -175,8 +175,7 @@ pub(crate) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<R
         let schedule = schedules[number];
         let own_wakes = |notify: EventId| notify.0 < schedule.as_recorded;
         // What wakes another waiter on the way, or has to be watched from the start, goes alone.
-        if broken || schedule.kind == RaceKind::Unordered || schedule.wakes.iter().any(|&(notify, _)| own_wakes(notify))
-        {
+        if broken || watches(schedule.goal) || schedule.wakes.iter().any(|&(notify, _)| own_wakes(notify)) {
             verdicts[number] = Some(checker.check(schedule));
             continue;
         }
@@ -204,8 +203,7 @@ fn fits(checker: &Checker<'_>, schedule: &Schedule) -> Result<(), Rejection> {
         let schedule = schedule.trace;
         return Err(Rejection::OtherTrace { schedule, trace });
     }
-    let (a, b) = schedule.race;
-    for event in [a, b] {
+    for event in schedule.goal.events() {
         if event.index() >= events {
             return Err(Rejection::NoSuchEvent { event, events });
         }
@@ -217,7 +215,7 @@ fn fits(checker: &Checker<'_>, schedule: &Schedule) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Executes what follows the events as recorded, and looks whether the race is there then.
+/// Executes what follows the events as recorded, and looks whether the goal is there then.
 fn follow_slices(
     checker: &Checker<'_>,
     schedule: &Schedule,
@@ -226,7 +224,6 @@ fn follow_slices(
     mut synchronized: Option<HappensBefore<'_>>,
     each: &mut dyn FnMut(Executed),
 ) -> Result<Accepted, Rejection> {
-    let (a, b) = schedule.race;
     let mut run = Run::new(schedule, wakes);
     while let Some((slice, event)) = run.next(state, checker.threads())? {
         let step = state.step(event, run.wakes.remove(&event));
@@ -240,32 +237,47 @@ fn follow_slices(
     if let Some(&notify) = run.wakes.keys().min() {
         return Err(Rejection::WakeNotExecuted { notify });
     }
+    let addr = shown(checker, schedule.goal, state, synchronized.as_ref())?;
+    Ok(Accepted {
+        goal: schedule.goal,
+        events: schedule.len(),
+        addr,
+    })
+}
+
+/// Whether a goal asks what the prefix synchronizes, so that it has to be watched from the start.
+fn watches(goal: Goal) -> bool {
+    matches!(goal, Goal::UnorderedRace(..))
+}
+
+/// The first byte that a goal is about, if the state at the end of a schedule is what the goal demands.
+fn shown(
+    checker: &Checker<'_>,
+    goal: Goal,
+    state: &State<'_>,
+    synchronized: Option<&HappensBefore<'_>>,
+) -> Result<u64, Rejection> {
     let pending = |side, event| {
         let pending = state.pending(event);
         pending.map_err(|violation| Rejection::NotPending(Pending { side, violation }))
     };
-    match synchronized {
-        None => {
+    match goal {
+        Goal::Race(a, b) => {
             pending(Side::First, a)?;
             pending(Side::Second, b)?;
+            checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })
         }
-        Some(synchronized) => {
+        Goal::UnorderedRace(a, b) => {
             if !state.executed(a) {
                 return Err(Rejection::NotPerformed(a));
             }
             pending(Side::Second, b)?;
-            if synchronized.before_next(a, checker.recording.thread(b)) {
+            if synchronized.is_none_or(|order| order.before_next(a, checker.recording.thread(b))) {
                 return Err(Rejection::Synchronized { a, b });
             }
+            checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })
         }
     }
-    let addr = checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })?;
-    let accepted = Accepted {
-        kind: schedule.kind,
-        events: schedule.len(),
-        addr,
-    };
-    Ok(accepted)
 }
 
 fn listed_wakes(schedule: &Schedule) -> Result<HashMap<EventId, ThreadId>, Rejection> {

@@ -2,7 +2,7 @@
 
 use super::table_tests::{C, L, X, read, trace, write};
 use crate::{Accepted, Checker, Disabled, Events, Pending, Rejection, Side, Validated, Violation};
-use schedule_format::{RaceKind, Schedule, Slice};
+use schedule_format::{Goal, Schedule, Slice};
 use trace_format::{EventId, MemRange, Op, ThreadId, TraceId, WaitOutcome};
 
 fn check(trace: &Events, schedule: &Schedule) -> Result<Accepted, Rejection> {
@@ -20,8 +20,7 @@ fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
     };
     Schedule {
         trace: TraceId([0; 16]),
-        kind: RaceKind::CoEnabled,
-        race: (EventId(race.0), EventId(race.1)),
+        goal: Goal::Race(EventId(race.0), EventId(race.1)),
         as_recorded: 0,
         slices: slices.iter().map(slice).collect(),
         wakes: Vec::new(),
@@ -44,7 +43,10 @@ fn hidden_race() -> Events {
 #[test]
 fn accepts_a_race() {
     let accepted = check(&hidden_race(), &schedule((0, 5), &[(1, 2)])).expect("a witness");
-    assert_eq!((accepted.events, accepted.kind), (2, RaceKind::CoEnabled));
+    assert_eq!(
+        (accepted.events, accepted.goal),
+        (2, Goal::Race(EventId(0), EventId(5)))
+    );
 }
 
 #[test]

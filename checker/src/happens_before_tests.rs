@@ -1,5 +1,5 @@
 use crate::{Checker, Events, Rejection};
-use schedule_format::{RaceKind, Schedule, Slice};
+use schedule_format::{Goal, Schedule, Slice};
 use trace_format::{
     Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
     TraceId,
@@ -67,8 +67,7 @@ fn unordered(events: &[(u32, Op)]) -> Result<(), Rejection> {
     let before: Vec<EventId> = (0..last).map(EventId).collect();
     let schedule = Schedule {
         trace: TraceId([0; 16]),
-        kind: RaceKind::Unordered,
-        race: (EventId(0), EventId(last)),
+        goal: Goal::UnorderedRace(EventId(0), EventId(last)),
         as_recorded: 0,
         slices: Slice::of(before.iter().map(|event| ThreadId(events[event.index()].0))),
         wakes: Vec::new(),
@@ -318,8 +317,7 @@ fn the_first_access_has_to_be_performed() {
     let order = [EventId(0), EventId(2)];
     let schedule = Schedule {
         trace: TraceId([0; 16]),
-        kind: RaceKind::Unordered,
-        race: (EventId(1), EventId(3)),
+        goal: Goal::UnorderedRace(EventId(1), EventId(3)),
         as_recorded: 0,
         slices: Slice::of(order.iter().map(|event| ThreadId(events[event.index()].0))),
         wakes: Vec::new(),

@@ -22,7 +22,7 @@
 //!
 //! ```
 //! use checker::{Checker, Events};
-//! use schedule_format::{RaceKind, Schedule, Slice};
+//! use schedule_format::{Goal, Schedule, Slice};
 //! use trace_format::{Event, EventId, MemRange, Op, StackId, Tables, ThreadId, TraceId};
 //!
 //! let mem = MemRange { addr: 0x10, size: 4 };
@@ -37,8 +37,7 @@
 //! let slice = |thread, events| Slice { thread: ThreadId(thread), events };
 //! let mut schedule = Schedule {
 //!     trace: id,
-//!     kind: RaceKind::CoEnabled,
-//!     race: (EventId(1), EventId(3)),
+//!     goal: Goal::Race(EventId(1), EventId(3)),
 //!     as_recorded: 0,
 //!     slices: vec![slice(0, 1), slice(1, 1)],
 //!     wakes: Vec::new(),

@@ -19,7 +19,7 @@ use witness::report::{
     ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text, Words,
 };
 use witness::results;
-use witness::schedule::{RaceKind, Schedule};
+use witness::schedule::{Goal, Schedule};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::Verdict;
@@ -67,8 +67,8 @@ pub fn all(file: &TraceFile, trace: &Trace) {
                     panic!("the checker rejects a witness: {rejection}\n{schedule}");
                 }
                 assert_eq!(schedule.to_string().parse::<Schedule>().as_ref(), Ok(schedule));
-                if let Some(races) = races.as_ref().filter(|_| schedule.kind == RaceKind::CoEnabled) {
-                    assert!(races.contains(&schedule.race), "a false alarm: {schedule}");
+                if let (Some(races), Goal::Race(a, b)) = (&races, schedule.goal) {
+                    assert!(races.contains(&(a, b)), "a false alarm: {schedule}");
                 }
             }
             Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => {

@@ -2,12 +2,15 @@
 //!
 //! A schedule names a feasible prefix of a trace as slices, "thread t performs its next n
 //! events", and for every notify that finds somebody waiting, whom it wakes. That is all a
-//! checker or a replayer needs: the events themselves follow from program order.
+//! checker or a replayer needs: the events themselves follow from program order. Its [`Goal`] says what
+//! that prefix shows.
 //!
 //! [`text`] is how a schedule is stored.
 
+mod goal;
 pub mod text;
 
+pub use goal::Goal;
 pub use text::{Malformed, ParseScheduleError, VERSION};
 
 use trace_format::{EventId, ThreadId, TraceId};
@@ -21,30 +24,18 @@ pub struct Slice {
     pub events: u32,
 }
 
-/// What a schedule shows at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RaceKind {
-    /// Both accesses are next in their threads, enabled and in conflict.
-    CoEnabled,
-    /// The first access has happened, the second is next, and in this execution the first does not
-    /// happen before the second: nothing synchronizes the two, though they are never next at once.
-    Unordered,
-}
-
-/// A thread schedule of a trace that ends in a race.
+/// A thread schedule of a trace that ends in a goal.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Schedule {
     /// The trace that it belongs to.
     pub trace: TraceId,
-    /// What it shows.
-    pub kind: RaceKind,
-    /// The two racing accesses; the first comes earlier in the trace.
-    pub race: (EventId, EventId),
+    /// What it ends in.
+    pub goal: Goal,
     /// How many events come first, just as recorded: so many of the trace, in its order. 0 for most;
-    /// in a long trace, where the race lies late, it keeps the schedule short.
+    /// in a long trace, where the goal lies late, it keeps the schedule short.
     pub as_recorded: u32,
-    /// Who runs then, up to the race. Neighbouring slices are of different threads.
+    /// Who runs then, up to the goal. Neighbouring slices are of different threads.
     pub slices: Vec<Slice>,
     /// Which thread each notify wakes, for those that find somebody waiting; a notify-all wakes
     /// everybody and is not listed. In the order of the schedule. Among the events as recorded, a notify
@@ -74,14 +65,14 @@ impl Schedule {
         self.slices.len().saturating_sub(1)
     }
 
-    /// Number of events before the race.
+    /// Number of events before the goal.
     #[must_use]
     pub fn len(&self) -> u64 {
         let then: u64 = self.slices.iter().map(|slice| u64::from(slice.events)).sum();
         u64::from(self.as_recorded) + then
     }
 
-    /// Whether the race is there before any event.
+    /// Whether the goal is there before any event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -42,13 +42,17 @@
 //! assert!(cut.to_string().starts_with("line 5: the schedule is cut"));
 //! ```
 
-use crate::{RaceKind, Schedule, Slice};
+use crate::{Goal, Schedule, Slice};
 use std::fmt;
 use std::str::{FromStr, SplitAsciiWhitespace};
 use trace_format::{EventId, ThreadId, TraceId};
 
 /// The version that this file writes, and the only one that it reads.
 pub const VERSION: u32 = 1;
+
+/// The kinds of goals.
+const CO_ENABLED: &str = "co-enabled";
+const UNORDERED: &str = "unordered";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,11 +110,13 @@ pub enum Malformed {
     },
 }
 
-impl fmt::Display for RaceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Goal {
+    /// What the text calls its kind.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
         match self {
-            RaceKind::CoEnabled => f.write_str("co-enabled"),
-            RaceKind::Unordered => f.write_str("unordered"),
+            Goal::Race(..) => CO_ENABLED,
+            Goal::UnorderedRace(..) => UNORDERED,
         }
     }
 }
@@ -119,8 +125,10 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "witness-schedule {VERSION}")?;
         writeln!(f, "trace {}", self.trace)?;
-        writeln!(f, "kind {}", self.kind)?;
-        writeln!(f, "race {} {}", self.race.0.0, self.race.1.0)?;
+        writeln!(f, "kind {}", self.goal.kind())?;
+        match self.goal {
+            Goal::Race(a, b) | Goal::UnorderedRace(a, b) => writeln!(f, "race {} {}", a.0, b.0)?,
+        }
         if self.as_recorded > 0 {
             writeln!(f, "as-recorded x{}", self.as_recorded)?;
         }
@@ -171,14 +179,18 @@ impl FromStr for Schedule {
         let kind = lines.one("kind KIND", |words| {
             word(words, "kind")?;
             Some(match words.next()? {
-                "co-enabled" => Ok(RaceKind::CoEnabled),
-                "unordered" => Ok(RaceKind::Unordered),
+                CO_ENABLED => Ok(CO_ENABLED),
+                UNORDERED => Ok(UNORDERED),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
-        let race = lines.one("race EVENT EVENT", |words| {
+        let goal = lines.one("race EVENT EVENT", |words| {
             word(words, "race")?;
-            Some(Ok((EventId(number(words)?), EventId(number(words)?))))
+            let (a, b) = (EventId(number(words)?), EventId(number(words)?));
+            Some(Ok(match kind {
+                UNORDERED => Goal::UnorderedRace(a, b),
+                _ => Goal::Race(a, b),
+            }))
         })?;
         let as_recorded = lines.at_most_one(|words| {
             word(words, "as-recorded")?;
@@ -202,8 +214,7 @@ impl FromStr for Schedule {
         lines.nothing_more()?;
         Ok(Schedule {
             trace,
-            kind,
-            race,
+            goal,
             as_recorded: as_recorded.unwrap_or(0),
             slices,
             wakes,
@@ -317,8 +328,7 @@ mod tests {
                 let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
                 Schedule {
                     trace: TraceId(id),
-                    kind: RaceKind::CoEnabled,
-                    race: (EventId(race.0), EventId(race.1)),
+                    goal: Goal::Race(EventId(race.0), EventId(race.1)),
                     as_recorded,
                     slices: slices.into_iter().map(slice).collect(),
                     wakes: wakes.into_iter().map(wake).collect(),

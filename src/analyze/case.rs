@@ -6,7 +6,7 @@ use crate::candidates::{Candidate, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
 use crate::prune::{Grounds, MustHappenBefore};
-use crate::schedule::{self, Schedule};
+use crate::schedule::{self, Goal, Schedule};
 use crate::shorten;
 use crate::solve::{Answer, NativeAnswer, Session};
 use crate::trace::{EventId, ThreadId, Wakes};
@@ -115,7 +115,7 @@ pub(super) fn decide(
 /// The facts that exclude an instance, of those that rest on these grounds; none if the budget does not suffice.
 pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, (a, b): Instance) -> Vec<Fact> {
     let order = known.order_on(grounds);
-    let explain = || session(known, order).explain(grounds, a, b);
+    let explain = || session(known, order).explain(grounds, Goal::race(a, b));
     in_context(explain).unwrap_or_default()
 }
 
@@ -183,7 +183,7 @@ impl<'d> Case<'d, '_> {
         (instances.ordered, instances.locked) = (visited.ordered, visited.locked);
         instances.tried += visited.needed;
         if let Some((race, cut)) = cut {
-            return Ok(known.witnessed(race, known.schedule(&cut, race), instances));
+            return Ok(known.witnessed(race, known.schedule(&cut, Goal::race(race.0, race.1)), instances));
         }
         tracing::debug!(positions = ?candidate.positions, tried = instances.tried, undecided = undecided.len(), "all instances visited");
         let mut open: Option<Unknown> = (undecided.len() > limit).then_some(Unknown::Instances);
@@ -195,7 +195,7 @@ impl<'d> Case<'d, '_> {
             tracing::debug!(?a, ?b, ?answer, "asked");
             match answer {
                 Asked::Feasible(as_recorded, then) => {
-                    let schedule = known.schedule_of(as_recorded, &then, (a, b));
+                    let schedule = known.schedule_of(as_recorded, &then, Goal::race(a, b));
                     return Ok(known.witnessed((a, b), schedule, instances));
                 }
                 Asked::Infeasible => {}
@@ -254,7 +254,7 @@ impl<'d> Case<'d, '_> {
             instances.tried += 1;
             match self.ask(a, b)? {
                 Asked::Feasible(as_recorded, then) => {
-                    let schedule = known.schedule_of(as_recorded, &then, (a, b));
+                    let schedule = known.schedule_of(as_recorded, &then, Goal::race(a, b));
                     return Ok(known.witnessed((a, b), schedule, instances));
                 }
                 Asked::Infeasible => {}
@@ -297,7 +297,7 @@ impl<'d> Case<'d, '_> {
         if session.spent() >= allowance && known.options.solver != Solver::Z3Reference {
             return Ok(Asked::Open(Unknown::Budget));
         }
-        Ok(match session.ask(a, b) {
+        Ok(match session.ask(Goal::race(a, b)) {
             Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
             Answer::Infeasible => Asked::Infeasible,
             Answer::Budget => Asked::Open(Unknown::Budget),
@@ -332,7 +332,7 @@ impl<'d> Case<'d, '_> {
                     continue;
                 }
                 let prefix = cut.events_from(known.trace, EventId(0));
-                if let Ok(schedule) = self.schedule_of_unordered(&prefix, (a, b)) {
+                if let Ok(schedule) = self.schedule_of_unordered(&prefix, Goal::UnorderedRace(a, b)) {
                     return Ok(Some(((a, b), schedule)));
                 }
             }
@@ -347,8 +347,8 @@ impl<'d> Case<'d, '_> {
             {
                 break;
             }
-            match session.ask_unordered(a, b) {
-                Answer::Feasible(prefix) => match self.schedule_of_unordered(&prefix, (a, b)) {
+            match session.ask(Goal::UnorderedRace(a, b)) {
+                Answer::Feasible(prefix) => match self.schedule_of_unordered(&prefix, Goal::UnorderedRace(a, b)) {
                     Ok(schedule) => return Ok(Some(((a, b), schedule))),
                     Err(rejected) => self.rejected.push(reject(rejected.0, &rejected.1)),
                 },
@@ -373,13 +373,9 @@ impl<'d> Case<'d, '_> {
 
     /// A schedule that the checker accepts: with few context switches, or else, since other events between them may
     /// order the two, in the order given. With the reason why it does not accept that either.
-    fn schedule_of_unordered(
-        &self,
-        prefix: &[EventId],
-        race: Instance,
-    ) -> Result<Schedule, Box<(Schedule, Rejection)>> {
+    fn schedule_of_unordered(&self, prefix: &[EventId], goal: Goal) -> Result<Schedule, Box<(Schedule, Rejection)>> {
         let known = self.known;
-        let short = shorten::of_unordered(known.trace, known.order, prefix, race);
+        let short = shorten::of_whole_prefix(known.trace, known.order, prefix, goal);
         if known.checker.check(&short).is_ok() {
             return Ok(short);
         }

@@ -9,7 +9,7 @@ use crate::check::Checker;
 use crate::encode::Form;
 use crate::predict::{Cut, SyncPreserving};
 use crate::prune::{Grounds, LockContexts, MustHappenBefore, Needs};
-use crate::schedule::Schedule;
+use crate::schedule::{Goal, Schedule};
 use crate::shorten;
 use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
@@ -139,7 +139,7 @@ impl Decider<'_> {
         };
         Some(Decision {
             number,
-            pair: self.witnessed(race, self.schedule(&cut, race), instances),
+            pair: self.witnessed(race, self.schedule(&cut, Goal::race(race.0, race.1)), instances),
             rejected: Vec::new(),
         })
     }
@@ -199,22 +199,22 @@ impl Decider<'_> {
     }
 
     /// The schedule of a feasible prefix, in an order that works: so many events as recorded, then these.
-    pub(super) fn schedule_of(&self, as_recorded: u32, then: &[EventId], race: Instance) -> Schedule {
+    pub(super) fn schedule_of(&self, as_recorded: u32, then: &[EventId], goal: Goal) -> Schedule {
         if as_recorded as usize + then.len() > READABLE {
-            return shorten::of_order(self.trace, as_recorded, then, self.wakes, race);
+            return shorten::of_order(self.trace, as_recorded, then, self.wakes, goal);
         }
         let recorded = self.trace.events().take(as_recorded as usize);
         let prefix: Vec<EventId> = recorded.chain(then.iter().copied()).collect();
-        shorten::of_prefix(self.trace, self.order, self.sections, &prefix, race)
+        shorten::of_prefix(self.trace, self.order, self.sections, &prefix, goal)
     }
 
     /// The schedule of a cut: shortened, unless it is so long that nobody will read it from its start.
-    pub(super) fn schedule(&self, cut: &Cut, race: Instance) -> Schedule {
+    pub(super) fn schedule(&self, cut: &Cut, goal: Goal) -> Schedule {
         if cut.len() > READABLE {
-            return shorten::of_cut(self.trace, cut, self.wakes, race);
+            return shorten::of_cut(self.trace, cut, self.wakes, goal);
         }
         let prefix = cut.events_from(self.trace, EventId(0));
-        shorten::of_prefix(self.trace, self.order, self.sections, &prefix, race)
+        shorten::of_prefix(self.trace, self.order, self.sections, &prefix, goal)
     }
 
     pub(super) fn positions(&self, (a, b): Instance) -> (CodePosition, CodePosition) {

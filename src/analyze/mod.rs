@@ -305,7 +305,7 @@ fn check_rest(checker: &Checker<'_>, decisions: &mut [Decision], checked: &dyn F
 }
 
 fn reject(schedule: Schedule, rejection: &Rejection) -> Rejected {
-    tracing::error!(race = ?schedule.race, %rejection, "the checker rejected a schedule");
+    tracing::error!(goal = ?schedule.goal, %rejection, "the checker rejected a schedule");
     Rejected {
         schedule,
         reason: rejection.to_string(),

@@ -8,7 +8,7 @@ use super::output::{print, say};
 use checker::{Checker, Events};
 use std::io::Write;
 use trace_format::Ending;
-use witness::schedule::RaceKind;
+use witness::schedule::Goal;
 use witness::store::read_schedule;
 
 /// Check a schedule against its trace, or the trace itself.
@@ -47,12 +47,12 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         let schedule = read_schedule(path)?;
         let verdict = match checker.check(&schedule) {
             Ok(accepted) => {
-                let (a, b) = (schedule.race.0.0, schedule.race.1.0);
-                let shown = match accepted.kind {
-                    RaceKind::CoEnabled => format!("events {a} and {b} are both next, enabled and in conflict"),
-                    RaceKind::Unordered => {
-                        format!("event {b} is next and in conflict with event {a}, which does not happen before it")
-                    }
+                let shown = match accepted.goal {
+                    Goal::Race(a, b) => format!("events {} and {} are both next, enabled and in conflict", a.0, b.0),
+                    Goal::UnorderedRace(a, b) => format!(
+                        "event {} is next and in conflict with event {}, which does not happen before it",
+                        b.0, a.0
+                    ),
                 };
                 format!(
                     "accepted: after {} events in {} slices, {shown}",

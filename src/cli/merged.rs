@@ -15,7 +15,7 @@ use witness::record::{Companions, Launch, ProcessNumber, StandardInput};
 use witness::replay::live::{self, LiveError, Outcome};
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, in_short};
 use witness::results::Summary;
-use witness::schedule::{RaceKind, Schedule};
+use witness::schedule::Schedule;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Unknown, Verdict};
@@ -285,8 +285,8 @@ impl<'a> Merged<'a> {
                     _ => witnessed += 1,
                 }
                 if let (Some(shown), Some(schedule)) = (shown, row.schedule()) {
-                    let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
-                    tell(&format!("  {of}witness {number}: {a} and {b}: {}", shown.words))?;
+                    let places = words.places(schedule.goal);
+                    tell(&format!("  {of}witness {number}: {places}: {}", shown.words))?;
                 }
             }
             // What a live run was to settle, and did not.
@@ -294,11 +294,8 @@ impl<'a> Merged<'a> {
                 if let Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) = &pair.verdict
                     && let Some(shown) = one.live.get(&row)
                 {
-                    let (a, b) = (words.place(schedule.race.0), words.place(schedule.race.1));
-                    tell(&format!(
-                        "  {of}unrecorded synchronization: {a} and {b}: {}",
-                        shown.words
-                    ))?;
+                    let places = words.places(schedule.goal);
+                    tell(&format!("  {of}unrecorded synchronization: {places}: {}", shown.words))?;
                 }
             }
         }
@@ -355,7 +352,7 @@ impl Analysed {
             let schedule = match &pair.verdict {
                 Verdict::Witnessed(schedule) => schedule,
                 // Unseen synchronization would keep the program from having both next, but not from doing one after the other.
-                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) if schedule.kind == RaceKind::CoEnabled => {
+                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) if !schedule.goal.is_unordered() => {
                     schedule.as_ref()
                 }
                 _ => return None,

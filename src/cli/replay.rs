@@ -11,7 +11,7 @@ use std::path::Path;
 use witness::check::Checker;
 use witness::replay::Replay;
 use witness::report::{Detail, Filters, Interleaving, Paint, SourceText, Words};
-use witness::schedule::{RaceKind, Schedule};
+use witness::schedule::{Goal, Schedule};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
@@ -150,21 +150,20 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
                 )
             };
             let race = paint.warning(format!("Witness {number}: data race"));
-            writeln!(
-                out,
-                "{race}\n  {}\n  {}\n",
-                access(schedule.race.0),
-                access(schedule.race.1)
-            )?;
+            writeln!(out, "{race}")?;
+            for event in schedule.goal.events() {
+                writeln!(out, "  {}", access(event))?;
+            }
+            writeln!(out)?;
             interleaving.write(&replay, "  ", out)?;
             writeln!(
                 out,
                 "\n  checked: {} events in {} slices, then {}\n",
                 replay.accepted.events,
                 schedule.slices.len(),
-                match schedule.kind {
-                    RaceKind::CoEnabled => "both accesses are next, enabled and in conflict",
-                    RaceKind::Unordered => "the second access is next, and the first does not happen before it",
+                match schedule.goal {
+                    Goal::Race(..) => "both accesses are next, enabled and in conflict",
+                    Goal::UnorderedRace(..) => "the second access is next, and the first does not happen before it",
                 }
             )?;
         }

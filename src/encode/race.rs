@@ -1,31 +1,36 @@
-//! ρ: both accesses are next in their threads.
+//! ρ: the prefix ends in the goal.
 //!
-//! Everything that must happen before either access is in the prefix, the accesses themselves are
-//! not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
+//! Of a race, both accesses are next in their threads: everything that must happen before either is in the prefix, the accesses
+//! themselves are not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
 //! nothing else is asked; in particular the accesses need not see the values they saw in π.
 //!
-//! Over the whole trace it is equation 3 as printed: each access comes between the neighbours in
+//! Over the whole trace, a race is equation 3 as printed: each access comes between the neighbours in
 //! program order of the other.
 
 use super::{Choice, Clause, Encoder, Form, Literal, Node, before};
+use crate::schedule::Goal;
 use crate::trace::{EventId, ThreadId};
 
 impl Encoder<'_> {
-    /// The assumptions under which ψ is the question whether `a` and `b` race: the first thing to ask of an encoder, since
-    /// the prefix that is tried first is everything that π has before both.
-    pub fn race(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
-        self.race_before = a.min(b);
-        if self.form == Form::WholeTrace {
-            return self.neighbours(a, b);
+    /// The assumptions under which ψ is the question whether a feasible prefix ends in a goal: the first thing to ask of an
+    /// encoder, since the prefix that is tried first is everything that π has before a race.
+    pub fn ends_in(&mut self, goal: Goal) -> Vec<Literal> {
+        if let Goal::Race(a, b) = goal {
+            self.race_before = a.min(b);
+            if self.form == Form::WholeTrace {
+                return self.neighbours(a, b);
+            }
         }
         let mut literals = Vec::new();
-        for event in [a, b] {
+        for event in goal.pending() {
             self.use_event(event);
             literals.push(Literal::Before(Node::RACE, Node::of(event)));
         }
         for thread in (0..self.trace.threads() as u32).map(ThreadId) {
-            let needed = self.order.count(a, thread).max(self.order.count(b, thread));
-            if let Some(last) = needed.checked_sub(1) {
+            let before = goal.events().map(|event| self.order.count(event, thread));
+            let performed = goal.performed().filter(|&event| self.trace.thread(event) == thread);
+            let needed = before.chain(performed.map(|event| self.trace.place(event) + 1)).max();
+            if let Some(last) = needed.unwrap_or(0).checked_sub(1) {
                 let last = self.trace.program_order(thread)[last as usize];
                 self.use_event(last);
                 literals.push(Literal::Before(Node::of(last), Node::RACE));
@@ -34,23 +39,12 @@ impl Encoder<'_> {
         literals
     }
 
-    /// The assumptions under which ψ is the question whether a feasible prefix performs `a` and brings `b` next,
-    /// and the choice that stands for the question: it keeps the [chains](Encoder::break_chain) that were found in the answers.
-    pub fn performed(&mut self, a: EventId, b: EventId) -> (Vec<Literal>, Choice) {
+    /// The same, and a choice that stands for the question: it keeps the [chains](Encoder::break_chain) that were found in the
+    /// answers.
+    pub fn ends_unordered_in(&mut self, goal: Goal) -> (Vec<Literal>, Choice) {
         let question = self.new_choice(false);
-        self.use_event(b);
-        let mut literals = vec![Literal::Chosen(question), Literal::Before(Node::RACE, Node::of(b))];
-        for thread in (0..self.trace.threads() as u32).map(ThreadId) {
-            let mut needed = self.order.count(a, thread).max(self.order.count(b, thread));
-            if thread == self.trace.thread(a) {
-                needed = needed.max(self.trace.place(a) + 1);
-            }
-            if let Some(last) = needed.checked_sub(1) {
-                let last = self.trace.program_order(thread)[last as usize];
-                self.use_event(last);
-                literals.push(Literal::Before(Node::of(last), Node::RACE));
-            }
-        }
+        let mut literals = vec![Literal::Chosen(question)];
+        literals.extend(self.ends_in(goal));
         (literals, question)
     }
 

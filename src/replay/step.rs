@@ -4,12 +4,14 @@
 //! a schedule that the checker would reject.
 
 use crate::check::{Accepted, Checker, Executed, HeldLock, Rejection, State};
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::Schedule;
 use crate::trace::{EventId, Op, ThreadId, Trace};
 
-/// One of the two accesses, at the moment when it is next.
+/// One of the accesses of a goal, at the moment when it is next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingAccess {
+    /// Whether the schedule goes on to perform it, as it does with the first of an unordered race.
+    pub performed: bool,
     /// The access.
     pub event: EventId,
     /// Its thread.
@@ -29,8 +31,8 @@ pub struct Replay {
     pub as_recorded: u32,
     /// Each event after those, in the order of the schedule.
     pub executed: Vec<Executed>,
-    /// The racing accesses; the first comes earlier in the trace.
-    pub race: (PendingAccess, PendingAccess),
+    /// The accesses of the goal, in its order.
+    pub accesses: Vec<PendingAccess>,
 }
 
 impl Replay {
@@ -46,34 +48,33 @@ impl Replay {
             }
         })?;
         let trace = checker.trace();
-        let pending = |state: &State<'_>, event: EventId| {
+        let access = |state: &State<'_>, event: EventId, performed: bool| {
             let thread = trace.thread(event);
             PendingAccess {
+                performed,
                 event,
                 thread,
                 held: state.locks_held(thread),
                 memory: state.value_at(event),
             }
         };
-        let first = match schedule.kind {
-            RaceKind::CoEnabled => pending(&state, schedule.race.0),
-            // It is over by now: see how things stood when it was next.
-            RaceKind::Unordered => {
-                debug_assert_eq!(schedule.as_recorded, 0, "a schedule of an unordered race is in slices");
-                let mut earlier = checker.start();
-                for done in executed.iter().take_while(|done| done.event != schedule.race.0) {
-                    let again = earlier.step(done.event, notified(trace, done));
-                    debug_assert!(again.is_ok(), "what was executed once can be executed again");
-                }
-                pending(&earlier, schedule.race.0)
+        // What is over by now is seen as it stood when it was next.
+        let performed = schedule.goal.performed().map(|event| {
+            debug_assert_eq!(schedule.as_recorded, 0, "a schedule of an unordered race is in slices");
+            let mut earlier = checker.start();
+            for done in executed.iter().take_while(|done| done.event != event) {
+                let again = earlier.step(done.event, notified(trace, done));
+                debug_assert!(again.is_ok(), "what was executed once can be executed again");
             }
-        };
-        let race = (first, pending(&state, schedule.race.1));
+            access(&earlier, event, true)
+        });
+        let pending = schedule.goal.pending().map(|event| access(&state, event, false));
+        let accesses = performed.chain(pending).collect();
         Ok(Replay {
             accepted,
             as_recorded: schedule.as_recorded,
             executed,
-            race,
+            accesses,
         })
     }
 }
@@ -89,7 +90,7 @@ fn notified(trace: &Trace, done: &Executed) -> Option<ThreadId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::Slice;
+    use crate::schedule::{Goal, Slice};
     use crate::trace::{ObjectId, StackId, Tables, Trace, TraceId};
     use trace_format::{Event, MemRange, Op};
 
@@ -116,8 +117,7 @@ mod tests {
         };
         let schedule = Schedule {
             trace: TraceId([0; 16]),
-            kind: RaceKind::CoEnabled,
-            race: (EventId(2), EventId(3)),
+            goal: Goal::Race(EventId(2), EventId(3)),
             as_recorded: 0,
             slices: vec![slice(1), slice(0)],
             wakes: Vec::new(),
@@ -125,7 +125,9 @@ mod tests {
         let replay = Replay::of(&Checker::new(&trace), &schedule).expect("a witness");
         let order: Vec<_> = replay.executed.iter().map(|step| (step.slice, step.event.0)).collect();
         assert_eq!(order, [(1, 1), (2, 0)]);
-        let (write, read) = replay.race;
+        let [write, read] = &replay.accesses[..] else {
+            panic!("a race has two accesses");
+        };
         assert_eq!((write.memory, read.memory), (Some(0x1234), Some(0x1234)));
         assert_eq!(
             write.held.iter().map(|held| held.since).collect::<Vec<_>>(),

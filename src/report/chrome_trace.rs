@@ -8,7 +8,6 @@ use super::links::{Kind, Links};
 use super::{Exporter, Findings, Race};
 use crate::check::Checker;
 use crate::replay::{PendingAccess, Replay};
-use crate::schedule::RaceKind;
 use crate::trace::{EventId, Op, ThreadId};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -65,8 +64,7 @@ impl Picture<'_> {
         let (a, b) = (words.place(pair.example.0), words.place(pair.example.1));
         let name = format!("witness {}: {a} and {b}", race.number());
         events.push(self.about("process_name", 0, &name));
-        let racing = [&self.replay.race.0, &self.replay.race.1];
-        let mut threads: BTreeSet<ThreadId> = racing.iter().map(|pending| pending.thread).collect();
+        let mut threads: BTreeSet<ThreadId> = self.replay.accesses.iter().map(|access| access.thread).collect();
         threads.extend(self.replay.executed.iter().map(|step| trace.thread(step.event)));
         for &thread in &threads {
             events.push(self.about("thread_name", thread.0, &words.thread(thread)));
@@ -76,8 +74,7 @@ impl Picture<'_> {
             events.push(self.slice(step.event, index, &name, category(trace.op(step.event))));
         }
         let last = self.replay.executed.len();
-        let unordered = self.replay.accepted.kind == RaceKind::Unordered;
-        for pending in racing.into_iter().skip(usize::from(unordered)) {
+        for pending in self.replay.accesses.iter().filter(|access| !access.performed) {
             events.push(self.pending(pending, last));
         }
         let found = Links::of(trace, self.replay);

@@ -73,8 +73,8 @@ pub(super) fn lines(trace: &Trace, replay: &Replay, full: bool) -> Vec<Line> {
 
 /// Which of the executed events are shown one by one.
 fn shown(trace: &Trace, replay: &Replay, full: bool) -> Vec<bool> {
-    let racing = [&replay.race.0, &replay.race.1];
-    let cells: Vec<_> = racing
+    let cells: Vec<_> = replay
+        .accesses
         .iter()
         .flat_map(|pending| trace.cell_uses(pending.event))
         .map(|used| used.cell)
@@ -88,7 +88,7 @@ fn shown(trace: &Trace, replay: &Replay, full: bool) -> Vec<bool> {
             _ => true,
         });
     }
-    for pending in racing {
+    for pending in &replay.accesses {
         let steps = replay.executed.iter().enumerate().rev();
         let own = steps.filter(|(_, step)| trace.thread(step.event) == pending.thread);
         for (index, _) in own.take(LAST) {

@@ -1,7 +1,7 @@
 //! Why a pair is refuted, not in this trace, or not decided, in words with source lines.
 
 use super::words::{Words, value};
-use crate::schedule::RaceKind;
+use crate::schedule::Goal;
 use crate::trace::{CellId, EventId, ObjectId};
 use crate::verdict::{CutRefutation, Fact, Instances, Pair, Refutation, Unknown, Verdict};
 
@@ -112,12 +112,12 @@ impl Words<'_> {
                         format!("build {library} with -fsanitize=thread, too"),
                     )
                 };
-                match schedule.kind {
-                    RaceKind::CoEnabled => format!(
+                match schedule.goal {
+                    Goal::Race(..) => format!(
                         "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"
                     ),
-                    RaceKind::Unordered => format!(
+                    Goal::UnorderedRace(..) => format!(
                         "nothing that was recorded synchronizes the two accesses, but {what} may do so between them, and no live run \
                          can show that it does not: {build}"
                     ),

@@ -7,7 +7,7 @@ use super::paint::Paint;
 use super::source_text::SourceText;
 use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
-use crate::schedule::RaceKind;
+use crate::schedule::Goal;
 use crate::symbols::printable;
 use crate::trace::{AccessKind, EventId};
 use std::io::{self, Write};
@@ -93,19 +93,15 @@ impl Interleaving<'_> {
                 }
             }
         }
-        let (first, second) = (&replay.race.0, &replay.race.1);
-        match replay.accepted.kind {
-            RaceKind::CoEnabled => {
-                let race = "── race: both are next, nothing orders them";
-                writeln!(out, "{indent}{}", self.paint.warning(race))?;
-                self.pending(first, indent, out)?;
+        let end = match replay.accepted.goal {
+            Goal::Race(..) => "── race: both are next, nothing orders them".to_owned(),
+            Goal::UnorderedRace(first, _) => {
+                format!("── race: event {} above does not happen before this", first.0)
             }
-            RaceKind::Unordered => {
-                let race = format!("── race: event {} above does not happen before this", first.event.0);
-                writeln!(out, "{indent}{}", self.paint.warning(race))?;
-            }
-        }
-        self.pending(second, indent, out)
+        };
+        writeln!(out, "{indent}{}", self.paint.warning(end))?;
+        let mut pending = replay.accesses.iter().filter(|access| !access.performed);
+        pending.try_for_each(|access| self.pending(access, indent, out))
     }
 
     /// The line before the events of one thread.
@@ -151,7 +147,7 @@ impl Interleaving<'_> {
 mod tests {
     use super::*;
     use crate::check::Checker;
-    use crate::schedule::{RaceKind, Schedule, Slice};
+    use crate::schedule::{Goal, Schedule, Slice};
     use crate::symbols::Symbols;
     use crate::trace::{ObjectId, StackId, Tables, ThreadId, Trace, TraceId};
     use trace_format::{Event, MemRange, Op as FileOp};
@@ -190,8 +186,7 @@ mod tests {
         let trace = Trace::from_events(Tables::default(), &events);
         let schedule = Schedule {
             trace: TraceId([0; 16]),
-            kind: RaceKind::CoEnabled,
-            race,
+            goal: Goal::Race(race.0, race.1),
             as_recorded: 0,
             slices: vec![Slice {
                 thread: ThreadId(1),

@@ -96,7 +96,7 @@ impl Links {
         walk.found.links.dedup();
         let mut found = walk.found;
         found.held.retain(|held| held.to != Some(BEFORE));
-        for pending in [&replay.race.0, &replay.race.1] {
+        for pending in &replay.accesses {
             let from_start = pending.held.iter().filter(|held| held.since.is_none());
             found.held.extend(from_start.map(|held| Held {
                 thread: pending.thread,
@@ -236,7 +236,7 @@ impl Walk {
 mod tests {
     use super::*;
     use crate::check::Checker;
-    use crate::schedule::{self, RaceKind, Schedule};
+    use crate::schedule::{self, Goal, Schedule};
     use crate::trace::{StackId, Tables};
     use trace_format::{Event, MemRange, Op as FileOp};
 
@@ -279,8 +279,7 @@ mod tests {
         let all: Vec<EventId> = trace.events().collect();
         let schedule = Schedule {
             trace: trace.id(),
-            kind: RaceKind::CoEnabled,
-            race: (EventId(11), EventId(12)),
+            goal: Goal::Race(EventId(11), EventId(12)),
             as_recorded: 0,
             slices: schedule::slices_of(&trace, &all[..11]),
             wakes: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use super::noise::Hidden;
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::{Goal, Schedule};
 use crate::symbols::{Frame, printable};
 use crate::trace::{EventId, IncarnationId};
 use crate::verdict::{Pair, Verdict};
@@ -57,10 +57,15 @@ impl<'a> Race<'a> {
     /// What it is called.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self.schedule.kind {
-            RaceKind::CoEnabled => "data race",
-            RaceKind::Unordered => "unordered data race",
-        }
+        name_of(self.schedule.goal)
+    }
+}
+
+/// What reports call what a schedule shows.
+pub(super) fn name_of(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Race(..) => "data race",
+        Goal::UnorderedRace(..) => "unordered data race",
     }
 }
 

@@ -111,7 +111,7 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
         id: row.id.to_owned(),
         verdict: verdict.to_owned(),
         kind: match &pair.verdict {
-            Verdict::Witnessed(schedule) => Some(schedule.kind.to_string()),
+            Verdict::Witnessed(schedule) => Some(schedule.goal.kind().to_owned()),
             _ => None,
         },
         reason: reason.map(str::to_owned),

@@ -15,7 +15,6 @@ use super::{Exporter, Findings, Race};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{Summary, refutation_name, unknown_name};
-use crate::schedule::RaceKind;
 use crate::symbols::Frame;
 use crate::trace::{EventId, Op, ThreadId};
 use crate::verdict::{Pair, Verdict};
@@ -172,7 +171,7 @@ fn races(findings: &Findings<'_>) -> Vec<Value> {
 
 fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> Value {
     let pair = race.first().pair;
-    let unordered = race.schedule.kind == RaceKind::Unordered;
+    let unordered = race.schedule.goal.is_unordered();
     let rule = usize::from(unordered);
     let how = if unordered {
         "The first comes before the second, and nothing synchronizes them."
@@ -210,7 +209,7 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
         },
     });
     if let Some(replay) = replay {
-        result["codeFlows"] = code_flows(findings, replay, unordered);
+        result["codeFlows"] = code_flows(findings, replay);
     }
     match race.first().hidden {
         Some(Hidden::Suppressed(line)) => {
@@ -283,7 +282,7 @@ fn unmatched(findings: &Findings<'_>) -> Vec<Value> {
 }
 
 /// The steps of a schedule that are shown, each with its place in it, then the race.
-fn code_flows(findings: &Findings<'_>, replay: &Replay, unordered: bool) -> Value {
+fn code_flows(findings: &Findings<'_>, replay: &Replay) -> Value {
     let words = findings.words();
     let lines = lines(findings.trace, replay, false);
     let steps = lines.iter().filter_map(|line| match *line {
@@ -293,16 +292,16 @@ fn code_flows(findings: &Findings<'_>, replay: &Replay, unordered: bool) -> Valu
     let steps: Vec<usize> = steps.collect();
     let steps = &steps[steps.len().saturating_sub(MAX_STEPS)..];
     let mut flat = Vec::new();
-    let racing = [replay.race.0.event, replay.race.1.event];
+    let goal = replay.accepted.goal;
     for &index in steps {
         let step = &replay.executed[index];
         let thread = findings.trace.thread(step.event);
-        let essential = unordered && step.event == racing[0];
+        let essential = goal.performed().any(|event| event == step.event);
         let text = format!("{} {}", words.thread(thread), words.deed(step.event, &step.step.woken));
         flat.push((thread, flow_location(findings, step.event, &text, index + 1, essential)));
     }
     let last = replay.executed.len() + 1;
-    for event in racing.into_iter().skip(usize::from(unordered)) {
+    for event in goal.pending() {
         let text = format!("race: {}", findings.access(event));
         flat.push((
             findings.trace.thread(event),

@@ -10,7 +10,7 @@ use super::{Exporter, Findings, Row};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
 use crate::results::{Summary, refutation_name, unknown_name};
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use crate::trace::EventId;
 use crate::verdict::{Pair, Verdict};
@@ -218,9 +218,9 @@ impl Told<'_> {
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
         };
         writeln!(out, "==================")?;
-        let kind = match replay.accepted.kind {
-            RaceKind::CoEnabled => "witnessed",
-            RaceKind::Unordered => "witnessed, unordered",
+        let kind = match replay.accepted.goal {
+            Goal::Race(..) => "witnessed",
+            Goal::UnorderedRace(..) => "witnessed, unordered",
         };
         writeln!(
             out,
@@ -239,12 +239,13 @@ impl Told<'_> {
         replay: &Replay,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let when = match replay.accepted.kind {
-            RaceKind::CoEnabled => ", at the same time",
-            RaceKind::Unordered => ", later, with nothing in between that synchronizes the two",
+        let when = match replay.accepted.goal {
+            Goal::Race(..) => ", at the same time",
+            Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",
         };
-        self.access(&replay.race.0, "", out)?;
-        self.access(&replay.race.1, when, out)?;
+        for (access, when) in replay.accesses.iter().zip(["", when]) {
+            self.access(access, when, out)?;
+        }
         self.location(pair.example.0, out)?;
         self.source(replay, out)?;
         self.duplicates(out)?;
@@ -281,7 +282,10 @@ impl Told<'_> {
                 format!("{letter}: {kind} by {}", words.thread(pending.thread)),
             )
         };
-        let accesses = [label("a", &replay.race.0), label("b", &replay.race.1)];
+        let [a, b] = &replay.accesses[..] else {
+            return Ok(());
+        };
+        let accesses = [label("a", a), label("b", b)];
         let Some(shown) = snippet(&words, self.sources, accesses, self.paint) else {
             return Ok(());
         };

@@ -1,5 +1,6 @@
 //! Threads, objects, memory and events in words, for every report that people read.
 
+use crate::schedule::Goal;
 use crate::semantics;
 use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace};
@@ -140,6 +141,13 @@ impl Words<'_> {
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| !is_of_the_system(file));
         let innermost = || self.symbols.frame(self.trace.pc(event));
         stack.iter().find(own).cloned().unwrap_or_else(innermost)
+    }
+
+    /// Where the accesses of a goal are: `a.c:17 and b.c:4`.
+    #[must_use]
+    pub fn places(&self, goal: Goal) -> String {
+        let places: Vec<String> = goal.events().map(|event| self.place(event)).collect();
+        places.join(" and ")
     }
 
     /// `file:line` of an event; of what the runtime does for a thread outside of the program's code, which part of its life it is.

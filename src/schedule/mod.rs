@@ -1,7 +1,7 @@
 //! Schedules of a trace's events. The type and its text are a crate of their own, [`schedule_format`], which
 //! the checker depends on, too.
 
-pub use schedule_format::{Malformed, ParseScheduleError, RaceKind, Schedule, Slice, VERSION, text};
+pub use schedule_format::{Goal, Malformed, ParseScheduleError, Schedule, Slice, VERSION, text};
 
 use crate::trace::{EventId, Trace};
 

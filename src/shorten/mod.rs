@@ -1,6 +1,6 @@
 //! From a feasible prefix to a schedule that a person can follow.
 //!
-//! Two steps. First the prefix is cut down to the events that the race needs: those that must
+//! Two steps. First the prefix is cut down to the events that the goal needs: those that must
 //! happen before, the writes that reads take their values from, the releases that let others in,
 //! the notifies that wake. Then the rest is put in an order with few context switches: a thread
 //! runs for as long as it can; when it has to stop, the one that can run longest goes on. Both
@@ -9,27 +9,26 @@
 
 use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
-use crate::schedule::{RaceKind, Schedule, slices_of};
+use crate::schedule::{Goal, Schedule, slices_of};
 use crate::semantics::{self, InOrder};
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
-/// The schedule of a feasible prefix, in an order that works, that brings `race` next.
+/// The schedule of a feasible prefix, in an order that works, that ends in `goal`.
 #[must_use]
 pub fn of_prefix(
     trace: &Trace,
     order: &MustHappenBefore,
     sections: &Sections,
     prefix: &[EventId],
-    race: (EventId, EventId),
+    goal: Goal,
 ) -> Schedule {
-    let needed = needed_events(trace, order, sections, prefix, race);
+    let needed = needed_events(trace, order, sections, prefix, goal);
     let needed = run_long(trace, order, &needed);
     Schedule {
         trace: trace.id(),
-        kind: RaceKind::CoEnabled,
-        race: (race.0.min(race.1), race.0.max(race.1)),
+        goal,
         as_recorded: 0,
         slices: slices_of(trace, &needed),
         wakes: Wakes::of(trace, needed.iter().copied()).woken,
@@ -41,24 +40,18 @@ pub fn of_prefix(
 ///
 /// `in_trace`: whom the notifies wake in π.
 #[must_use]
-pub fn of_cut(trace: &Trace, cut: &Cut, in_trace: &Wakes, race: (EventId, EventId)) -> Schedule {
+pub fn of_cut(trace: &Trace, cut: &Cut, in_trace: &Wakes, goal: Goal) -> Schedule {
     let as_recorded = cut.as_recorded(trace);
     let then = cut.events_from(trace, EventId(as_recorded));
     // A waiter that does not return in this prefix may give way to one that does.
     let woken = || Wakes::of(trace, cut.events_from(trace, EventId(0)).into_iter()).woken;
     let wakes = if in_trace.woken.is_empty() { Vec::new() } else { woken() };
-    long(trace, as_recorded, &then, wakes, in_trace, race)
+    long(trace, as_recorded, &then, wakes, in_trace, goal)
 }
 
 /// The schedule of a feasible prefix in the order given: so many events as recorded, then these.
 #[must_use]
-pub fn of_order(
-    trace: &Trace,
-    as_recorded: u32,
-    then: &[EventId],
-    in_trace: &Wakes,
-    race: (EventId, EventId),
-) -> Schedule {
+pub fn of_order(trace: &Trace, as_recorded: u32, then: &[EventId], in_trace: &Wakes, goal: Goal) -> Schedule {
     let wakes = if in_trace.woken.is_empty() {
         Vec::new()
     } else {
@@ -70,7 +63,7 @@ pub fn of_order(
         .zip(as_recorded..)
         .take_while(|&(event, place)| event.0 == place);
     let more = more.count();
-    long(trace, as_recorded + more as u32, &then[more..], wakes, in_trace, race)
+    long(trace, as_recorded + more as u32, &then[more..], wakes, in_trace, goal)
 }
 
 fn long(
@@ -79,41 +72,38 @@ fn long(
     then: &[EventId],
     mut wakes: Vec<(EventId, ThreadId)>,
     in_trace: &Wakes,
-    race: (EventId, EventId),
+    goal: Goal,
 ) -> Schedule {
     wakes.retain(|wake| wake.0.0 >= as_recorded || in_trace.woken.binary_search(wake).is_err());
     Schedule {
         trace: trace.id(),
-        kind: RaceKind::CoEnabled,
-        race: (race.0.min(race.1), race.0.max(race.1)),
+        goal,
         as_recorded,
         slices: slices_of(trace, then),
         wakes,
     }
 }
 
-/// The schedule of a feasible prefix that performs the first access of `race` and brings the
-/// second next.
+/// The schedule of all of a feasible prefix that ends in `goal`, with few context switches.
 #[must_use]
-pub fn of_unordered(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId], race: (EventId, EventId)) -> Schedule {
+pub fn of_whole_prefix(trace: &Trace, order: &MustHappenBefore, prefix: &[EventId], goal: Goal) -> Schedule {
     let prefix = run_long(trace, order, prefix);
     Schedule {
         trace: trace.id(),
-        kind: RaceKind::Unordered,
-        race,
+        goal,
         as_recorded: 0,
         slices: slices_of(trace, &prefix),
         wakes: Wakes::of(trace, prefix.iter().copied()).woken,
     }
 }
 
-/// The part of `prefix` that the race needs, in the same order.
+/// The part of `prefix` that the goal needs, in the same order.
 fn needed_events(
     trace: &Trace,
     order: &MustHappenBefore,
     sections: &Sections,
     prefix: &[EventId],
-    race: (EventId, EventId),
+    goal: Goal,
 ) -> Vec<EventId> {
     let mut sources = explanations(trace, sections, prefix.iter().copied());
     sources.sort_unstable();
@@ -129,8 +119,8 @@ fn needed_events(
             *own = (*own).max(trace.place(event) + 1);
         }
     };
-    include(&mut counts, race.0, false);
-    include(&mut counts, race.1, false);
+    goal.performed().for_each(|event| include(&mut counts, event, true));
+    goal.pending().for_each(|event| include(&mut counts, event, false));
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
     for (number, section) in sections.all().iter().enumerate() {
@@ -354,10 +344,10 @@ mod tests {
         };
         let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
         let in_trace = Wakes::of(&trace, trace.events());
-        let race = (EventId(5), EventId(6));
+        let goal = Goal::Race(EventId(5), EventId(6));
         let of = |as_recorded, then: &[u32]| {
             let then: Vec<EventId> = then.iter().copied().map(EventId).collect();
-            let schedule = of_order(&trace, as_recorded, &then, &in_trace, race);
+            let schedule = of_order(&trace, as_recorded, &then, &in_trace, goal);
             (schedule.as_recorded, schedule.wakes)
         };
         let woken = vec![(EventId(3), ThreadId(1))];

@@ -13,6 +13,7 @@ use super::replay::{Violation, violations};
 use super::z3_session::{Status, Z3Session};
 use crate::encode::{Encoder, FactId, Literal};
 use crate::prune::Grounds;
+use crate::schedule::Goal;
 use crate::semantics;
 use crate::trace::EventId;
 use crate::verdict::Fact;
@@ -25,15 +26,14 @@ use z3::ast::Bool;
 /// a person can follow. A fact for which they do not suffice stays.
 const SHRINKING_BUDGET: u32 = 2_000_000;
 
-/// The smallest set of facts found that exclude the race of `a` and `b`. `None` if the budget was
+/// The smallest set of facts found that exclude a goal. `None` if the budget was
 /// spent, or the time came, before the race was excluded at all.
 pub(super) fn minimal_facts(
     encoder: Encoder<'_>,
     grounds: Grounds,
     budget: u32,
     until: Option<Instant>,
-    a: EventId,
-    b: EventId,
+    goal: Goal,
 ) -> Option<Vec<Fact>> {
     let mut prover = Prover {
         encoder,
@@ -41,11 +41,11 @@ pub(super) fn minimal_facts(
         z3: Z3Session::new(budget),
         trackers: HashMap::new(),
         asserted: 0,
-        race: (a, b),
+        goal,
         question: Vec::new(),
         until,
     };
-    prover.question = prover.encoder.race(a, b);
+    prover.question = prover.encoder.ends_in(goal);
     prover.begin();
     let mut core = prover.refute(None)?;
     prover.z3.set_budget(budget.min(SHRINKING_BUDGET));
@@ -69,7 +69,7 @@ struct Prover<'t> {
     trackers: HashMap<FactId, Bool>,
     /// How many clauses of the encoder are asserted.
     asserted: usize,
-    race: (EventId, EventId),
+    goal: Goal,
     question: Vec<Literal>,
     /// When to give up.
     until: Option<Instant>,
@@ -119,7 +119,7 @@ impl Prover<'_> {
             }
             let model = self.z3.model(&self.encoder);
             let is_active = |fact: FactId| allowed.is_none_or(|allowed| allowed.contains(&fact));
-            let next = [self.race.0, self.race.1];
+            let next: Vec<EventId> = self.goal.pending().collect();
             let order = linearize(&self.encoder, &model, &self.question, &[], &next, &is_active)?;
             let mut written = 0;
             let counts = |violation: &Violation| self.grounds_of(violation) <= self.grounds;

@@ -7,6 +7,7 @@ use super::unordered;
 use super::z3_session::{Model, Status, Z3Session};
 use crate::encode::{Encoder, Form, Literal, Mutation, Source};
 use crate::prune::{Grounds, MustHappenBefore};
+use crate::schedule::Goal;
 use crate::trace::{EventId, Sections, Trace};
 use crate::verdict::Fact;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +41,7 @@ const MAX_CHAINS: usize = 300;
 /// The answer to one query.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// A feasible prefix after which both accesses are next.
+    /// A feasible prefix that ends in the goal.
     Feasible(Vec<EventId>),
     /// There is none.
     Infeasible,
@@ -98,40 +99,27 @@ impl<'t> Session<'t> {
         self.spent
     }
 
-    /// Whether a feasible prefix brings `a` and `b` next.
-    pub fn ask(&mut self, a: EventId, b: EventId) -> Answer {
+    /// Whether a feasible prefix ends in a goal.
+    pub fn ask(&mut self, goal: Goal) -> Answer {
         let mut query = self.query();
-        let race = query.encoder.race(a, b);
-        let answer = query.refine(&race, &[], &[a, b]);
-        let spent = query.spent;
-        self.spent += u64::from(spent);
-        match answer {
-            Answer::Feasible(mut order) => {
-                // Of a whole trace, only what comes before both counts.
-                let end = order.iter().position(|&event| event == a || event == b);
-                order.truncate(end.unwrap_or(order.len()));
-                Answer::Feasible(order)
+        let answer = match goal {
+            Goal::Race(..) => query.race(goal),
+            Goal::UnorderedRace(a, b) => {
+                query.budget /= UNORDERED_SHARE;
+                query.z3.set_budget(query.budget);
+                query.without_chains(a, b)
             }
-            other => other,
-        }
-    }
-
-    /// Whether a feasible prefix performs `a` and brings `b` next, and nothing in it orders the two.
-    pub fn ask_unordered(&mut self, a: EventId, b: EventId) -> Answer {
-        let mut query = self.query();
-        query.budget /= UNORDERED_SHARE;
-        query.z3.set_budget(query.budget);
-        let answer = query.without_chains(a, b);
+        };
         let spent = query.spent;
         self.spent += u64::from(spent);
         answer
     }
 
-    /// The facts that exclude the race of `a` and `b`, none of them superfluous, after
+    /// The facts that exclude a goal, none of them superfluous, after
     /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if the budget does not suffice to find them.
     #[must_use]
-    pub fn explain(&self, grounds: Grounds, a: EventId, b: EventId) -> Option<Vec<Fact>> {
-        core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, a, b)
+    pub fn explain(&self, grounds: Grounds, goal: Goal) -> Option<Vec<Fact>> {
+        core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, goal)
     }
 
     fn query(&mut self) -> Query<'_, 't> {
@@ -161,10 +149,25 @@ struct Query<'s, 't> {
 }
 
 impl Query<'_, '_> {
+    /// Asks for an execution after which both accesses are next.
+    fn race(&mut self, goal: Goal) -> Answer {
+        let question = self.encoder.ends_in(goal);
+        let next: Vec<EventId> = goal.pending().collect();
+        match self.refine(&question, &[], &next) {
+            Answer::Feasible(mut order) => {
+                // Of a whole trace, only what comes before both counts.
+                let end = order.iter().position(|event| next.contains(event));
+                order.truncate(end.unwrap_or(order.len()));
+                Answer::Feasible(order)
+            }
+            other => other,
+        }
+    }
+
     /// Asks for an execution in which no chain orders the two accesses, breaking one chain after the other.
     fn without_chains(&mut self, a: EventId, b: EventId) -> Answer {
         let trace = self.encoder.trace();
-        let (question, choice) = self.encoder.performed(a, b);
+        let (question, choice) = self.encoder.ends_unordered_in(Goal::UnorderedRace(a, b));
         // What could break a chain takes part in the prefix whenever the model says so, needed or not.
         let mut breaking = BTreeSet::from([a]);
         for _ in 0..MAX_CHAINS {

@@ -11,7 +11,7 @@ use super::execution::Execution;
 use super::machine::State;
 use super::{environment, event_kind, random_trace, stored};
 use checker::{Checker, Events, Recording};
-use schedule_format::{RaceKind, Schedule, Slice};
+use schedule_format::{Goal, Schedule, Slice};
 use std::collections::{BTreeMap, HashSet};
 use trace_format::{Event, ObjectKind, Op, Tables};
 use trace_format::{EventId, ThreadId, TraceId};
@@ -291,12 +291,11 @@ fn recorded_beginnings(
         let wakes = other_wakes.collect();
         some.push(Schedule {
             trace: TraceId([0; 16]),
-            kind: if unordered {
-                RaceKind::Unordered
+            goal: if unordered {
+                Goal::UnorderedRace(a, b)
             } else {
-                RaceKind::CoEnabled
+                Goal::Race(a, b)
             },
-            race: (a, b),
             as_recorded: begin,
             slices,
             wakes,
@@ -314,10 +313,9 @@ fn recorded_beginnings(
         if alone != together {
             return Err(format!("{schedule:?}: alone {alone:?}, with others {together:?}"));
         }
-        if alone.is_ok() && schedule.kind == RaceKind::CoEnabled {
+        if let (Ok(_), Goal::Race(a, b)) = (&alone, schedule.goal) {
             counts.recorded_beginnings += 1;
-            let (a, b) = schedule.race;
-            let reached = walk(execution, &schedule_of(execution, &steps, schedule.race));
+            let reached = walk(execution, &schedule_of(execution, &steps, (a, b)));
             let is_next = |state: &State, event| state.next(execution, execution.thread(event)) == Some(event);
             if !reached.is_some_and(|state| is_next(&state, a) && is_next(&state, b)) {
                 return Err(format!("{schedule:?} is no witness, and accepted"));
@@ -345,8 +343,7 @@ fn schedule_of(execution: &Execution, steps: &[Taken], race: (EventId, EventId))
         .filter_map(|&(event, wakes)| Some((event, ThreadId(wakes?))));
     Schedule {
         trace: TraceId([0; 16]),
-        kind: RaceKind::CoEnabled,
-        race,
+        goal: Goal::Race(race.0, race.1),
         as_recorded: 0,
         slices,
         wakes: wakes.collect(),

@@ -33,7 +33,7 @@ use witness::analyze::{Options, analyze};
 use witness::check::validate;
 use witness::encode::{Form, Mutation};
 use witness::prune::Grounds;
-use witness::schedule::RaceKind;
+use witness::schedule::{Goal, Schedule};
 use witness::trace::Trace;
 use witness::verdict::{Refutation, Unknown, Verdict};
 
@@ -45,6 +45,12 @@ fn environment(name: &str, default: u64) -> u64 {
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(default)
+}
+
+/// The two accesses of a race of either kind.
+fn race_of(schedule: &Schedule) -> (EventId, EventId) {
+    let (Goal::Race(a, b) | Goal::UnorderedRace(a, b)) = schedule.goal;
+    (a, b)
 }
 
 /// All instances of each pair.
@@ -126,20 +132,23 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
         let key = (one.min(other), one.max(other));
         seen.insert(key);
         let outcome = match &pair.verdict {
-            Verdict::Witnessed(schedule) if schedule.kind == RaceKind::Unordered => {
+            Verdict::Witnessed(schedule) if schedule.goal.is_unordered() => {
                 if racing.contains(&key) {
                     return Judged::Wrong(format!("{key:x?} is unordered, but they are next at once, too"));
                 }
                 if unordered
                     .as_ref()
-                    .is_some_and(|unordered| !unordered.contains(&schedule.race))
+                    .is_some_and(|unordered| !unordered.contains(&race_of(schedule)))
                 {
-                    return Judged::Wrong(format!("{:?} is unordered, but something orders them", schedule.race));
+                    return Judged::Wrong(format!(
+                        "{:?} is unordered, but something orders them",
+                        race_of(schedule)
+                    ));
                 }
                 "witnessed, unordered"
             }
-            Verdict::Witnessed(schedule) if races.contains(&schedule.race) => "witnessed",
-            Verdict::Witnessed(schedule) => return Judged::Wrong(format!("{:?} cannot race", schedule.race)),
+            Verdict::Witnessed(schedule) if races.contains(&race_of(schedule)) => "witnessed",
+            Verdict::Witnessed(schedule) => return Judged::Wrong(format!("{:?} cannot race", race_of(schedule))),
             verdict if excluded(verdict) && racing.contains(&key) => {
                 return Judged::Wrong(format!("{key:x?} can race, but are refuted: {:?}", pair.verdict));
             }
@@ -357,7 +366,11 @@ fn the_whole_trace_form_finds_a_subset() {
         assert!(analysis.rejected.is_empty(), "seed {seed}: {:?}", analysis.rejected);
         for pair in &analysis.pairs {
             if let Verdict::Witnessed(schedule) = &pair.verdict {
-                assert!(races.contains(&schedule.race), "seed {seed}: {:?}", schedule.race);
+                assert!(
+                    races.contains(&race_of(schedule)),
+                    "seed {seed}: {:?}",
+                    race_of(schedule)
+                );
                 whole += 1;
             }
         }

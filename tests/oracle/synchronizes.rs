@@ -6,7 +6,7 @@ use super::machine::State;
 use super::unordered::{Step, ordered};
 use super::{environment, event_kind, random_trace, stored};
 use witness::check::{Checker, Rejection};
-use witness::schedule::{RaceKind, Schedule, slices_of};
+use witness::schedule::{Goal, Schedule, slices_of};
 use witness::trace::{EventId, ObjectId, Sections, ThreadId, Trace, Wakes};
 
 /// Who holds which lock as a reader before an event of π.
@@ -36,8 +36,7 @@ fn what_synchronizes_from_the_first_access_on_is_what_a_whole_schedule_has() {
                 // The recorded run itself, up to the second access.
                 let schedule = Schedule {
                     trace: trace.id(),
-                    kind: RaceKind::Unordered,
-                    race: (a, b),
+                    goal: Goal::UnorderedRace(a, b),
                     as_recorded: b.0,
                     slices: Vec::new(),
                     wakes: Vec::new(),
@@ -110,8 +109,7 @@ fn the_checker_orders_what_the_page_orders() {
                 for &a in order.iter().filter(|&&a| execution.conflict(a, b)) {
                     let schedule = Schedule {
                         trace: trace.id(),
-                        kind: RaceKind::Unordered,
-                        race: (a, b),
+                        goal: Goal::UnorderedRace(a, b),
                         as_recorded: 0,
                         slices: slices_of(&trace, &order),
                         wakes: wakes

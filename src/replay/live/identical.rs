@@ -8,7 +8,7 @@ use super::compare::{objects_of, value_read, without_objects};
 use super::places::same_module;
 use super::plan::Plan;
 use crate::record::{Parked, Standing, Stopped};
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::Schedule;
 use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace, plain_op};
 use std::sync::mpsc;
 use std::thread;
@@ -89,7 +89,7 @@ struct Run<'t> {
     /// How many of them came.
     done: Vec<usize>,
     /// The first access of an unordered race, which is among them.
-    unordered: Option<EventId>,
+    performed: Option<EventId>,
     /// And as it was done.
     first: Option<Shown>,
     /// Which object of the recorded run one of the live run is, and the other way round.
@@ -113,7 +113,7 @@ impl<'t> Run<'t> {
             live,
             done: vec![0; due.len()],
             due,
-            unordered: (schedule.kind == RaceKind::Unordered).then_some(schedule.race.0),
+            performed: schedule.goal.performed().next(),
             first: None,
             recorded: vec![None; live.objects.len()],
             known: vec![false; trace.tables().objects.len()],
@@ -133,7 +133,7 @@ impl<'t> Run<'t> {
         if trace.pc(recorded) != event.pc {
             return false;
         }
-        if self.unordered == Some(recorded)
+        if self.performed == Some(recorded)
             && let Some(access) = trace.access(recorded)
         {
             self.first = Some(Shown {

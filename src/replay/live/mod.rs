@@ -21,7 +21,7 @@ pub use vary::variations;
 
 use crate::check::{Checker, Rejection};
 use crate::record::{self, Descent, Launch, Parked, RecordError, Standing, Stopped};
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::Schedule;
 use crate::trace::{EventId, LoadError, Trace};
 use compare::{Compared, Comparison};
 use std::ffi::OsString;
@@ -333,8 +333,8 @@ fn before_race(
     stopped: &Stopped,
 ) -> Outcome {
     let mut shown = Vec::with_capacity(2);
-    if schedule.kind == RaceKind::Unordered {
-        shown.extend(done(trace, live, schedule.race.0));
+    for performed in schedule.goal.performed() {
+        shown.extend(done(trace, live, performed));
     }
     for step in plan.done().end..plan.events.len() {
         let event = plan.events[step];
@@ -365,7 +365,7 @@ fn before_race(
         Ok(shown) if overlap(trace, &shown) => Outcome::Confirmed(shown),
         _ => Outcome::Diverged(Divergence {
             step: plan.events.len() - 1,
-            expected: schedule.race.1,
+            expected: plan.events[plan.events.len() - 1],
             actual: Actual::Unrecorded,
         }),
     }

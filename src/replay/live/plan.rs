@@ -2,7 +2,7 @@
 
 use crate::check::{Checker, Rejection};
 use crate::record::{Step, plan};
-use crate::schedule::{RaceKind, Schedule};
+use crate::schedule::Schedule;
 use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
 use std::ops::Range;
 
@@ -39,14 +39,11 @@ impl Plan {
         checker.follow(schedule, &mut |executed| {
             push(executed.event, executed.step.woken.first().copied(), false);
         })?;
-        let pending: &[EventId] = match schedule.kind {
-            RaceKind::CoEnabled => &[schedule.race.0, schedule.race.1],
-            RaceKind::Unordered => &[schedule.race.1],
-        };
-        pending.iter().for_each(|&event| push(event, None, true));
+        let pending = schedule.goal.pending();
+        pending.clone().for_each(|event| push(event, None, true));
         Ok(Plan {
             steps: all_fit.then_some(steps),
-            pending: pending.len(),
+            pending: pending.count(),
             events,
         })
     }

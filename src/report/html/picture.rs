@@ -11,7 +11,6 @@ use crate::report::Findings;
 use crate::report::condense::{Line, lines};
 use crate::report::links::{Kind, Links};
 use crate::report::words::value;
-use crate::schedule::RaceKind;
 use crate::symbols::{Frame, file_name};
 use crate::trace::{ObjectId, ThreadId};
 use drawing::class;
@@ -99,7 +98,7 @@ impl<'a> Picture<'a> {
         }
         rows.push(Row::Race);
         let steps = replay.executed[first..].iter().map(|step| trace.thread(step.event));
-        let racing = [replay.race.0.thread, replay.race.1.thread];
+        let racing = replay.accesses.iter().map(|access| access.thread);
         let lanes: BTreeSet<ThreadId> = steps.chain(racing).collect();
         let mut links = Links::of(trace, replay);
         // What threads hold that take no step here is not drawn: they have no lane.
@@ -198,7 +197,7 @@ impl<'a> Picture<'a> {
             }
             Row::Before { .. } | Row::Race => None,
         });
-        let racing = self.replay.accepted.kind == RaceKind::Unordered && step.event == self.replay.race.0.event;
+        let racing = self.replay.accepted.goal.performed().any(|event| event == step.event);
         let deed = words.deed(step.event, &step.step.woken);
         html! {
             div.row.step.switch[before.is_some_and(|before| before != thread)].racing[racing]
@@ -215,29 +214,28 @@ impl<'a> Picture<'a> {
     }
 
     fn race(&self) -> Markup {
-        let (first, second) = (&self.replay.race.0, &self.replay.race.1);
         let last = self.replay.executed.len() + 1;
-        let unordered = self.replay.accepted.kind == RaceKind::Unordered;
+        let lettered = self.replay.accesses.iter().zip(["a", "b"]);
+        let pending: Vec<_> = lettered.filter(|(access, _)| !access.performed).collect();
+        let Some((&(second, _), before)) = pending.split_last() else {
+            return html! {};
+        };
         let event = second.event;
-        let frame = self.findings.words().frame(event);
+        let words = self.findings.words();
+        let frame = words.frame(event);
+        // The first access, if that is next too.
+        let first = before.first().map(|(first, _)| words.frame(first.event));
         html! {
             div.row.step.race-row data-step=(last) data-event=(event.0)
-                data-thread=(if unordered { self.findings.words().thread(second.thread) } else { "race".to_owned() })
+                data-thread=(if before.is_empty() { words.thread(second.thread) } else { "race".to_owned() })
                 data-file=[frame.file.as_deref()] data-line=[frame.line]
-                data-file-a=[self.of_first(unordered, |frame| frame.file)]
-                data-line-a=[self.of_first(unordered, |frame| frame.line.map(|line| line.to_string()))]
+                data-file-a=[first.as_ref().and_then(|frame| frame.file.as_deref())]
+                data-line-a=[first.as_ref().and_then(|frame| frame.line)]
             {
                 span.number { (last) }
-                @if !unordered { (self.card(first, "a")) }
-                (self.card(second, "b"))
+                @for (access, letter) in &pending { (self.card(access, letter)) }
             }
         }
-    }
-
-    /// Something of the place of the first access, if that is next too.
-    fn of_first(&self, unordered: bool, what: impl Fn(Frame) -> Option<String>) -> Option<String> {
-        let frame = self.findings.words().frame(self.replay.race.0.event);
-        what(frame).filter(|_| !unordered)
     }
 
     fn card(&self, pending: &PendingAccess, letter: &str) -> Markup {

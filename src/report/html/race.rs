@@ -6,7 +6,6 @@ use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
 use crate::report::location::location;
 use crate::report::{Findings, Race};
-use crate::schedule::RaceKind;
 use crate::symbols::printable;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ pub(super) fn section(
 ) -> Markup {
     let pair = race.first().pair;
     let (words, schedule) = (findings.words(), race.schedule);
-    let unordered = schedule.kind == RaceKind::Unordered;
+    let unordered = schedule.goal.is_unordered();
     let command = replay_command(findings, race.number());
     let memory = findings
         .trace
@@ -45,8 +44,9 @@ pub(super) fn section(
                 aside.source aria-label="Source" {}
             }
             div.pair {
-                (access(findings, &replay.race.0, "a", sources))
-                (access(findings, &replay.race.1, "b", sources))
+                @for (shown, letter) in replay.accesses.iter().zip(["a", "b"]) {
+                    (access(findings, shown, letter, sources))
+                }
             }
             (others(findings, race))
             p.verdict {

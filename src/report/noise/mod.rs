@@ -11,7 +11,7 @@ pub use baseline::{Baseline, BaselineError};
 pub use suppressions::{Names, ReportType, Reported, SuppressionError, Suppressions};
 
 use super::Words;
-use crate::schedule::RaceKind;
+use super::races::name_of;
 use crate::symbols::{Frame, file_name};
 use crate::trace::EventId;
 use crate::verdict::{Analysis, Pair, Verdict};
@@ -118,7 +118,7 @@ impl Noise {
 
 fn id(words: &Words<'_>, pair: &Pair) -> String {
     let kind = match &pair.verdict {
-        Verdict::Witnessed(schedule) if schedule.kind == RaceKind::Unordered => "unordered data race",
+        Verdict::Witnessed(schedule) => name_of(schedule.goal),
         _ => "data race",
     };
     let side = |event: EventId| {

@@ -2,7 +2,6 @@
 
 use super::{Picture, RACE_ROW, ROW, Row};
 use crate::report::links::{Held, Kind};
-use crate::schedule::RaceKind;
 use crate::trace::{EventId, ObjectId, Op, ThreadId};
 use maud::{Markup, html};
 
@@ -127,14 +126,17 @@ impl Picture<'_> {
 
     /// The line that joins the two racing accesses.
     fn meeting(&self, race: usize) -> Markup {
-        let (first, second) = (&self.replay.race.0, &self.replay.race.1);
+        let [first, second] = &self.replay.accesses[..] else {
+            return html! {};
+        };
         let row_of = |event: EventId| {
             let step = self.replay.executed.iter().position(|step| step.event == event)?;
             self.row_of[step]
         };
-        let from = match self.replay.accepted.kind {
-            RaceKind::CoEnabled => Some(race),
-            RaceKind::Unordered => row_of(first.event),
+        let from = if first.performed {
+            row_of(first.event)
+        } else {
+            Some(race)
         };
         let last = self.replay.executed.len() + 1;
         let (x1, x2, y2) = (self.x(first.thread), self.x(second.thread), self.y(race));

@@ -1,0 +1,51 @@
+//! What a schedule shows at its end.
+
+use trace_format::EventId;
+
+/// What a prefix of a trace ends in: what it has performed, what is then next, and how these stand to each other.
+/// `docs/SEMANTICS.md`, section 3, defines each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Goal {
+    /// Both accesses are next in their threads, enabled and in conflict. The first comes earlier in the trace.
+    Race(EventId, EventId),
+    /// The first access has happened, the second is next, and in this execution the first does not
+    /// happen before the second: nothing synchronizes the two, though they are never next at once.
+    UnorderedRace(EventId, EventId),
+}
+
+impl Goal {
+    /// That both accesses are next.
+    #[must_use]
+    pub fn race(a: EventId, b: EventId) -> Goal {
+        Goal::Race(a.min(b), a.max(b))
+    }
+
+    /// Whether it is a race of two accesses of which the first has happened.
+    #[must_use]
+    pub fn is_unordered(self) -> bool {
+        matches!(self, Goal::UnorderedRace(..))
+    }
+
+    /// The events that it is about, in its order: those that have happened, then those that are next.
+    pub fn events(self) -> impl Iterator<Item = EventId> + Clone {
+        self.performed().chain(self.pending())
+    }
+
+    /// Those of its events that have happened.
+    pub fn performed(self) -> impl Iterator<Item = EventId> + Clone {
+        let performed = match self {
+            Goal::UnorderedRace(first, _) => Some(first),
+            Goal::Race(..) => None,
+        };
+        performed.into_iter()
+    }
+
+    /// Those of its events that are next in their threads.
+    pub fn pending(self) -> impl Iterator<Item = EventId> + Clone {
+        let pending = match self {
+            Goal::Race(first, second) => [Some(first), Some(second)],
+            Goal::UnorderedRace(_, second) => [Some(second), None],
+        };
+        pending.into_iter().flatten()
+    }
+}
