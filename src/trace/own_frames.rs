@@ -1,4 +1,4 @@
-//! What compilers leave unrecorded on a thread's own stack (`docs/SEMANTICS.md`, section 1, *External cells*).
+//! What compilers leave unrecorded on a thread's own stack (`docs/SEMANTICS.md`, section 1, *External bytes*).
 //!
 //! gcc instruments no stores by which a structure is returned by value, nor what it expands in place after it has instrumented. Nearly every
 //! C++ program reads such memory. In a recording of a native program, a change of a cell on a thread's stack that only this
