@@ -75,7 +75,10 @@ impl Words<'_> {
                 ]
             }
             Refutation::Core(facts) if facts.is_empty() => {
-                vec!["the facts that exclude it were not worked out; --explanations all does that, in traces of up to 50,000 events within the solver's budget".to_owned()]
+                vec![
+                    "its facts were not worked out; --explanations all does so, in traces of up to 50,000 events"
+                        .to_owned(),
+                ]
             }
             Refutation::Core(facts) => facts.iter().map(|fact| self.fact(pair, fact)).collect(),
         }

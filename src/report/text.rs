@@ -26,8 +26,11 @@ pub(crate) const TOLD_RACES: usize = 20;
 /// Other lines of one race that the report lists.
 const LISTED_DUPLICATES: usize = 10;
 
-/// Pairs of lines of each other verdict that the report lists.
-const LISTED_PAIRS: usize = 50;
+/// Pairs of lines that the report lists of those that are excluded: enough to see what kind of reasons there are.
+const LISTED_EXCLUDED: usize = 10;
+
+/// Pairs of lines that the report lists of those that are unknown.
+const LISTED_UNKNOWN: usize = 50;
 
 /// Writes each witnessed race with its schedule, then the other pairs in short.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,13 +130,14 @@ impl Text {
     /// All pairs but the witnessed ones, the same two source lines once per reason.
     fn others(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         let words = findings.words();
-        for (title, note) in [
-            ("refuted", " (no run with these operations shows them)"),
+        for (title, note, listed) in [
+            ("refuted", " (no run with these operations shows them)", LISTED_EXCLUDED),
             (
                 "not in this trace",
                 " (excluded by what happened in this run; another may show them)",
+                LISTED_EXCLUDED,
             ),
-            ("unknown", ""),
+            ("unknown", "", LISTED_UNKNOWN),
         ] {
             let mut seen: Vec<(Lines, &str, usize, &Pair)> = Vec::new();
             let mut rows: HashMap<(Lines, &str), usize> = HashMap::new();
@@ -157,8 +161,8 @@ impl Text {
             writeln!(out, "{}{note}:", self.paint.access(capitalized(title)))?;
             // Those behind a race no other run can show without it.
             let elsewhere = seen.iter().any(|(.., pair)| pair.behind.is_none());
-            let more = seen.len().saturating_sub(LISTED_PAIRS);
-            for ((first, second), reason, count, pair) in seen.into_iter().take(LISTED_PAIRS) {
+            let more = seen.len().saturating_sub(listed);
+            for ((first, second), reason, count, pair) in seen.into_iter().take(listed) {
                 let count = if count > 1 {
                     format!(" ({count} pairs of instructions)")
                 } else {

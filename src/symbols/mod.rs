@@ -46,13 +46,32 @@ impl Frame {
     #[must_use]
     pub fn place(&self) -> String {
         match (&self.file, self.line, &self.module) {
-            (Some(file), Some(line), _) => format!("{}:{line}", printable(file)),
-            (Some(file), None, _) => printable(file).into_owned(),
+            (Some(file), Some(line), _) => format!("{}:{line}", printable(of_library(file))),
+            (Some(file), None, _) => printable(of_library(file)).into_owned(),
             (None, _, Some((module, offset))) => format!("{}+{offset:#x}", printable(file_name(module))),
             (None, _, None) if self.pc == 0 => "an unknown place".to_owned(),
             (None, _, None) => format!("{:#x}", self.pc),
         }
     }
+}
+
+/// A source file of Rust's standard library or of a published crate, without the toolchain's or the registry's folder: every
+/// line of a report would be long, and alike up to there. Other files as they are.
+fn of_library(file: &str) -> &str {
+    for folder in ["/lib/rustlib/src/rust/library/", "/registry/src/"] {
+        if let Some((_, inside)) = file.split_once(folder) {
+            // The registry's own name comes before the crate's.
+            let named = folder.starts_with("/registry");
+            return inside
+                .split_once('/')
+                .filter(|_| named)
+                .map_or(inside, |(_, inside)| inside);
+        }
+    }
+    let compiled = file
+        .strip_prefix("/rustc/")
+        .and_then(|rest| rest.split_once("/library/"));
+    compiled.map_or(file, |(_, inside)| inside)
 }
 
 impl fmt::Display for Frame {
@@ -267,6 +286,24 @@ mod tests {
         assert_eq!(symbols.place(11), "a.c");
         assert_eq!(symbols.place(12), "0xc");
         assert_eq!(symbols.place(0), "an unknown place");
+    }
+
+    #[test]
+    fn libraries_of_rust_are_named_without_the_folder_of_their_toolchain() {
+        for (file, shown) in [
+            (
+                "/home/a/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src/cell.rs",
+                "core/src/cell.rs",
+            ),
+            ("/rustc/0123abcd/library/alloc/src/vec/mod.rs", "alloc/src/vec/mod.rs"),
+            (
+                "/home/a/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/rayon-core-1.12.1/src/latch.rs",
+                "rayon-core-1.12.1/src/latch.rs",
+            ),
+            ("/home/a/library/core/src/cell.rs", "/home/a/library/core/src/cell.rs"),
+        ] {
+            assert_eq!(super::of_library(file), shown);
+        }
     }
 
     #[test]
