@@ -10,10 +10,7 @@ use crate::trace::{AccessKind, CellId, IncarnationId, ObjectId, Op, ThreadId, Tr
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use trace_format::ObjectKind;
-
-/// Where variables of a recorder's own lie: `trace-format/FORMAT.md`, section 10.
-const NOBODYS: u64 = 1 << 63;
+use trace_format::{NOBODYS, ObjectKind};
 
 /// How many events of each kind were left out.
 pub type LeftOut = BTreeMap<&'static str, u64>;

@@ -4,11 +4,7 @@ use crate::schedule::Goal;
 use crate::semantics;
 use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace};
-use trace_format::ObjectKind;
-
-/// From here on are addresses of no memory, the kernel's half: what stands for order that the recorder knows of, by a pipe or a
-/// descriptor's number, is a variable there.
-const NOBODYS: u64 = 1 << 63;
+use trace_format::{NOBODYS, ObjectKind};
 
 /// The descriptor whose block lies there: `trace-format/FORMAT.md`, section 10.
 fn descriptor(addr: u64) -> Option<u64> {

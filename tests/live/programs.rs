@@ -14,9 +14,8 @@ fn expectations() -> Vec<Expectation> {
     paths.iter().map(|path| Expectation::read(path).unwrap()).collect()
 }
 
-/// What live runs cannot force, or not always; the recorder's README says so. Fibers that share one thread of the kernel cannot both stand
-/// before an access, a finalizer is ordered by events in the middle of other threads, and a signal reaches a thread that waits when the kernel likes.
-const NOT_FORCED: [&str; 3] = ["fibers", "finalizer", "interrupted_wait"];
+/// What live runs cannot force; the recorder's README says so. Fibers that share one thread of the kernel cannot both stand before an access.
+const NOT_FORCED: [&str; 1] = ["fibers"];
 
 #[test]
 fn all_of_them() {

@@ -109,6 +109,10 @@ pub enum WaitOutcome {
     TimedOut = 1,
 }
 
+/// From here on are addresses of no memory, the kernel's half: what stands for order that a recorder knows of (by a pipe, a signal, a
+/// descriptor's number, an announcement) is a variable there. `FORMAT.md`, section 10.
+pub const NOBODYS: u64 = 1 << 63;
+
 /// A range of memory that one access covers: `[addr, addr + size)`, `1 <= size <= 8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemRange {

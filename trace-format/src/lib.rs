@@ -56,7 +56,9 @@ mod writer;
 
 pub use ending::{CutCause, Ending};
 pub use error::{FooterFault, ReadError, WriteError};
-pub use event::{CodePosition, Event, EventId, MemRange, MemoryOrder, ObjectId, Op, StackId, ThreadId, WaitOutcome};
+pub use event::{
+    CodePosition, Event, EventId, MemRange, MemoryOrder, NOBODYS, ObjectId, Op, StackId, ThreadId, WaitOutcome,
+};
 pub use fault::{BlockFault, EncodingFault, EventFault, TablesFault};
 pub use header::FormatVersion;
 pub use identity::{ParseTraceIdError, TraceId};

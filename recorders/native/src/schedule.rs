@@ -12,8 +12,8 @@
 use crate::baton::{self, Scheduler};
 use crate::intent::{Access, Intent};
 use crate::start::RING;
-use crate::sys;
 use crate::thread::{NEVER, Thread, Woken, slot};
+use crate::{signals, sys};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -123,6 +123,14 @@ pub fn is_followed() -> bool {
     PHASE.load(Relaxed) == Phase::Following as u8
 }
 
+/// Who performs a step: what a finalizer comes after is noted, for each other thread, by the one that announces it.
+fn performer(step: Step) -> u32 {
+    match step.other {
+        Some(caller) if step.kind == kind::ATOMIC_STORE => caller,
+        _ => step.thread,
+    }
+}
+
 impl Plan {
     /// A step's first word.
     fn word(&self, at: usize) -> &Cell<u64> {
@@ -186,7 +194,7 @@ impl Plan {
         let (len, cursor) = (self.len.get(), self.cursor.get());
         let races = len - self.races.get();
         if cursor < races {
-            return Some(self.step(cursor).thread);
+            return Some(performer(self.step(cursor)));
         }
         (races..len)
             .find(|&at| self.parked[at - races].get().is_none())
@@ -312,6 +320,10 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
         return Some(scheduler.ready.remove(at));
     }
     if let Some(at) = scheduler.blocked.as_slice().iter().position(is_next) {
+        if signals::is_on_its_way(scheduler.blocked.as_slice()[at]) {
+            // Its handler interrupts the wait, once the thread has noticed. If it does not, the watcher asks again.
+            return None;
+        }
         // It sleeps, or it waits in vain: time passes as the plan says, and waits end without a reason.
         let woken = match scheduler.blocked.as_slice()[at].deadline.get() {
             _ if PLAN.gives_in_after_waiting(turn) => Woken::Cancel,
@@ -478,11 +490,4 @@ fn fail(standing: Standing) -> ! {
 /// What is published stays readable.
 fn end() -> ! {
     sys::die("")
-}
-
-/// The scheduler found that nobody can run, nor ever will.
-pub fn nobody_can_run() {
-    if is_followed() {
-        fail(Standing::Blocked);
-    }
 }

@@ -16,7 +16,7 @@ use crate::pthread::thread::{by_handle, by_number};
 use crate::signals::sent::Receiver;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
-use crate::{baton, death, faults, modules, pending, process_numbers, sys};
+use crate::{baton, death, faults, modules, pending, process_numbers, sys, watch};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
@@ -219,6 +219,12 @@ pub fn waited_for(signal: c_int, pc: usize) {
     if let Some(thread) = unsafe { slot().as_ref() } {
         sent::waited_for(thread, signal, pc);
     }
+}
+
+/// Whether a signal that the program sent to the thread, which is blocked, will interrupt its wait: the thread has put it off and is about
+/// to look up, or the kernel has woken it for that. The caller has locked the scheduler.
+pub fn is_on_its_way(thread: &Thread) -> bool {
+    thread.deferred.load(Acquire) != 0 || sent::may_come_to(thread) && !watch::sleeps(thread)
 }
 
 /// Runs the program's handler.

@@ -70,10 +70,11 @@ impl Watch {
             if scheduler.exit_if_alone(in_program) {
                 return None;
             }
-            if next == NEVER && scheduler.outside.get() == 0 {
-                schedule::nobody_can_run();
-            }
-            if next == NEVER && scheduler.outside.get() == 0 && !may_be_woken_by_a_handler(scheduler) {
+            if next == NEVER
+                && scheduler.outside.get() == 0
+                && !schedule::is_followed()
+                && !may_be_woken_by_a_handler(scheduler)
+            {
                 end_of_deadlock();
             }
             self.holder = ptr::null();

@@ -34,7 +34,7 @@ pub struct Step {
     pub pc: u16,
     /// It is a racing access: its thread is parked before it.
     pub race: bool,
-    /// The thread that it creates or wakes.
+    /// The thread that it creates or wakes, or the one that notes an atomic store for it.
     pub other: Option<u32>,
     /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait, whether
     /// nobody notified the thread: 1 or 0.

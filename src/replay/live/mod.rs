@@ -10,6 +10,7 @@
 mod builds;
 mod compare;
 mod identical;
+mod noted;
 mod places;
 mod plan;
 mod vary;

@@ -1,5 +1,6 @@
 //! From a schedule to the plan that the runtime follows.
 
+use super::noted::{noted_by, with_calls};
 use crate::check::{Checker, Rejection};
 use crate::record::{Step, plan};
 use crate::schedule::Schedule;
@@ -24,6 +25,14 @@ impl Plan {
     /// # Errors
     /// [`Rejection`], if the checker does not accept it.
     pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Plan, Rejection> {
+        let plan = Plan::as_said(checker, schedule)?;
+        // A schedule that performs the same in another order is as good.
+        let otherwise = with_calls(checker.trace(), schedule, &plan.events[plan.done()]);
+        let otherwise = otherwise.and_then(|schedule| Plan::as_said(checker, &schedule).ok());
+        Ok(otherwise.unwrap_or(plan))
+    }
+
+    fn as_said(checker: &Checker<'_>, schedule: &Schedule) -> Result<Plan, Rejection> {
         let trace = checker.trace();
         let (mut events, mut steps) = (Vec::new(), Vec::new());
         let mut all_fit = true;
@@ -70,7 +79,7 @@ fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> S
         other: match trace.op(event) {
             Op::Fork { child } => Some(child.0),
             Op::Notify { .. } => woken.map(|thread| thread.0),
-            _ => None,
+            _ => noted_by(trace, event).map(|thread| thread.0),
         },
         value: written(trace, event),
     }

@@ -303,9 +303,10 @@ impl Scheduler {
         }
     }
 
-    /// Lets a ready thread run if none does.
+    /// Lets a ready thread run if none does. Along a plan, whoever's turn it is: that nobody may be, is for the plan to say.
     pub fn dispatch(&self) {
-        if HOLDER.load(Relaxed).is_null() && !self.ready.as_slice().is_empty() {
+        let is_some = || schedule::is_followed() || !self.ready.as_slice().is_empty();
+        if HOLDER.load(Relaxed).is_null() && is_some() {
             self.pass(None);
         }
     }

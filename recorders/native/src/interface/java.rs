@@ -30,6 +30,7 @@ unsafe extern "C-unwind" fn finalize(pc: usize) {
     };
     let me = inside.thread();
     for other in pthread::thread::all().filter(|other| !ptr::eq(*other, me)) {
+        inside.await_turn();
         match other.state.load(Relaxed) {
             state::NEW => {}
             state::ENDED => pending::push(Record::Join {

@@ -82,6 +82,13 @@ pub fn sends(signal: c_int, to: Receiver, pc: usize) -> u64 {
     number
 }
 
+/// Whether there is a signal that was sent to the thread, or to any, and not handled, as far as is known. The caller has locked the
+/// scheduler, and has the baton, or nobody has it.
+pub fn may_come_to(thread: &Thread) -> bool {
+    let to = [Receiver::PROCESS, Receiver::thread(thread)];
+    with(|sends| sends.waiting.iter().any(|sent| to.contains(&sent.to)))
+}
+
 /// It was not sent.
 pub fn failed(number: u64) {
     with(|sends| sends.waiting.retain(|sent| sent.number != number));
