@@ -103,3 +103,17 @@ fn handlers_run_within_waits_and_wait_themselves() {
         assert_eq!(nested, 4);
     }
 }
+
+#[test]
+fn what_a_thread_blocks_waits_although_it_was_put_off() {
+    for recorded in Program::instrumented("masks", "masks").record_often() {
+        assert!(recorded.tables.meta.degraded.is_empty());
+    }
+}
+
+#[test]
+fn a_signal_put_off_before_the_baton_is_taken_is_handled_in_the_call() {
+    for recorded in Program::instrumented("put_off", "put-off").record_often() {
+        assert_eq!(count(&recorded, |op| matches!(op, Op::End)), 2);
+    }
+}

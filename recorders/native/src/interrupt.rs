@@ -14,7 +14,7 @@ use crate::real::real;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot};
 use crate::watch::how_far;
-use crate::{modules, process, pthread, sys};
+use crate::{modules, process, pthread, signals, sys};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -79,7 +79,7 @@ pub fn is_due(holder: &Thread, used: i64) -> bool {
     }
 }
 
-/// Interrupts the holder.
+/// Interrupts the holder, or one that the baton was just taken from.
 pub fn send_to(holder: &Thread) {
     if prepare() {
         let (process, thread) = (sys::process_id() as usize, holder.os_id.load(Relaxed) as usize);
@@ -124,6 +124,7 @@ unsafe extern "C" fn take(_signal: c_int, _info: *mut siginfo_t, context: *mut c
         if has_done_all(thread, pc, sp) {
             park(thread);
         }
+        signals::handle_outside(thread);
     }
     restore_errno(errno);
 }

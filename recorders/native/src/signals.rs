@@ -248,17 +248,83 @@ unsafe fn run(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
+/// Whom the kernel keeps a signal for that is given back to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// The calling thread alone.
+    Thread,
+    /// Any thread, if it was sent to any.
+    Anyone,
+}
+
+/// Gives the signals of a set that the calling thread has put off back to the kernel, which keeps them as long as the thread blocks them. It
+/// blocks all signals now.
+fn give_back(thread: &Thread, set: u64, whom: For) {
+    for saved in WAITING
+        .iter()
+        .filter(|saved| ptr::eq(saved.owner.load(Relaxed), thread))
+    {
+        // SAFETY: the place is this thread's, and was written.
+        let mut info = unsafe { (*saved.details.get()).assume_init_ref().0 };
+        let signal = info.si_signo;
+        let (process, number) = (sys::process_id() as usize, signal as usize);
+        let at = &raw mut info as usize;
+        // SAFETY: the kernel reads the details of the signal.
+        let result = unsafe {
+            match whom {
+                _ if set & bit(signal) == 0 => continue,
+                For::Anyone if info.si_code == libc::SI_USER => {
+                    sys::call(libc::SYS_rt_sigqueueinfo, process, number, at, 0)
+                }
+                _ => sys::call(
+                    libc::SYS_rt_tgsigqueueinfo,
+                    process,
+                    thread.os_id.load(Relaxed) as usize,
+                    number,
+                    at,
+                ),
+            }
+        };
+        // Where it has no room for more, the signal stays here.
+        if result == 0 {
+            saved.owner.store(ptr::null_mut(), Release);
+            thread.deferred.fetch_and(!bit(signal), AcqRel);
+        }
+    }
+}
+
+/// The calling thread is in a call outside since the baton was taken from it there, and all signals are blocked: those that came before that
+/// are handled as those that come from now on.
+pub fn handle_outside(thread: &Thread) {
+    let is_outside = thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE;
+    if is_outside && thread.deferred.load(Acquire) != 0 {
+        give_back(thread, u64::MAX, For::Thread);
+    }
+}
+
+/// What became of the signals that a thread had put off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// No handler ran: the thread blocks them now.
+    Nothing,
+    /// Handlers ran, and each of them lets the call go on that it interrupts (`SA_RESTART`).
+    Restarts,
+    /// Handlers ran.
+    Interrupts,
+}
+
 /// Runs the handlers of the signals that the thread has put off. It is inside, with the baton and nothing pending.
-/// Whether any has run, and each of them lets the call go on that it interrupts (`SA_RESTART`).
 #[cold]
 #[inline(never)]
-pub fn deliver(inside: &Inside, afterwards: Afterwards) -> bool {
+pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Delivered {
     let thread = inside.thread();
     let owner = ptr::from_ref(thread).cast_mut();
     let (mut ran, mut restarts) = (false, true);
     while thread.deferred.load(Acquire) != 0 {
         // No signal comes while the places change hands.
         let before = sys::block_signals(u64::MAX);
+        // What the program has blocked since they came waits until it does no longer.
+        give_back(thread, before, For::Anyone);
         let saved = WAITING.iter().find(|saved| ptr::eq(saved.owner.load(Relaxed), owner));
         let Some(saved) = saved else {
             thread.deferred.store(0, Relaxed);
@@ -297,7 +363,13 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) -> bool {
             pending::write_range_now(&raw const info as usize, size_of_val(&info), pc);
             pending::write_range_now(&raw const context as usize, size_of_val(&context), pc);
         }
-        sys::block_signals(before | handler.mask.load(Relaxed) | own);
+        let during = before | handler.mask.load(Relaxed) | own;
+        if thread.deferred.load(Relaxed) & during != 0 {
+            let now = sys::block_signals(u64::MAX);
+            give_back(thread, during, For::Thread);
+            sys::block_signals(now);
+        }
+        sys::block_signals(during);
         let errno = crate::inside::save_errno();
         // SAFETY: the kernel's arguments, as they were when the signal came.
         inside.in_program(|| unsafe { run(signal, &mut info, (&raw mut context).cast()) });
@@ -310,7 +382,11 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) -> bool {
             unsafe { place::go_on(thread, registers) };
         }
     }
-    ran && restarts
+    match (ran, restarts) {
+        (false, _) => Delivered::Nothing,
+        (true, true) => Delivered::Restarts,
+        (true, false) => Delivered::Interrupts,
+    }
 }
 
 /// The calling thread ends: what it has put off is lost, as signals to threads that end are.

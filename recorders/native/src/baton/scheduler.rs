@@ -8,7 +8,7 @@ use crate::policy::Choices;
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, Woken, state};
 use crate::watch::{how_far, sleeps};
-use crate::{clocks, pending, schedule, sys};
+use crate::{clocks, interrupt, pending, schedule, sys};
 use core::cell::Cell;
 use core::hint::spin_loop;
 use core::ptr;
@@ -333,6 +333,10 @@ impl Scheduler {
         self.outside.set(self.outside.get() + 1);
         // SAFETY: the ring is attached while there are threads to schedule.
         unsafe { RING.count_steal() };
+        if holder.deferred.load(SeqCst) != 0 {
+            // It waits for the hook behind the call, which only its handler may end.
+            interrupt::send_to(holder);
+        }
         self.pass(None);
         true
     }

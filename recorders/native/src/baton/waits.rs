@@ -2,7 +2,7 @@
 
 use super::{SCHEDULER, Scheduler, lock, wait};
 use crate::inside::Inside;
-use crate::signals::Afterwards;
+use crate::signals::{Afterwards, Delivered};
 use crate::thread::{NEVER, Thread, Woken, state};
 use crate::{clocks, pending, schedule, signals};
 use core::ptr;
@@ -42,11 +42,18 @@ pub fn block(me: &'static Thread, key: usize, deadline: i64) -> Woken {
         // The handlers may wait, too.
         let ends_the_wait = me.interruptible.replace(false);
         let cancellable = me.cancellable.replace(false);
-        let restarts = signals::deliver(&Inside::of(me), Afterwards::AsBefore);
+        let delivered = signals::deliver(&Inside::of(me), Afterwards::AsBefore);
         me.interruptible.set(ends_the_wait);
         me.cancellable.set(cancellable);
         if interruptions == 0 {
-            return if restarts { Woken::Restart } else { woken };
+            return match delivered {
+                // It looks again: somebody may have woken it meanwhile.
+                Delivered::Nothing if key != ASLEEP => Woken::Thread,
+                Delivered::Nothing if deadline > clocks::now(libc::CLOCK_MONOTONIC) => continue,
+                Delivered::Nothing => Woken::Deadline,
+                Delivered::Restarts => Woken::Restart,
+                Delivered::Interrupts => woken,
+            };
         }
         if lock().resume(me, key, interruptions) {
             return Woken::Thread;
