@@ -3,7 +3,7 @@
 use crate::Checker;
 use crate::disabled::Violation;
 use crate::happens_before::HappensBefore;
-use crate::recording::all;
+use crate::recording::{Access, all};
 use crate::state::{State, Step};
 use hashbrown::HashMap;
 use schedule_format::{Goal, Schedule};
@@ -16,7 +16,7 @@ pub struct Accepted {
     pub goal: Goal,
     /// How many events it executes before that.
     pub events: u64,
-    /// The first byte that both accesses of a race touch.
+    /// The first byte that both accesses of a race touch, or that the read does.
     pub addr: u64,
 }
 
@@ -129,6 +129,33 @@ pub enum Rejection {
         /// The second access.
         b: EventId,
     },
+    /// The event whose value is asked for does not read.
+    #[error("event {} does not read", .0.0)]
+    NoRead(EventId),
+    /// Code that leaves no events changes what the read sees.
+    #[error("what event {} would see is not known: unrecorded code changes it", .0.0)]
+    Unrecorded(EventId),
+    /// The read would see another value than the schedule says; `None`: one that the trace does not tell.
+    #[error("event {} would see {}, not {}", read.0, in_words(*found), in_words(*claimed))]
+    SeesOther {
+        /// The read.
+        read: EventId,
+        /// What the schedule says.
+        claimed: Option<u64>,
+        /// What it would see.
+        found: Option<u64>,
+    },
+    /// The read would see what it saw in the trace.
+    #[error("event {} would see {value}, as in the trace", read.0)]
+    SameValue {
+        /// The read.
+        read: EventId,
+        /// The value.
+        value: u64,
+    },
+    /// The trace does not tell what the read would see, and declares that what threads write depends on what they read.
+    #[error("what event {} would see is not known: a thread may have written it that went another way", .0.0)]
+    NotTold(EventId),
     /// The two events do not conflict.
     #[error("events {} and {} do not conflict", a.0, b.0)]
     NoConflict {
@@ -277,7 +304,30 @@ fn shown(
             }
             checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })
         }
+        Goal::OtherValue { read, value: claimed } => {
+            let access = Access::of(checker.recording.op(read));
+            let (access, sees) = access
+                .and_then(|access| Some((access, access.sees?)))
+                .ok_or(Rejection::NoRead(read))?;
+            pending(Side::First, read)?;
+            if checker.reads_external(read) {
+                return Err(Rejection::Unrecorded(read));
+            }
+            match state.value_at(read) {
+                found if found != claimed => Err(Rejection::SeesOther { read, claimed, found }),
+                None if checker.frees_reads => Err(Rejection::NotTold(read)),
+                Some(value) if value == sees => Err(Rejection::SameValue { read, value }),
+                _ => Ok(access.mem.addr),
+            }
+        }
     }
+}
+
+fn in_words(value: Option<u64>) -> String {
+    value.map_or_else(
+        || "a value that the trace does not tell".to_owned(),
+        |value| value.to_string(),
+    )
 }
 
 fn listed_wakes(schedule: &Schedule) -> Result<HashMap<EventId, ThreadId>, Rejection> {

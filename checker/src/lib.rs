@@ -14,8 +14,9 @@
 //! 5. A [`State`] is the table of section 1 as a machine: for each kind of event when it is enabled, and what it does; `locks`,
 //!    `conditions`, `rounds`, `memory` and `outside` are its parts. Where the table leaves a choice open, the checker
 //!    takes the stricter reading, and the file that does so says which.
-//! 6. `accept` executes a schedule on it from the start of the trace and accepts only if both accesses are then next in their
-//!    threads, enabled and in conflict; for an unordered race `happens_before` goes along. [`Checker::validate`] executes the
+//! 6. `accept` executes a schedule on it from the start of the trace and accepts only if its goal is there then: of a race, both
+//!    accesses are next in their threads, enabled and in conflict; for an unordered race `happens_before` goes along; of another
+//!    value, the read is next, and memory holds that value. [`Checker::validate`] executes the
 //!    trace itself.
 //!
 //! `tests/oracle` compares all of it with a second reading of the same page that shares no code with this one.

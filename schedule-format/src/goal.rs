@@ -11,6 +11,13 @@ pub enum Goal {
     /// The first access has happened, the second is next, and in this execution the first does not
     /// happen before the second: nothing synchronizes the two, though they are never next at once.
     UnorderedRace(EventId, EventId),
+    /// The read, which may be that of a read-modify-write, is next in its thread and would see another value than in the trace.
+    OtherValue {
+        /// The read.
+        read: EventId,
+        /// What it would see; `None`: a value that the trace does not tell.
+        value: Option<u64>,
+    },
 }
 
 impl Goal {
@@ -35,7 +42,7 @@ impl Goal {
     pub fn performed(self) -> impl Iterator<Item = EventId> + Clone {
         let performed = match self {
             Goal::UnorderedRace(first, _) => Some(first),
-            Goal::Race(..) => None,
+            Goal::Race(..) | Goal::OtherValue { .. } => None,
         };
         performed.into_iter()
     }
@@ -45,6 +52,7 @@ impl Goal {
         let pending = match self {
             Goal::Race(first, second) => [Some(first), Some(second)],
             Goal::UnorderedRace(_, second) => [Some(second), None],
+            Goal::OtherValue { read, .. } => [Some(read), None],
         };
         pending.into_iter().flatten()
     }

@@ -17,14 +17,15 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled` |
-//! | `race EVENT EVENT` | the two racing events, by their number in the trace |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered` or `other-value` |
+//! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
+//! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
 //! | `end` | nothing was lost: a file without it is cut, not shorter |
 //!
-//! Numbers are decimal and fit 32 bits.
+//! Numbers are decimal and fit 32 bits, values 64.
 //!
 //! ```
 //! use schedule_format::Schedule;
@@ -53,6 +54,7 @@ pub const VERSION: u32 = 1;
 /// The kinds of goals.
 const CO_ENABLED: &str = "co-enabled";
 const UNORDERED: &str = "unordered";
+const OTHER_VALUE: &str = "other-value";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,7 +91,7 @@ pub enum Malformed {
         version: u32,
     },
     /// The kind is not known.
-    #[error("`{kind}` is not a kind of race; known: co-enabled")]
+    #[error("`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}")]
     Kind {
         /// What stands there.
         kind: String,
@@ -117,6 +119,7 @@ impl Goal {
         match self {
             Goal::Race(..) => CO_ENABLED,
             Goal::UnorderedRace(..) => UNORDERED,
+            Goal::OtherValue { .. } => OTHER_VALUE,
         }
     }
 }
@@ -128,6 +131,11 @@ impl fmt::Display for Schedule {
         writeln!(f, "kind {}", self.goal.kind())?;
         match self.goal {
             Goal::Race(a, b) | Goal::UnorderedRace(a, b) => writeln!(f, "race {} {}", a.0, b.0)?,
+            Goal::OtherValue {
+                read,
+                value: Some(value),
+            } => writeln!(f, "read {} sees {value}", read.0)?,
+            Goal::OtherValue { read, value: None } => writeln!(f, "read {} sees ?", read.0)?,
         }
         if self.as_recorded > 0 {
             writeln!(f, "as-recorded x{}", self.as_recorded)?;
@@ -181,17 +189,31 @@ impl FromStr for Schedule {
             Some(match words.next()? {
                 CO_ENABLED => Ok(CO_ENABLED),
                 UNORDERED => Ok(UNORDERED),
+                OTHER_VALUE => Ok(OTHER_VALUE),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
-        let goal = lines.one("race EVENT EVENT", |words| {
-            word(words, "race")?;
-            let (a, b) = (EventId(number(words)?), EventId(number(words)?));
-            Some(Ok(match kind {
-                UNORDERED => Goal::UnorderedRace(a, b),
-                _ => Goal::Race(a, b),
-            }))
-        })?;
+        let goal = if kind == OTHER_VALUE {
+            lines.one("read EVENT sees VALUE", |words| {
+                word(words, "read")?;
+                let read = EventId(number(words)?);
+                word(words, "sees")?;
+                let value = match words.next()? {
+                    "?" => None,
+                    value => Some(digits(value)?),
+                };
+                Some(Ok(Goal::OtherValue { read, value }))
+            })?
+        } else {
+            lines.one("race EVENT EVENT", |words| {
+                word(words, "race")?;
+                let (a, b) = (EventId(number(words)?), EventId(number(words)?));
+                Some(Ok(match kind {
+                    UNORDERED => Goal::UnorderedRace(a, b),
+                    _ => Goal::Race(a, b),
+                }))
+            })?
+        };
         let as_recorded = lines.at_most_one(|words| {
             word(words, "as-recorded")?;
             prefixed(words, 'x').filter(|&events| events > 0)
@@ -226,8 +248,8 @@ fn word(words: &mut SplitAsciiWhitespace<'_>, wanted: &str) -> Option<()> {
     (words.next()? == wanted).then_some(())
 }
 
-/// Digits only: what `u32::from_str` takes besides is not in the grammar.
-fn digits(text: &str) -> Option<u32> {
+/// Digits only: what `from_str` takes besides is not in the grammar.
+fn digits<N: FromStr>(text: &str) -> Option<N> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())?
@@ -319,22 +341,29 @@ mod tests {
     fn schedules() -> impl Strategy<Value = Schedule> {
         let slices = prop::collection::vec((any::<u32>(), 1..=u32::MAX), 0..20);
         let wakes = prop::collection::vec(any::<(u32, u32)>(), 0..5);
-        (any::<[u8; 16]>(), any::<(u32, u32)>(), any::<u32>(), slices, wakes).prop_map(
-            |(id, race, as_recorded, slices, wakes)| {
-                let slice = |(thread, events)| Slice {
-                    thread: ThreadId(thread),
-                    events,
-                };
-                let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
-                Schedule {
-                    trace: TraceId(id),
-                    goal: Goal::Race(EventId(race.0), EventId(race.1)),
-                    as_recorded,
-                    slices: slices.into_iter().map(slice).collect(),
-                    wakes: wakes.into_iter().map(wake).collect(),
-                }
-            },
-        )
+        let race = any::<(u32, u32)>();
+        let goals = prop_oneof![
+            race.prop_map(|(a, b)| Goal::Race(EventId(a), EventId(b))),
+            race.prop_map(|(a, b)| Goal::UnorderedRace(EventId(a), EventId(b))),
+            any::<(u32, Option<u64>)>().prop_map(|(read, value)| Goal::OtherValue {
+                read: EventId(read),
+                value
+            }),
+        ];
+        (any::<[u8; 16]>(), goals, any::<u32>(), slices, wakes).prop_map(|(id, goal, as_recorded, slices, wakes)| {
+            let slice = |(thread, events)| Slice {
+                thread: ThreadId(thread),
+                events,
+            };
+            let wake = |(notify, thread)| (EventId(notify), ThreadId(thread));
+            Schedule {
+                trace: TraceId(id),
+                goal,
+                as_recorded,
+                slices: slices.into_iter().map(slice).collect(),
+                wakes: wakes.into_iter().map(wake).collect(),
+            }
+        })
     }
 
     proptest! {
@@ -387,7 +416,7 @@ mod tests {
             (
                 "co-enabled",
                 "deadlock",
-                "line 3: `deadlock` is not a kind of race; known: co-enabled",
+                "line 3: `deadlock` is not a kind of goal; known: co-enabled, unordered, other-value",
             ),
             ("5 17", "5", "line 4: expected `race EVENT EVENT`, found `race 5`"),
             ("5 17", "5 4294967296", "line 4: expected `race EVENT EVENT`"),
@@ -417,6 +446,29 @@ mod tests {
         ] {
             let said = error(from, to);
             assert!(said.starts_with(expected), "{from:?} → {to:?}: {said}");
+        }
+        let of_read = |line: &str| {
+            let text = TEXT.replace("co-enabled", "other-value").replace("race 5 17", line);
+            text.parse::<Schedule>().map(|schedule| schedule.goal)
+        };
+        let (read, most) = (EventId(5), Some(u64::MAX));
+        assert_eq!(
+            of_read("read 5 sees 18446744073709551615"),
+            Ok(Goal::OtherValue { read, value: most })
+        );
+        assert_eq!(of_read("read 5 sees ?"), Ok(Goal::OtherValue { read, value: None }));
+        for line in [
+            "race 5 17",
+            "read 5",
+            "read 5 sees",
+            "read 5 sees 18446744073709551616",
+            "read 5 sees ? 1",
+        ] {
+            let said = of_read(line).expect_err("malformed").to_string();
+            assert_eq!(
+                said,
+                format!("line 4: expected `read EVENT sees VALUE`, found `{line}`")
+            );
         }
         let empty = "".parse::<Schedule>().expect_err("empty");
         assert!(empty.to_string().starts_with("line 1: the schedule is cut"), "{empty}");

@@ -9,10 +9,12 @@ mod decider;
 mod exclude;
 mod follow;
 mod in_order;
+mod other_values;
 mod refute;
 mod timing;
 
 pub use follow::{Decision, Follow, Shard, Unfollowed};
+pub use other_values::{OtherValue, OtherValues};
 
 use crate::candidates::{Candidate, Candidates, Scope};
 use crate::check::{Checker, Rejection};

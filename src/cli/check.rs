@@ -8,6 +8,7 @@ use super::output::{print, say};
 use checker::{Checker, Events};
 use std::io::Write;
 use trace_format::Ending;
+use witness::report::value as value_in_words;
 use witness::schedule::Goal;
 use witness::store::read_schedule;
 
@@ -49,6 +50,14 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             Ok(accepted) => {
                 let shown = match accepted.goal {
                     Goal::Race(a, b) => format!("events {} and {} are both next, enabled and in conflict", a.0, b.0),
+                    Goal::OtherValue { read, value } => {
+                        let value =
+                            value.map_or_else(|| "a value that the trace does not tell".to_owned(), value_in_words);
+                        format!(
+                            "event {} is next, and would see {value}, not what it saw in the trace",
+                            read.0
+                        )
+                    }
                     Goal::UnorderedRace(a, b) => format!(
                         "event {} is next and in conflict with event {}, which does not happen before it",
                         b.0, a.0

@@ -7,12 +7,12 @@ use super::live::{self, LiveArgs};
 use super::output::{Color, print};
 use anyhow::{Context, bail};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use witness::check::Checker;
 use witness::replay::Replay;
-use witness::report::{Detail, Filters, Interleaving, Paint, SourceText, Words};
+use witness::report::{Detail, Filters, Interleaving, Paint, SourceText, Words, name_of};
 use witness::schedule::{Goal, Schedule};
-use witness::store;
+use witness::store::{self, read_schedule};
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Analysis, Verdict};
@@ -30,12 +30,13 @@ use witness::verdict::{Analysis, Verdict};
 #[command(after_long_help = "Examples:
   witness replay trace.bin
   witness replay trace.bin --witness 2 --full
+  witness replay trace.bin --schedule trace.bin.witnesses/1.sched
   witness replay trace.bin --live
   witness replay trace.bin --live --witness 1 --first b
   witness replay trace.bin --live --witness 1 --gdb
   witness replay trace.bin --live -- ./app --threads 4
 
-Exit status: 66 if a witness was shown; else as `witness analyze`. With --live: 66 if every
+Exit status: 66 if a witness of a race was shown; else as `witness analyze`. With --live: 66 if every
 witness was confirmed, 4 if a run diverged, 5 if a run did not come to the race, 2 if the program
 is not there or is another build.")]
 pub struct ReplayArgs {
@@ -44,6 +45,9 @@ pub struct ReplayArgs {
     /// Only this witness; they are numbered from 1.
     #[arg(long, env = "WITNESS_WITNESS", value_name = "N")]
     witness: Option<usize>,
+    /// This schedule of the trace, in place of its witnesses. May be given more than once.
+    #[arg(long, env = "WITNESS_SCHEDULE", value_name = "FILE", conflicts_with_all = ["witness", "live"])]
+    schedule: Vec<PathBuf>,
     /// Every event, also those that have nothing to do with the race.
     #[arg(long, env = "WITNESS_FULL")]
     full: bool,
@@ -59,6 +63,18 @@ pub struct ReplayArgs {
 pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
     let watch = args.analysis.watch(&args.input.trace, "reading");
     let trace = args.input.load()?;
+    if !args.schedule.is_empty() {
+        drop(watch);
+        warn_if_cut(&args.input.trace, &trace);
+        let read = |path: &PathBuf| Ok((format!("schedule {}", path.display()), read_schedule(path)?));
+        let schedules = args.schedule.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        show(args, &trace, &schedules, color)?;
+        let is_race = |(_, schedule): &(_, Schedule)| !matches!(schedule.goal, Goal::OtherValue { .. });
+        return Ok(match schedules.iter().any(is_race) {
+            true => ExitCode::Witnessed,
+            false => ExitCode::Nothing,
+        });
+    }
     let folder = args.analysis.folder(&args.input.trace);
     let (schedules, code) = match store::load(&folder, trace.id())? {
         Some(stored) => {
@@ -97,6 +113,8 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
     if args.live && !shown.is_empty() {
         return live::confirm(&trace, &shown, &args.how, color);
     }
+    let named = |(number, schedule): (usize, &Schedule)| (format!("witness {number}"), schedule.clone());
+    let shown: Vec<(String, Schedule)> = shown.into_iter().map(named).collect();
     show(args, &trace, &shown, color)?;
     Ok(code)
 }
@@ -111,7 +129,7 @@ fn schedules_of(analysis: Analysis) -> Vec<Schedule> {
         .collect()
 }
 
-fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: Color) -> anyhow::Result<()> {
+fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: Color) -> anyhow::Result<()> {
     let symbols = Symbols::new(trace.tables());
     let words = Words {
         trace,
@@ -134,8 +152,8 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
                 args.input.trace.display()
             )?;
         }
-        for &(number, schedule) in shown {
-            let replay = Replay::of(&checker, schedule).with_context(|| format!("witness {number} is not accepted"))?;
+        for (name, schedule) in shown {
+            let replay = Replay::of(&checker, schedule).with_context(|| format!("{name} is not accepted"))?;
             let access = |event: EventId| {
                 let kind = trace.access(event).map_or("", |access| words.access_noun(access));
                 let frame = symbols.frame(trace.pc(event));
@@ -149,8 +167,13 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
                     words.thread(trace.thread(event))
                 )
             };
-            let race = paint.warning(format!("Witness {number}: data race"));
-            writeln!(out, "{race}")?;
+            let what = match schedule.goal {
+                Goal::Race(..) | Goal::UnorderedRace(..) => "data race",
+                Goal::OtherValue { .. } => name_of(schedule.goal),
+            };
+            let (first, rest) = name.split_at(1);
+            let title = format!("{}{rest}: {what}", first.to_uppercase());
+            writeln!(out, "{}", paint.warning(title))?;
             for event in schedule.goal.events() {
                 writeln!(out, "  {}", access(event))?;
             }
@@ -162,6 +185,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(usize, &Schedule)], color: C
                 replay.accepted.events,
                 schedule.slices.len(),
                 match schedule.goal {
+                    Goal::OtherValue { .. } => "the read is next, and would see another value than in the trace",
                     Goal::Race(..) => "both accesses are next, enabled and in conflict",
                     Goal::UnorderedRace(..) => "the second access is next, and the first does not happen before it",
                 }

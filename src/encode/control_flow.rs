@@ -53,7 +53,7 @@ impl Encoder<'_> {
     }
 
     /// If `writer` is chosen, what its thread has read decides what it wrote.
-    pub(super) fn need_what_decides(&mut self, fact: FactId, choice: Choice, writer: EventId) {
+    pub(super) fn need_what_decides(&mut self, fact: Option<FactId>, choice: Choice, writer: EventId) {
         if !self.frees_reads() || self.mutation == Some(Mutation::NoDecisions) {
             return;
         }
@@ -64,7 +64,7 @@ impl Encoder<'_> {
         let last = so_far.iter().rev().copied().find(|&event| reads(event));
         if let Some(last) = last {
             let needed = self.needed(last);
-            self.clause(fact, &[Literal::NotChosen(choice), Literal::Chosen(needed)]);
+            self.add(fact, &[Literal::NotChosen(choice), Literal::Chosen(needed)]);
         }
     }
 

@@ -23,12 +23,14 @@ mod control_flow;
 mod counts;
 mod handed_over;
 mod mutation;
+mod other_value;
 mod program_order;
 mod race;
 mod read_consistency;
 mod sync_consistency;
 
 pub use mutation::Mutation;
+pub use other_value::{PendingRead, Wanted};
 pub use read_consistency::ReadOptions;
 pub use sync_consistency::{Matching, Source};
 
@@ -196,6 +198,8 @@ pub struct Encoder<'t> {
     matchings: HashMap<EventId, Matching>,
     /// What is written down of each event that needs a certain count of a semaphore.
     counts: HashMap<EventId, Count>,
+    /// The read that the question is about, if it is about one.
+    pending_read: Option<PendingRead>,
     /// What serves only one of two events, where that is written down.
     once: HashSet<(Source, EventId, EventId)>,
 }
@@ -248,6 +252,7 @@ impl<'t> Encoder<'t> {
             handed_over: HashMap::new(),
             matchings: HashMap::new(),
             counts: HashMap::new(),
+            pending_read: None,
             once: HashSet::new(),
         }
     }
@@ -355,6 +360,11 @@ impl<'t> Encoder<'t> {
     /// Writes down a clause, unless must-happen-before makes it true; literals that it makes false
     /// are left out (the optimizations of Said et al. 2011, section 4.2).
     fn clause(&mut self, fact: FactId, literals: &[Literal]) {
+        self.add(Some(fact), literals);
+    }
+
+    /// The same of a clause that may belong to no fact, but to the question.
+    fn add(&mut self, fact: Option<FactId>, literals: &[Literal]) {
         let mut kept = Vec::with_capacity(literals.len());
         for &literal in literals {
             if let Literal::Before(a, b) = literal
@@ -377,10 +387,7 @@ impl<'t> Encoder<'t> {
             }
             kept.push(literal);
         }
-        self.clauses.push(Clause {
-            literals: kept,
-            fact: Some(fact),
-        });
+        self.clauses.push(Clause { literals: kept, fact });
     }
 }
 

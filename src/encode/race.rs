@@ -7,7 +7,7 @@
 //! Over the whole trace, a race is equation 3 as printed: each access comes between the neighbours in
 //! program order of the other.
 
-use super::{Choice, Clause, Encoder, Form, Literal, Node, before};
+use super::{Choice, Clause, Encoder, Form, Literal, Node, Wanted, before};
 use crate::schedule::Goal;
 use crate::trace::{EventId, ThreadId};
 
@@ -15,21 +15,33 @@ impl Encoder<'_> {
     /// The assumptions under which ψ is the question whether a feasible prefix ends in a goal: the first thing to ask of an
     /// encoder, since the prefix that is tried first is everything that π has before a race.
     pub fn ends_in(&mut self, goal: Goal) -> Vec<Literal> {
-        if let Goal::Race(a, b) = goal {
-            self.race_before = a.min(b);
-            if self.form == Form::WholeTrace {
-                return self.neighbours(a, b);
+        match goal {
+            Goal::Race(a, b) => {
+                self.race_before = a.min(b);
+                match self.form {
+                    Form::WholeTrace => self.neighbours(a, b),
+                    Form::Prefix => self.comes_next(&[], &[a, b]),
+                }
             }
+            Goal::UnorderedRace(a, b) => self.comes_next(&[a], &[b]),
+            Goal::OtherValue { read, value } => self.sees(read, Wanted::Value(value)),
         }
+    }
+
+    /// That some events have been performed and others are next in their threads.
+    pub(super) fn comes_next(&mut self, performed: &[EventId], pending: &[EventId]) -> Vec<Literal> {
         let mut literals = Vec::new();
-        for event in goal.pending() {
+        for &event in pending {
             self.use_event(event);
             literals.push(Literal::Before(Node::RACE, Node::of(event)));
         }
         for thread in (0..self.trace.threads() as u32).map(ThreadId) {
-            let before = goal.events().map(|event| self.order.count(event, thread));
-            let performed = goal.performed().filter(|&event| self.trace.thread(event) == thread);
-            let needed = before.chain(performed.map(|event| self.trace.place(event) + 1)).max();
+            let before = performed
+                .iter()
+                .chain(pending)
+                .map(|&event| self.order.count(event, thread));
+            let own = performed.iter().filter(|&&event| self.trace.thread(event) == thread);
+            let needed = before.chain(own.map(|&event| self.trace.place(event) + 1)).max();
             if let Some(last) = needed.unwrap_or(0).checked_sub(1) {
                 let last = self.trace.program_order(thread)[last as usize];
                 self.use_event(last);

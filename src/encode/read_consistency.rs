@@ -130,7 +130,7 @@ impl Encoder<'_> {
         for &(writer, choice) in &options {
             if let Some(writer) = writer {
                 self.clause(fact, &[Literal::NotChosen(choice), before(writer, read)]);
-                self.need_what_decides(fact, choice, writer);
+                self.need_what_decides(Some(fact), choice, writer);
             }
         }
         if let Some(known) = self.reads.get_mut(&(read, cell)) {
@@ -174,7 +174,7 @@ impl Encoder<'_> {
     }
 
     /// The last write of each thread that must come before the read.
-    fn writers_before(&self, read: EventId, cell: CellId) -> BTreeMap<ThreadId, EventId> {
+    pub(super) fn writers_before(&self, read: EventId, cell: CellId) -> BTreeMap<ThreadId, EventId> {
         let must = self.index.writers[cell.index()]
             .iter()
             .filter(|&&(write, _)| self.order.before(write, read));

@@ -116,7 +116,7 @@ impl Words<'_> {
                     )
                 };
                 match schedule.goal {
-                    Goal::Race(..) => format!(
+                    Goal::Race(..) | Goal::OtherValue { .. } => format!(
                         "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"
                     ),

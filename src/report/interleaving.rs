@@ -8,6 +8,7 @@ use super::source_text::SourceText;
 use super::words::{Words, value};
 use crate::replay::{PendingAccess, Replay};
 use crate::schedule::Goal;
+use crate::semantics::memory::seen_after;
 use crate::symbols::printable;
 use crate::trace::{AccessKind, EventId};
 use std::io::{self, Write};
@@ -98,10 +99,44 @@ impl Interleaving<'_> {
             Goal::UnorderedRace(first, _) => {
                 format!("── race: event {} above does not happen before this", first.0)
             }
+            Goal::OtherValue { read, value: seen } => {
+                let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
+                let recorded = recorded.map_or_else(String::new, value);
+                let seen = match seen {
+                    Some(seen) => format!("this would read {}", value(seen)),
+                    None => "the trace does not tell what this would read".to_owned(),
+                };
+                format!("── another value: {seen}; in the trace, it read {recorded}")
+            }
         };
         writeln!(out, "{indent}{}", self.paint.warning(end))?;
         let mut pending = replay.accesses.iter().filter(|access| !access.performed);
-        pending.try_for_each(|access| self.pending(access, indent, out))
+        pending.try_for_each(|access| self.pending(access, indent, out))?;
+        match replay.accepted.goal {
+            Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
+            Goal::Race(..) | Goal::UnorderedRace(..) => Ok(()),
+        }
+    }
+
+    /// Whose writes a read would see.
+    fn writers(&self, replay: &Replay, read: EventId, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+        let recorded = self.words.trace.events().take(replay.as_recorded as usize);
+        let order = recorded.chain(replay.executed.iter().map(|step| step.event));
+        let seen = seen_after(self.words.trace, order, read);
+        if seen.iter().any(|seen| seen.writer.is_none()) {
+            let nobody = "── nobody has written there by then";
+            writeln!(out, "{indent}{}", self.paint.switch(nobody))?;
+        }
+        let mut writers: Vec<EventId> = seen.iter().filter_map(|seen| seen.writer).collect();
+        writers.sort_unstable();
+        writers.dedup();
+        for writer in writers {
+            let thread = self.words.thread(self.words.trace.thread(writer));
+            let who = self.paint.switch(format!("── written by {thread}:"));
+            writeln!(out, "{indent}{who}")?;
+            self.line(writer, &self.words.deed(writer, &[]), indent, out)?;
+        }
+        Ok(())
     }
 
     /// The line before the events of one thread.

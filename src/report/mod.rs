@@ -35,7 +35,7 @@ pub use junit::JUnit;
 pub use live::{Live, in_short};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
-pub use races::{Heard, Race, Row};
+pub use races::{Heard, Race, Row, name_of};
 pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;

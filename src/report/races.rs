@@ -62,10 +62,12 @@ impl<'a> Race<'a> {
 }
 
 /// What reports call what a schedule shows.
-pub(super) fn name_of(goal: Goal) -> &'static str {
+#[must_use]
+pub fn name_of(goal: Goal) -> &'static str {
     match goal {
         Goal::Race(..) => "data race",
         Goal::UnorderedRace(..) => "unordered data race",
+        Goal::OtherValue { .. } => "another value",
     }
 }
 

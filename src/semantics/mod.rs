@@ -8,6 +8,7 @@
 
 pub mod barriers;
 pub mod locks;
+pub mod memory;
 pub mod onces;
 pub mod outside;
 pub mod semaphores;

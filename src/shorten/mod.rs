@@ -10,6 +10,7 @@
 use crate::predict::Cut;
 use crate::prune::MustHappenBefore;
 use crate::schedule::{Goal, Schedule, slices_of};
+use crate::semantics::memory::seen_after;
 use crate::semantics::{self, InOrder};
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes, explanations};
 use hashbrown::{HashMap, HashSet};
@@ -121,6 +122,11 @@ fn needed_events(
     };
     goal.performed().for_each(|event| include(&mut counts, event, true));
     goal.pending().for_each(|event| include(&mut counts, event, false));
+    if let Goal::OtherValue { read, .. } = goal {
+        let seen = seen_after(trace, prefix.iter().copied(), read);
+        let writers = seen.iter().filter_map(|seen| seen.writer);
+        writers.for_each(|writer| include(&mut counts, writer, true));
+    }
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
     for (number, section) in sections.all().iter().enumerate() {

@@ -140,7 +140,8 @@ impl Prover<'_> {
                         choosing.into_iter().map(choose).filter(|&new| new).count() > 0
                     }
                     _ => {
-                        let counts = known.map_or(allowed.is_none(), is_active);
+                        let of_question = matches!(violation, Violation::LastWrite { .. });
+                        let counts = of_question || known.map_or(allowed.is_none(), is_active);
                         counts && write_down(&mut self.encoder, &model, &violation)
                     }
                 };
@@ -174,7 +175,7 @@ impl Prover<'_> {
 
     fn grounds_of(&self, violation: &Violation) -> Grounds {
         match *violation {
-            Violation::Sections(..) => Grounds::Structure,
+            Violation::Sections(..) | Violation::LastWrite { .. } => Grounds::Structure,
             Violation::Unmatched(event, _) | Violation::Miscounted { event, .. } => {
                 semantics::grounds(self.encoder.trace().op(event))
             }
@@ -192,6 +193,7 @@ impl Prover<'_> {
             Violation::HandedOver { lock, .. } => self.encoder.handed_over_fact(lock),
             Violation::Miscounted { event, .. } => self.encoder.count_fact(event),
             Violation::Unmatched(event, _) => self.encoder.matching(event).map(|known| known.fact),
+            Violation::LastWrite { .. } => None,
         }
     }
 }

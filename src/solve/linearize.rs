@@ -5,7 +5,7 @@
 //! the order allows; then it is [executed](super::replay).
 
 use super::z3_session::Model;
-use crate::encode::{Encoder, FactId, Form, Literal, Node, Source};
+use crate::encode::{Encoder, FactId, Form, Literal, Node, PendingRead, Source};
 use crate::prune::MustHappenBefore;
 use crate::trace::{EventId, ThreadId, Trace};
 use std::cmp::Reverse;
@@ -78,6 +78,9 @@ pub(super) fn linearize(
     }
     cut.counts = in_order_before(encoder, model);
     performed.iter().for_each(|&event| cut.include(event));
+    let seen = encoder.pending_read().into_iter().flat_map(PendingRead::writes);
+    let seen = seen.filter(|&(write, choice)| model.chosen(choice) && model.has(write));
+    seen.for_each(|(write, _)| cut.include(write));
     next.iter().for_each(|&event| cut.include_before(event));
     let pairs = encoder.section_pairs();
     loop {

@@ -5,10 +5,10 @@ use super::linearize::linearize;
 use super::replay::{Violation, violations};
 use super::unordered;
 use super::z3_session::{Model, Status, Z3Session};
-use crate::encode::{Encoder, Form, Literal, Mutation, Source};
+use crate::encode::{Encoder, Form, Literal, Mutation, Source, Wanted};
 use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::Goal;
-use crate::trace::{EventId, Sections, Trace};
+use crate::trace::{CellId, EventId, Sections, Trace};
 use crate::verdict::Fact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -99,17 +99,28 @@ impl<'t> Session<'t> {
         self.spent
     }
 
-    /// Whether a feasible prefix ends in a goal.
+    /// Whether a feasible prefix ends in a goal. (Where a whole trace is linearized, only races can be asked for.)
     pub fn ask(&mut self, goal: Goal) -> Answer {
         let mut query = self.query();
         let answer = match goal {
             Goal::Race(..) => query.race(goal),
+            Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
             Goal::UnorderedRace(a, b) => {
                 query.budget /= UNORDERED_SHARE;
                 query.z3.set_budget(query.budget);
                 query.without_chains(a, b)
             }
         };
+        let spent = query.spent;
+        self.spent += u64::from(spent);
+        answer
+    }
+
+    /// Whether a feasible prefix brings a read next that would see neither what it saw in π nor any of these values
+    /// (`None`: one that π does not tell).
+    pub fn ask_other_value(&mut self, read: EventId, known: &[Option<u64>]) -> Answer {
+        let mut query = self.query();
+        let answer = query.other_value(read, Wanted::NoneOf(known));
         let spent = query.spent;
         self.spent += u64::from(spent);
         answer
@@ -162,6 +173,12 @@ impl Query<'_, '_> {
             }
             other => other,
         }
+    }
+
+    /// Asks for an execution after which a read is next that sees what is wanted.
+    fn other_value(&mut self, read: EventId, wanted: Wanted<'_>) -> Answer {
+        let question = self.encoder.sees(read, wanted);
+        self.refine(&question, &[], &[read])
     }
 
     /// Asks for an execution in which no chain orders the two accesses, breaking one chain after the other.
@@ -317,6 +334,7 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
             ref posts,
             ref waits,
         } => encoder.exclude_count(event, semaphore, posts, waits),
+        Violation::LastWrite { cell, ref writes } => keep_last(encoder, model, cell, writes),
         Violation::Pinned { read, cell, value } => {
             let new = encoder.read_options(read, cell).is_none();
             encoder.constrain_read(read, cell, value);
@@ -360,6 +378,32 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
             new
         }
     }
+}
+
+/// Writes down that the write that the pending read was to see is the last of a cell, which was written in this order.
+fn keep_last(encoder: &mut Encoder<'_>, model: &Model, cell: CellId, writes: &[EventId]) -> bool {
+    let options = encoder
+        .pending_read()
+        .into_iter()
+        .flat_map(|pending| pending.options(cell));
+    let chosen: Vec<Option<EventId>> = options
+        .filter(|&(_, choice)| model.chosen(choice))
+        .map(|(writer, _)| writer)
+        .collect();
+    let all: Vec<EventId> = encoder.writers(cell).collect();
+    let mut new = false;
+    for writer in chosen {
+        let since = writer.and_then(|writer| writes.iter().position(|&write| write == writer));
+        let interfering = match since {
+            _ if all.len() <= FEW_WRITERS => &all[..],
+            Some(at) => &writes[at + 1..],
+            None => writes,
+        };
+        for &other in interfering {
+            new |= encoder.keep_last(cell, writer, other);
+        }
+    }
+    new
 }
 
 /// Writes down why an event is not served that chose what serves it: another one chose the same, or if none did, one

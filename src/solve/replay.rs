@@ -19,6 +19,8 @@ pub(super) enum Violation {
         value: u64,
         writes: Vec<EventId>,
     },
+    /// The read that is next sees what it is not to see; with the writes of a cell, in order.
+    LastWrite { cell: CellId, writes: Vec<EventId> },
     /// A pinned access is not in its place among the events of another thread.
     Pinned { read: EventId, cell: CellId, value: u64 },
     /// Two sections overlap.
@@ -156,6 +158,19 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             _ => {}
         }
     }
+    if let Some(pending) = encoder.pending_read() {
+        let content = |cell: CellId| values.get(&cell).copied().unwrap_or(trace.cell(cell).initial);
+        let contents: Vec<Option<u64>> = pending.cells().map(content).collect();
+        let wrong = !pending.may_see(&contents);
+        for cell in pending.cells() {
+            let strayed = freed.which_decided(cell);
+            if wrong || !strayed.is_empty() {
+                let writes = memory.get(&cell).cloned().unwrap_or_default();
+                found.push(Violation::LastWrite { cell, writes });
+            }
+            found.extend(strayed.iter().cloned());
+        }
+    }
     let wakes = Wakes::of(trace, order.iter().copied());
     for &end in &wakes.unserved {
         // The waits on the same condition compete for the same notifies.
@@ -246,6 +261,11 @@ impl FreedReads {
         } else {
             self.by_cell.insert(cell, self.by_thread[thread.index()].clone());
         }
+    }
+
+    /// The reads that decided what a cell holds.
+    fn which_decided(&self, cell: CellId) -> &[Violation] {
+        self.by_cell.get(&cell).map_or(&[], Vec::as_slice)
     }
 
     fn on_which_depends(&self, thread: ThreadId) -> impl Iterator<Item = Violation> + '_ {

@@ -5,6 +5,7 @@ mod command;
 mod exports;
 mod limits;
 mod noise;
+mod other_values;
 mod page;
 mod parts;
 mod reports;

@@ -5,10 +5,11 @@
 //! has to accept what the oracle's machine can do, and nothing else. Whole schedules are compared at the same time: a walk
 //! with both accesses of a conflict next is a schedule that it accepts, and the same schedule with a slice too few, too
 //! many or out of place is one that it accepts only if the oracle finds the race there. Others ask for a race of two events that
-//! do not conflict, or list a wake too many; others again begin with events as recorded, and are checked together and alone.
+//! do not conflict, for another value of a read, or list a wake too many; others again begin with events as recorded, and are checked together and alone.
 
 use super::execution::Execution;
 use super::machine::State;
+use super::other_values::{about_to_see, shown};
 use super::{environment, event_kind, random_trace, stored};
 use checker::{Checker, Events, Recording};
 use schedule_format::{Goal, Schedule, Slice};
@@ -29,6 +30,9 @@ struct Counts {
     rejected: u64,
     schedules: u64,
     refused_schedules: u64,
+    /// Schedules that end in another value.
+    other_values: u64,
+    refused_values: u64,
     /// Accepted schedules that begin with events as recorded.
     recorded_beginnings: u64,
     /// Events that were rejected though next in their threads, by kind.
@@ -58,6 +62,11 @@ fn the_checker_accepts_what_is_feasible_and_nothing_else() {
         counts.kinds
     );
     assert!(counts.accepted > 0 && counts.schedules > 0 && counts.refused_schedules > 0);
+    println!(
+        "{} other values accepted, {} rejected",
+        counts.other_values, counts.refused_values
+    );
+    assert!(counts.other_values > traces / 4 && counts.refused_values > traces / 4);
     assert!(counts.recorded_beginnings > traces / 4);
     for kind in [
         "read",
@@ -148,6 +157,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
             }
         }
         schedules(&execution, &checker, &state, &path, random, counts)?;
+        other_values(&execution, &checker, &state, &path, random, counts)?;
     }
     recorded_beginnings(&execution, &checker, random, counts)
 }
@@ -235,7 +245,7 @@ fn schedules(
         _ => {}
     }
     for (steps, wake) in [(path, None), (&damaged[..], wake_too_many)] {
-        let mut schedule = schedule_of(execution, steps, race);
+        let mut schedule = schedule_of(execution, steps, Goal::Race(race.0, race.1));
         schedule.wakes.extend(wake);
         let reached = walk(execution, &schedule);
         let expected = reached.is_some_and(|state| racing(&state, race));
@@ -245,6 +255,50 @@ fn schedules(
             (false, Err(_)) => counts.refused_schedules += 1,
             (true, Err(rejection)) => return Err(format!("{schedule:?} is a witness, and rejected: {rejection}")),
             (false, Ok(_)) => return Err(format!("{schedule:?} is no witness, and accepted")),
+        }
+    }
+    Ok(())
+}
+
+/// Compares schedules that end in another value: of what is next or is not, reads or does not, with the value that is there, that
+/// of the trace, and others.
+fn other_values(
+    execution: &Execution,
+    checker: &Checker<'_>,
+    state: &State,
+    path: &[Taken],
+    random: &mut fastrand::Rng,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    let any = execution.ids().nth(random.usize(..execution.events.len()));
+    let next = (0..execution.threads()).filter_map(|thread| state.next(execution, thread));
+    for read in next.chain(any) {
+        let is_next = state.next(execution, execution.thread(read)) == Some(read);
+        let there = about_to_see(execution, state, read);
+        let recorded = match *execution.op(read) {
+            Op::Read { value, .. } | Op::AtomicLoad { value, .. } | Op::AtomicRmw { read: value, .. } => Some(value),
+            _ => None,
+        };
+        // The last has the same low bytes, and more than fit.
+        let values = [
+            there,
+            recorded,
+            None,
+            Some(random.u64(..4)),
+            recorded.map(|value| value | 1 << 63),
+        ];
+        for value in values {
+            let goal = Goal::OtherValue { read, value };
+            let expected = is_next && shown(execution, state, read) == Some(value);
+            match (expected, checker.check(&schedule_of(execution, path, goal))) {
+                (true, Ok(_)) => counts.other_values += 1,
+                (false, Err(_)) => counts.refused_values += 1,
+                (_, said) => {
+                    return Err(format!(
+                        "after {path:?}, {goal:?} is {expected}, and the checker says {said:?}"
+                    ));
+                }
+            }
         }
     }
     Ok(())
@@ -315,7 +369,7 @@ fn recorded_beginnings(
         }
         if let (Ok(_), Goal::Race(a, b)) = (&alone, schedule.goal) {
             counts.recorded_beginnings += 1;
-            let reached = walk(execution, &schedule_of(execution, &steps, (a, b)));
+            let reached = walk(execution, &schedule_of(execution, &steps, schedule.goal));
             let is_next = |state: &State, event| state.next(execution, execution.thread(event)) == Some(event);
             if !reached.is_some_and(|state| is_next(&state, a) && is_next(&state, b)) {
                 return Err(format!("{schedule:?} is no witness, and accepted"));
@@ -326,7 +380,7 @@ fn recorded_beginnings(
 }
 
 /// The steps as a schedule: which threads take their next event one after the other, and whom each notify wakes.
-fn schedule_of(execution: &Execution, steps: &[Taken], race: (EventId, EventId)) -> Schedule {
+fn schedule_of(execution: &Execution, steps: &[Taken], goal: Goal) -> Schedule {
     let slice = |&(event, _): &Taken| Slice {
         thread: ThreadId(execution.thread(event)),
         events: 1,
@@ -343,7 +397,7 @@ fn schedule_of(execution: &Execution, steps: &[Taken], race: (EventId, EventId))
         .filter_map(|&(event, wakes)| Some((event, ThreadId(wakes?))));
     Schedule {
         trace: TraceId([0; 16]),
-        goal: Goal::Race(race.0, race.1),
+        goal,
         as_recorded: 0,
         slices,
         wakes: wakes.collect(),

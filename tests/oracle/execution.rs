@@ -18,7 +18,7 @@ pub struct Pin {
 #[derive(Clone, Debug)]
 pub struct Cell {
     block: usize,
-    addr: u64,
+    pub addr: u64,
     size: u64,
     /// What its first event saw, if that reads.
     pub initial: Option<u64>,

@@ -271,6 +271,12 @@ impl State {
         }
     }
 
+    /// What a cell holds; `None`: nobody knows.
+    pub fn content(&self, execution: &Execution, cell: usize) -> Option<u64> {
+        let written = self.memory.get(&cell).copied();
+        written.unwrap_or(execution.cells[cell].initial)
+    }
+
     fn wake(&mut self, id: EventId) {
         if let Some(wait) = self.waits.get_mut(&id) {
             (wait.asleep, wait.woken) = (false, true);
@@ -324,7 +330,7 @@ impl State {
         });
         for used in execution.uses(event) {
             let cell = &execution.cells[used.cell];
-            let holds = before.memory.get(&used.cell).copied().unwrap_or(cell.initial);
+            let holds = before.content(execution, used.cell);
             if used.sees.is_some() && !cell.external && holds != used.sees {
                 if execution.frees_reads() {
                     self.strayed.insert(thread);

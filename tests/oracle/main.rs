@@ -4,8 +4,8 @@
 //! enumerates every feasible prefix with it, and `random_trace` makes small traces with every kind of event. For each pair
 //! of code positions the verdict has to be the oracle's: witnessed if some instance races in some prefix, refuted if none
 //! does, and what is refuted, rather than not in this trace, must be out of reach for the operations alone (`structure`).
-//! `unordered` does the same for the pairs that only a memory order fails to order, and `checker` compares the
-//! checker with the same reading, event by event.
+//! `unordered` does the same for the pairs that only a memory order fails to order, `other_values` for the values that reads can
+//! see, and `checker` compares the checker with the same reading, event by event.
 //!
 //! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed; with `WITNESS_ORACLE_KIND`, only traces with an
 //! event of this [`kind`] are compared, and counted. A trace that is judged wrongly is left behind as a file; `traces/` keeps those of the past.
@@ -17,6 +17,7 @@ mod execution;
 mod hidden_writes;
 mod machine;
 mod needed_facts;
+mod other_values;
 mod random_trace;
 mod stored;
 mod structure;
@@ -49,8 +50,10 @@ fn environment(name: &str, default: u64) -> u64 {
 
 /// The two accesses of a race of either kind.
 fn race_of(schedule: &Schedule) -> (EventId, EventId) {
-    let (Goal::Race(a, b) | Goal::UnorderedRace(a, b)) = schedule.goal;
-    (a, b)
+    match schedule.goal {
+        Goal::Race(a, b) | Goal::UnorderedRace(a, b) => (a, b),
+        Goal::OtherValue { .. } => panic!("{schedule} shows no race"),
+    }
 }
 
 /// All instances of each pair.

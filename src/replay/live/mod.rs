@@ -22,7 +22,7 @@ pub use vary::variations;
 
 use crate::check::{Checker, Rejection};
 use crate::record::{self, Descent, Launch, Parked, RecordError, Standing, Stopped};
-use crate::schedule::Schedule;
+use crate::schedule::{Goal, Schedule};
 use crate::trace::{EventId, LoadError, Trace};
 use compare::{Compared, Comparison};
 use std::ffi::OsString;
@@ -53,6 +53,11 @@ pub enum LiveError {
     /// The program does not run under the recorder.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The schedule ends in something else than a race.
+    #[error(
+        "a live run shows races, and this schedule shows another value of a read; without --live, it is replayed on the trace"
+    )]
+    NoRace,
     /// The schedule is none of the trace.
     #[error("the schedule does not show a race of this trace")]
     Rejected(#[from] Rejection),
@@ -206,6 +211,9 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
 pub fn run(checker: &Checker<'_>, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
     let trace = checker.trace();
+    if matches!(schedule.goal, Goal::OtherValue { .. }) {
+        return Err(LiveError::NoRace);
+    }
     let plan = Plan::of(checker, schedule)?;
     let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
     let stopped = record::run_along(launch, steps, scratch);
