@@ -8,6 +8,8 @@ pub mod candidates;
 pub mod check;
 pub mod confirm;
 pub mod encode;
+pub mod explore;
+pub mod forest;
 pub mod generate;
 pub mod import;
 pub mod predict;

@@ -1,0 +1,332 @@
+//! Exploration: the program is run again and again, each time along a prefix that shows something new, until nothing new is feasible.
+//!
+//! ```text
+//! forest = what one run shows
+//! loop: is there a feasible prefix after which a pending operation has an outcome that is no branch yet?     (search)
+//!       yes: run the program along that prefix, then let it go on; the forest grows by at least that branch
+//!       no:  the forest is all that the program can do on this input
+//! ```
+//!
+//! What is sought is asked of the forest's states on the way ([`Goal`]): races and deadlocks are *feasible* as soon as the forest holds what leads
+//! there, and *impossible on this input*, under sequential consistency, if nothing is open and they have not been met. Failures of the program
+//! itself (an assertion, a signal, an exit status) are ends of histories, so the run that shows the last branch before one shows it, too.
+//!
+//! Each run adds a branch, so there are at most as many runs as branches: a sum over the threads' histories, where classes of executions are
+//! a product.
+//!
+//! The program is behind a trait, [`Session`].
+
+mod footprint;
+mod goal;
+mod machine;
+mod packed;
+mod persistent;
+mod session;
+mod states;
+mod tables;
+
+pub use goal::{Goal, Side, Waiting};
+pub use session::{Divergence, End, Followed, Move, Opening, Prefix, PrefixThread, Ran, Session, Wanted};
+pub use states::{Limits, Searched, search};
+
+use crate::forest::{Forest, Next, NodeId, Patience, Reservation};
+use hashbrown::{HashMap, HashSet};
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
+pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
+
+/// Fewest changes of threads first: such prefixes are easy to force, and to understand.
+#[must_use]
+pub fn fewest_context_switches(_: &Forest, prefix: &Prefix) -> u64 {
+    prefix.context_switches() as u64
+}
+
+/// How exploration goes on.
+pub struct Options<'o> {
+    /// Bounds of each search.
+    pub limits: Limits,
+    /// Most runs.
+    pub runs: usize,
+    /// Which open branch comes next.
+    pub order: &'o Order<'o>,
+    /// How often a branch is tried that runs do not show.
+    pub tries: u32,
+    /// Whether the program is also run along the prefix of each goal that was found.
+    pub show_goals: bool,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options {
+            limits: Limits::default(),
+            runs: usize::MAX,
+            order: &fewest_context_switches,
+            tries: 2,
+            show_goals: false,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What it is.
+    pub what: What,
+    /// The prefix that leads there; of a failure, the one that its run was made along.
+    pub prefix: Prefix,
+    /// The number of the run that shows it, from 0; `None` if no run was made to.
+    pub run: Option<usize>,
+}
+
+/// The kinds of things found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// A prefix of the forest ends so.
+    Goal(Goal),
+    /// A run ended so, not in success.
+    Ended(End),
+}
+
+/// Why it cannot be said that every schedule was covered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// The model of the runs is not the whole program.
+    Reservation(Reservation),
+    /// As many runs were made as were allowed, and something was open.
+    Runs,
+    /// A search reached its bound of states or memory.
+    States,
+    /// Whoever watched ended it.
+    Stopped,
+    /// Runs along a feasible prefix did not show what is open there.
+    NotShown(Opening, u64),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Reservation(reservation) => reservation.fmt(f),
+            Reason::Runs => f.write_str("the bound of runs was reached"),
+            Reason::States => f.write_str("the bound of states was reached"),
+            Reason::Stopped => f.write_str("it was stopped"),
+            Reason::NotShown(_, position) => {
+                write!(f, "what is feasible at {position:#x} was not shown by runs that were made to show it")
+            }
+        }
+    }
+}
+
+/// What exploration came to.
+#[derive(Clone, Debug)]
+pub struct Exploration {
+    /// All that runs have shown.
+    pub forest: Forest,
+    /// How many runs were made.
+    pub runs: usize,
+    /// States of the last search.
+    pub states: usize,
+    /// What is still open.
+    pub open: usize,
+    /// What was found, in order.
+    pub found: Vec<Found>,
+    /// Why not every schedule of this input was covered. If empty, every one was: *exhausted*.
+    pub not_exhausted: Vec<Reason>,
+}
+
+impl Exploration {
+    /// Whether every schedule of this input was covered, so that what was not found is impossible.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.not_exhausted.is_empty()
+    }
+}
+
+/// How far it is, told after each run and each search.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Runs made.
+    pub runs: usize,
+    /// Branches that they have shown.
+    pub branches: usize,
+    /// Branches that are open, as far as is known.
+    pub open: usize,
+    /// States of the last search.
+    pub states: usize,
+    /// What was found.
+    pub found: usize,
+}
+
+/// Explores the program until everything feasible was shown, a bound is reached, or `watch` breaks.
+///
+/// # Errors
+/// The session's, if a run could not be made.
+pub fn explore<S: Session>(
+    session: &mut S,
+    options: &Options<'_>,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Exploration, S::Error> {
+    let mut exploring = Exploring {
+        session,
+        options,
+        forest: Forest::new(),
+        progress: Progress {
+            runs: 0,
+            branches: 0,
+            open: 0,
+            states: 0,
+            found: 0,
+        },
+        found: Vec::new(),
+        known: HashSet::new(),
+        tried: HashMap::new(),
+        reasons: Vec::new(),
+    };
+    exploring.run(watch)?;
+    Ok(exploring.finish())
+}
+
+struct Exploring<'s, 'o, S> {
+    session: &'s mut S,
+    options: &'s Options<'o>,
+    forest: Forest,
+    progress: Progress,
+    found: Vec<Found>,
+    known: HashSet<What>,
+    tried: HashMap<(NodeId, Opening), u32>,
+    reasons: Vec<Reason>,
+}
+
+impl<S: Session> Exploring<'_, '_, S> {
+    fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<(), S::Error> {
+        if self.options.runs == 0 {
+            self.reasons.push(Reason::Runs);
+            return Ok(());
+        }
+        self.run_along(&Prefix::default())?;
+        loop {
+            let searched = search(&self.forest, &self.options.limits);
+            self.progress.states = searched.states;
+            self.note_goals(&searched)?;
+            let mut frontier = searched.frontier;
+            frontier.retain(|open| self.is_to_try(open));
+            self.progress.open = frontier.len();
+            if frontier.is_empty() {
+                if !searched.whole {
+                    self.reasons.push(Reason::States);
+                }
+                self.reasons.extend(searched.reservations.into_iter().map(Reason::Reservation));
+                let _ = watch(&self.progress);
+                return Ok(());
+            }
+            frontier.sort_by_cached_key(|open| (self.options.order)(&self.forest, open));
+            for open in frontier {
+                if !self.is_to_try(&open) {
+                    continue;
+                }
+                if self.progress.runs >= self.options.runs {
+                    self.reasons.push(Reason::Runs);
+                    return Ok(());
+                }
+                if watch(&self.progress).is_break() {
+                    self.reasons.push(Reason::Stopped);
+                    return Ok(());
+                }
+                self.run_along(&open)?;
+                self.progress.open = self.progress.open.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Whether a branch is still open, and has not been tried too often.
+    fn is_to_try(&self, open: &Prefix) -> bool {
+        let Some(wanted) = open.wanted else {
+            return false;
+        };
+        let tried = self.tried.get(&(wanted.node, wanted.opening)).copied().unwrap_or(0);
+        tried < self.options.tries && self.is_open(&wanted)
+    }
+
+    fn is_open(&self, wanted: &Wanted) -> bool {
+        let node = self.forest.node(wanted.node);
+        match wanted.opening {
+            Opening::Outcome(outcome) => node.edge(outcome).is_none(),
+            Opening::SomeOutcome => !self.tried.contains_key(&(wanted.node, wanted.opening)),
+            Opening::NextOperation => node.next == Next::Unknown,
+            Opening::GivesUp => node.patience == Patience::Unknown,
+        }
+    }
+
+    fn run_along(&mut self, prefix: &Prefix) -> Result<usize, S::Error> {
+        let number = self.progress.runs;
+        self.progress.runs += 1;
+        let ran = self.session.run(prefix)?;
+        let added = self.forest.add(&ran.run);
+        self.progress.branches += added.branches;
+        if let Some(wanted) = prefix.wanted {
+            *self.tried.entry((wanted.node, wanted.opening)).or_default() += 1;
+            let blocked = Followed::Until {
+                step: prefix.moves.len(),
+                why: Divergence::Blocked,
+            };
+            if wanted.opening == Opening::GivesUp && ran.followed == blocked {
+                self.forest.learn_patience(wanted.node, Patience::Endless);
+            }
+        }
+        if matches!(ran.end, End::Failure(_) | End::Limit) {
+            self.note(What::Ended(ran.end), prefix, Some(number));
+        }
+        Ok(number)
+    }
+
+    fn note_goals(&mut self, searched: &Searched) -> Result<(), S::Error> {
+        for (goal, prefix) in &searched.goals {
+            let what = What::Goal(goal.clone());
+            if self.known.contains(&what) {
+                continue;
+            }
+            let shown = self.options.show_goals && self.progress.runs < self.options.runs;
+            let run = if shown { Some(self.run_along(prefix)?) } else { None };
+            self.note(what, prefix, run);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, what: What, prefix: &Prefix, run: Option<usize>) {
+        if self.known.insert(what.clone()) {
+            self.found.push(Found {
+                what,
+                prefix: prefix.clone(),
+                run,
+            });
+            self.progress.found = self.found.len();
+        }
+    }
+
+    fn finish(mut self) -> Exploration {
+        let reservations = self.forest.reservations().iter().cloned().map(Reason::Reservation);
+        self.reasons.extend(reservations);
+        for &(node, opening) in self.tried.keys() {
+            let wanted = Wanted {
+                thread: 0,
+                node,
+                opening,
+            };
+            if self.is_open(&wanted) {
+                let position = self.forest.node(node).position;
+                self.reasons.push(Reason::NotShown(opening, position));
+            }
+        }
+        self.reasons.sort();
+        self.reasons.dedup();
+        Exploration {
+            forest: self.forest,
+            runs: self.progress.runs,
+            states: self.progress.states,
+            open: self.progress.open,
+            found: self.found,
+            not_exhausted: self.reasons,
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! The frontier of a forest, found by searching its states: each is expanded once, and the program is not run.
+//!
+//! A state that has been met is never expanded again, whatever way leads to it; states follow one another by the turns of a persistent set
+//! ([`persistent`](super::persistent)), and where only one turn remains the state in between is not stored. Fewest changes of threads come
+//! first, so the prefixes that are found are about as simple as they can be.
+
+use super::goal::{Goal, Side, Waiting};
+use super::machine::{Choice, Goes, State, Turn};
+use super::packed::States;
+use super::persistent::Persistent;
+use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
+use super::tables::{Act, Held, Tables};
+use crate::forest::{Forest, NodeId, Outcome, Reservation};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// States that are stored at most.
+    pub states: usize,
+    /// Bytes that they may take.
+    pub memory: usize,
+    /// Whether turns that need not be followed are left out. What is found is the same, sooner.
+    pub reduce: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            states: 20_000_000,
+            memory: 1 << 30,
+            reduce: true,
+        }
+    }
+}
+
+/// Where the forest is open: the prefix that leads there, and what is wanted of the thread that comes next.
+pub type Open = Prefix;
+
+/// What a search has found.
+#[derive(Clone, Debug, Default)]
+pub struct Searched {
+    /// States that were stored.
+    pub states: usize,
+    /// Whether that was all: no limit was reached.
+    pub whole: bool,
+    /// What is open, each history and outcome once, in the order in which it was met.
+    pub frontier: Vec<Open>,
+    /// Races and deadlocks that are feasible, each once, with a prefix that ends so.
+    pub goals: Vec<(Goal, Prefix)>,
+    /// What was met that the forest cannot vouch for.
+    pub reservations: BTreeSet<Reservation>,
+}
+
+/// Searches the states of a forest.
+#[must_use]
+pub fn search(forest: &Forest, limits: &Limits) -> Searched {
+    let tables = Tables::new(forest);
+    let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
+    let start = State::start(&tables);
+    let persistent = limits.reduce.then(|| Persistent::of(&tables, foreign));
+    let mut search = Search {
+        now: start.clone(),
+        forest,
+        tables,
+        start,
+        persistent,
+        states: States::default(),
+        came: Vec::new(),
+        open: HashMap::new(),
+        goals: HashMap::new(),
+        order: Vec::new(),
+        reservations: BTreeSet::new(),
+        raced: HashSet::new(),
+        turns: Vec::new(),
+    };
+    let whole = search.run(limits);
+    search.finish(whole)
+}
+
+/// How a stored state was come to: from another by a turn, and what had to follow.
+#[derive(Clone, Copy)]
+struct Came {
+    from: u32,
+    turn: PackedTurn,
+}
+
+/// A turn in a state: the thread, and which of its turns there.
+#[derive(Clone, Copy)]
+struct PackedTurn {
+    thread: u32,
+    number: u32,
+}
+
+/// A moment of the search: after the turn from a stored state, so many turns further on, each the only one.
+#[derive(Clone, Copy)]
+struct Moment {
+    came: Came,
+    further: u32,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// What is open at a class: a thread's history of it, and what it is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum OpenAt {
+    Known(u32, Opening),
+    Read(u32, Vec<Held>),
+}
+
+#[derive(Clone, Copy)]
+enum Found {
+    Open,
+    Goal,
+}
+
+struct Search<'f> {
+    forest: &'f Forest,
+    tables: Tables<'f>,
+    start: State,
+    now: State,
+    persistent: Option<Persistent>,
+    states: States,
+    came: Vec<Came>,
+    open: HashMap<OpenAt, (Moment, u32)>,
+    goals: HashMap<Goal, Moment>,
+    order: Vec<(Found, OpenAt, Option<Goal>)>,
+    reservations: BTreeSet<Reservation>,
+    /// Pairs of classes whose race was found, so as not to describe it again.
+    raced: HashSet<(u32, u32)>,
+    turns: Vec<Turn>,
+}
+
+impl Search<'_> {
+    /// Whether all states were met within the limits.
+    fn run(&mut self, limits: &Limits) -> bool {
+        let first = Came {
+            from: NOWHERE,
+            turn: PackedTurn { thread: 0, number: 0 },
+        };
+        self.come(first);
+        // States that need no further change of threads, and those that need one more.
+        let (mut near, mut far) = (vec![0_u32], Vec::new());
+        loop {
+            let Some(number) = near.pop() else {
+                if far.is_empty() {
+                    return true;
+                }
+                std::mem::swap(&mut near, &mut far);
+                near.reverse();
+                continue;
+            };
+            let mut state = self.start.clone();
+            self.states.unpack(number, &self.start, &mut state);
+            let turns = self.follow(&state);
+            let thread = self.came[number as usize].turn.thread;
+            for (index, turn) in turns.iter().enumerate() {
+                self.now.clone_from(&state);
+                self.now.perform(&self.tables, *turn);
+                let packed = PackedTurn {
+                    thread: turn.thread,
+                    number: index as u32,
+                };
+                let came = Came {
+                    from: number,
+                    turn: packed,
+                };
+                if let Some(new) = self.come(came) {
+                    if turn.thread == thread {
+                        near.push(new);
+                    } else {
+                        far.push(new);
+                    }
+                }
+            }
+            if self.states.len() >= limits.states || self.memory() >= limits.memory {
+                return near.is_empty() && far.is_empty();
+            }
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.states.memory() + self.came.capacity() * size_of::<Came>()
+    }
+
+    /// Goes on from `self.now` while there is one turn only, looks at each state on the way, and stores the last; its number if it is new.
+    fn come(&mut self, came: Came) -> Option<u32> {
+        let mut further = 0;
+        loop {
+            self.look(Moment { came, further });
+            let turns = {
+                let state = std::mem::replace(&mut self.now, State::empty());
+                let turns = self.follow(&state);
+                self.now = state;
+                turns
+            };
+            match turns[..] {
+                [only] if !self.now.class(&self.tables, only.thread).in_loop => self.now.perform(&self.tables, only),
+                _ => break,
+            }
+            further += 1;
+        }
+        let (number, new) = self.states.intern(&self.now, &self.start);
+        if new {
+            self.came.push(came);
+        }
+        new.then_some(number)
+    }
+
+    /// The turns that are followed in a state, always in the same order.
+    fn follow(&mut self, state: &State) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        for thread in state.threads() {
+            state.turns(&self.tables, thread, &mut turns);
+        }
+        turns.retain(|turn| matches!(turn.goes, Goes::Along(_) | Goes::Stays));
+        if let Some(persistent) = &mut self.persistent {
+            persistent.keep(&self.tables, state, &mut turns);
+        }
+        turns
+    }
+
+    /// Notes what is open in `self.now`, and which goals it reaches.
+    fn look(&mut self, moment: Moment) {
+        let mut turns = std::mem::take(&mut self.turns);
+        turns.clear();
+        let mut waits = Vec::new();
+        let mut can_move = false;
+        for thread in self.now.threads() {
+            let before = turns.len();
+            self.now.turns(&self.tables, thread, &mut turns);
+            let class = self.now.class(&self.tables, thread);
+            if turns.len() == before && class.act != Act::Ended {
+                waits.push(thread);
+            }
+            can_move |= turns.len() > before && !self.spins_for_ever(thread);
+        }
+        for &turn in &turns {
+            self.note_open(turn, moment);
+            if self.now.is_foreign(&self.tables, turn.thread) {
+                self.reservations.insert(Reservation::ForeignRelease);
+            }
+            if let Act::BarrierEnter(barrier) = self.now.class(&self.tables, turn.thread).act
+                && self.tables.parties(barrier).is_none()
+            {
+                self.reservations.insert(Reservation::BarrierSize);
+            }
+        }
+        if !can_move {
+            self.note_deadlock(&waits, &turns, moment);
+        }
+        let accesses: Vec<u32> = turns
+            .iter()
+            .map(|turn| turn.thread)
+            .filter(|&thread| matches!(self.now.class(&self.tables, thread).act, Act::Access(_)))
+            .collect();
+        for (index, &a) in accesses.iter().enumerate() {
+            for &b in &accesses[index + 1..] {
+                if self.now.race(&self.tables, a, b) {
+                    self.note_race(a, b, moment);
+                }
+            }
+        }
+        self.turns = turns;
+    }
+
+    fn note_open(&mut self, turn: Turn, moment: Moment) {
+        let class = self.now.at[turn.thread as usize];
+        let open = match turn.goes {
+            Goes::Open(opening) => OpenAt::Known(class, opening),
+            Goes::OpenRead => OpenAt::Read(class, self.now.would_see(self.tables.class(class))),
+            Goes::Along(_) | Goes::Stays => return,
+        };
+        if !self.open.contains_key(&open) {
+            self.open.insert(open.clone(), (moment, turn.thread));
+            self.order.push((Found::Open, open, None));
+        }
+    }
+
+    fn note_race(&mut self, a: u32, b: u32, moment: Moment) {
+        let pair = (self.now.at[a as usize], self.now.at[b as usize]);
+        if !self.raced.insert((pair.0.min(pair.1), pair.0.max(pair.1))) {
+            return;
+        }
+        let side = |class: u32| Side {
+            position: self.tables.class(class).position,
+        };
+        self.note_goal(Goal::race(side(pair.0), side(pair.1)), moment);
+    }
+
+    fn note_deadlock(&mut self, waits: &[u32], turns: &[Turn], moment: Moment) {
+        // A thread that ends the program ends the waiting, too.
+        let stops = |&thread: &u32| self.now.class(&self.tables, thread).act == Act::Stops;
+        if waits.iter().any(stops) {
+            return;
+        }
+        let at = |thread: u32| self.now.class(&self.tables, thread).position;
+        let mut waiting: Vec<Waiting> = waits.iter().map(|&thread| Waiting::At(at(thread))).collect();
+        let mut spins: Vec<u32> = turns.iter().map(|turn| turn.thread).collect();
+        spins.dedup();
+        waiting.extend(spins.iter().map(|_| Waiting::Spins));
+        waiting.sort_unstable();
+        if waiting.is_empty() {
+            return;
+        }
+        let main_ended = self.now.class(&self.tables, 0).act == Act::Ended;
+        self.note_goal(Goal::Deadlock { waiting, main_ended }, moment);
+    }
+
+    fn note_goal(&mut self, goal: Goal, moment: Moment) {
+        if !self.goals.contains_key(&goal) {
+            self.goals.insert(goal.clone(), moment);
+            self.order.push((Found::Goal, OpenAt::Known(0, Opening::SomeOutcome), Some(goal)));
+        }
+    }
+
+    /// Whether a thread in a loop comes round to where it is, and nothing but another thread can end that.
+    fn spins_for_ever(&self, thread: u32) -> bool {
+        if !self.now.class(&self.tables, thread).in_loop {
+            return false;
+        }
+        let mut state = self.now.clone();
+        let home = state.at[thread as usize];
+        let mut turns = Vec::new();
+        let mut passed = Vec::new();
+        loop {
+            turns.clear();
+            state.turns(&self.tables, thread, &mut turns);
+            let [turn] = turns[..] else {
+                return false;
+            };
+            if !matches!(turn.goes, Goes::Along(_)) {
+                return false;
+            }
+            state.perform(&self.tables, turn);
+            let at = state.at[thread as usize];
+            if at == home {
+                return state == self.now;
+            }
+            // Another loop that this one leads to is another state.
+            if !self.tables.class(at).in_loop || passed.contains(&at) {
+                return false;
+            }
+            passed.push(at);
+        }
+    }
+
+    fn finish(mut self, whole: bool) -> Searched {
+        let mut searched = Searched {
+            states: self.states.len(),
+            whole,
+            reservations: std::mem::take(&mut self.reservations),
+            ..Searched::default()
+        };
+        for (found, open, goal) in std::mem::take(&mut self.order) {
+            match (found, goal) {
+                (Found::Goal, Some(goal)) => {
+                    let moment = self.goals[&goal];
+                    let (prefix, _) = self.prefix(moment);
+                    searched.goals.push((goal, prefix));
+                }
+                _ => {
+                    let (moment, thread) = self.open[&open];
+                    searched.frontier.push(self.open_prefix(&open, moment, thread));
+                }
+            }
+        }
+        searched
+    }
+
+    fn open_prefix(&mut self, open: &OpenAt, moment: Moment, thread: u32) -> Open {
+        let (mut prefix, walk) = self.prefix(moment);
+        let opening = match open {
+            OpenAt::Known(_, opening) => *opening,
+            OpenAt::Read(class, held) => {
+                let cells = self.tables.class(*class).cells.clone();
+                match self.tables.joined(&cells, held) {
+                    Some(value) => Opening::Outcome(Outcome::Saw(value)),
+                    None => Opening::SomeOutcome,
+                }
+            }
+        };
+        prefix.wanted = Some(Wanted {
+            thread: walk.rows[thread as usize],
+            node: walk.nodes[thread as usize],
+            opening,
+        });
+        prefix
+    }
+
+    /// The way to a moment, in real histories.
+    fn prefix(&mut self, moment: Moment) -> (Prefix, Walk) {
+        let mut way = vec![(moment.came.turn, moment.further)];
+        let mut from = moment.came.from;
+        while from != NOWHERE {
+            let came = self.came[from as usize];
+            way.push((came.turn, u32::MAX));
+            from = came.from;
+        }
+        way.reverse();
+        let mut state = self.start.clone();
+        let mut walk = Walk::new(self.forest);
+        let mut prefix = Prefix {
+            threads: vec![PrefixThread {
+                tree: Forest::MAIN,
+                forked_by: None,
+            }],
+            ..Prefix::default()
+        };
+        for (index, (turn, further)) in way.into_iter().enumerate() {
+            if index > 0 {
+                let turns = self.follow(&state);
+                walk.perform(self.forest, &self.tables, &mut state, turns[turn.number as usize], &mut prefix);
+            }
+            let mut done = 0;
+            while done < further {
+                let turns = self.follow(&state);
+                match turns[..] {
+                    [only] if !state.class(&self.tables, only.thread).in_loop => {
+                        walk.perform(self.forest, &self.tables, &mut state, only, &mut prefix);
+                    }
+                    _ => break,
+                }
+                done += 1;
+            }
+        }
+        (prefix, walk)
+    }
+}
+
+/// Real histories along a way of classes.
+struct Walk {
+    /// The node that each thread is at.
+    nodes: Vec<NodeId>,
+    /// How many operations it has performed.
+    done: Vec<u32>,
+    /// Its row in the prefix.
+    rows: Vec<u32>,
+}
+
+impl Walk {
+    fn new(forest: &Forest) -> Walk {
+        let trees = forest.trees();
+        Walk {
+            nodes: trees.iter().map(|tree| tree.root).collect(),
+            done: vec![0; trees.len()],
+            rows: vec![0; trees.len()],
+        }
+    }
+
+    fn perform(&mut self, forest: &Forest, tables: &Tables<'_>, state: &mut State, turn: Turn, prefix: &mut Prefix) {
+        let slot = turn.thread as usize;
+        let thread = self.rows[slot];
+        if let Goes::Along(edge) = turn.goes {
+            let class = state.class(tables, turn.thread);
+            let outcome = class.edges[edge as usize].outcome;
+            let node = self.nodes[slot];
+            let row = forest.node(node);
+            let operation = row.operation().expect("what is performed is an operation");
+            prefix.moves.push(Move::Perform {
+                thread,
+                index: self.done[slot],
+                node,
+                operation,
+                outcome,
+                wakes: match turn.choice {
+                    Choice::Wakes(other) => Some(self.rows[other as usize]),
+                    Choice::None | Choice::TimesOut => None,
+                },
+            });
+            if let Some(tree) = forest.tree_forked_at(node) {
+                self.rows[tree.index()] = prefix.threads.len() as u32;
+                prefix.threads.push(PrefixThread {
+                    tree,
+                    forked_by: Some((thread, self.done[slot])),
+                });
+            }
+            self.done[slot] += 1;
+            self.nodes[slot] = row.edge(outcome).expect("nodes of a class have the same outcomes").to;
+        } else {
+            prefix.moves.push(Move::TimesOut { thread });
+        }
+        state.perform(tables, turn);
+    }
+}

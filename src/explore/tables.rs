@@ -1,0 +1,465 @@
+//! The forest as the search uses it: cells, classes of nodes, what is shared.
+//!
+//! Made anew for each search, since each run may cut memory otherwise, share what was one thread's, or tell histories apart.
+//!
+//! - *Cells*: the bytes of a region are cut where accesses begin and end. Cells that only one thread accesses, or that nobody writes, are
+//!   no part of a state: what a read of them sees follows from the history.
+//! - *Classes*: nodes with equal operations whose outcomes lead to equal classes are one (bisimilar). States are made of classes, so
+//!   histories that the thread's future does not depend on fall together. That is exact for the question asked: an outcome that is open
+//!   after one history of a class is open after all, and once it is filled in for one, the class splits.
+
+use crate::forest::{
+    Forest, Mode, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
+    ValueId, Values,
+};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a cell holds: 0 is *not known*, else a value's number + 1.
+pub(crate) type Held = u32;
+
+pub(crate) const UNKNOWN: Held = 0;
+
+pub(crate) fn held(value: ValueId) -> Held {
+    value.0 + 1
+}
+
+/// How memory is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum AccessKind {
+    Read,
+    Write,
+    AtomicRead,
+    AtomicWrite,
+    Use,
+    Free,
+}
+
+/// What a class does, in the search's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Act {
+    /// No run says what comes.
+    Unknown,
+    Ended,
+    Stops,
+    /// Nothing that another thread could tell; how it turns out follows from the history, or comes from outside.
+    Local {
+        /// Whether it sees something: then an outcome that no run has shown is not known.
+        sees: bool,
+    },
+    /// An access of shared cells.
+    Access(AccessKind),
+    Begin,
+    End,
+    Fork(TreeId),
+    Join(TreeId),
+    Acquire(ObjectId, Mode),
+    Release(ObjectId),
+    WaitBegin(ObjectId, ObjectId),
+    WaitEnd(ObjectId, ObjectId),
+    Notify(ObjectId),
+    NotifyAll(ObjectId),
+    BarrierEnter(ObjectId),
+    BarrierExit(ObjectId),
+    Post(ObjectId),
+    Take(ObjectId),
+    Once(ObjectId),
+    OnceEnd(ObjectId),
+}
+
+/// An outcome of a class.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ClassEdge {
+    pub outcome: Outcome,
+    pub to: u32,
+    /// What each of the cells held; empty if it does not matter.
+    pub saw: Vec<Held>,
+    /// What each of them holds after it; empty if nothing is written.
+    pub leaves: Vec<Held>,
+}
+
+/// Nodes from which a thread goes on alike.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Class {
+    pub act: Act,
+    /// Tells apart what looks equal: for nodes of loops the node.
+    apart: u32,
+    pub position: u64,
+    pub patience: Patience,
+    /// The shared cells that it accesses.
+    pub cells: Vec<u32>,
+    /// What a write leaves in them.
+    pub leaves: Vec<Held>,
+    pub edges: Vec<ClassEdge>,
+    /// Whether it lies on a loop that waits.
+    pub in_loop: bool,
+    /// Whether it can come to one.
+    pub reaches_loop: bool,
+}
+
+/// The forest, ready for a search.
+pub(crate) struct Tables<'f> {
+    pub forest: &'f Forest,
+    pub class_of: Vec<u32>,
+    pub classes: Vec<Class>,
+    /// What each shared cell holds at first.
+    pub initial: Vec<Held>,
+    /// Values of pieces, as [`ClassEdge::saw`] has them, to whole values.
+    values: Values,
+    sizes: Vec<u8>,
+}
+
+/// The cuts of one region, and its cells between them.
+#[derive(Default)]
+struct Cuts {
+    /// Where cells begin, and whether there is one.
+    starts: BTreeMap<u64, Option<u32>>,
+}
+
+#[derive(Clone, Copy)]
+struct CellInfo {
+    region: Region,
+    offset: u64,
+    size: u8,
+    tree: Option<TreeId>,
+    several: bool,
+    written: bool,
+    number: Option<u32>,
+}
+
+impl<'f> Tables<'f> {
+    pub(crate) fn new(forest: &'f Forest) -> Tables<'f> {
+        let mut cells = Cells::of(forest);
+        cells.share(forest);
+        let mut values = forest.values();
+        let shared = cells.cells.iter().filter(|cell| cell.number.is_some());
+        let initial = shared
+            .clone()
+            .map(|cell| {
+                let place = Place {
+                    region: cell.region,
+                    offset: cell.offset,
+                };
+                forest.initial(&mut values, place, cell.size).map_or(UNKNOWN, held)
+            })
+            .collect();
+        let sizes = shared.map(|cell| cell.size).collect();
+        let mut tables = Tables {
+            forest,
+            class_of: vec![u32::MAX; forest.nodes().len()],
+            classes: Vec::new(),
+            initial,
+            values,
+            sizes,
+        };
+        tables.classify(&cells);
+        tables
+    }
+
+    pub(crate) fn class(&self, id: u32) -> &Class {
+        &self.classes[id as usize]
+    }
+
+    pub(crate) fn root(&self, tree: TreeId) -> u32 {
+        self.class_of[self.forest.trees()[tree.index()].root.index()]
+    }
+
+    /// The value that pieces make together, as an outcome; `None` if one is not known, or they make none.
+    pub(crate) fn joined(&mut self, cells: &[u32], pieces: &[Held]) -> Option<ValueId> {
+        let pieces: Option<Vec<(ValueId, u8)>> = cells
+            .iter()
+            .zip(pieces)
+            .map(|(&cell, &held)| Some((ValueId(held.checked_sub(1)?), self.sizes[cell as usize])))
+            .collect();
+        self.values.join(&pieces?)
+    }
+
+    fn classify(&mut self, cells: &Cells) {
+        let forest = self.forest;
+        let count = forest.nodes().len();
+        let mut in_loop = vec![false; count];
+        for (index, node) in forest.nodes().iter().enumerate() {
+            for edge in &node.edges {
+                let mut at = NodeId(index as u32);
+                if edge.to > at {
+                    continue;
+                }
+                loop {
+                    in_loop[at.index()] = true;
+                    match forest.node(at).parent {
+                        Some(parent) if at != edge.to => at = parent,
+                        _ => break,
+                    }
+                }
+            }
+        }
+        // A loop's nodes come first: edges lead back to them.
+        for (index, _) in in_loop.iter().enumerate().filter(|&(_, &is)| is) {
+            self.class_of[index] = self.classes.len() as u32;
+            self.classes.push(Class::placeholder());
+        }
+        let mut known: HashMap<Class, u32> = HashMap::new();
+        for index in (0..count).rev() {
+            let class = self.describe(NodeId(index as u32), in_loop[index], cells);
+            if in_loop[index] {
+                let id = self.class_of[index] as usize;
+                self.classes[id] = class;
+                continue;
+            }
+            let classes = &mut self.classes;
+            self.class_of[index] = *known.entry(class).or_insert_with_key(|class| {
+                classes.push(class.clone());
+                classes.len() as u32 - 1
+            });
+        }
+    }
+
+    fn describe(&mut self, id: NodeId, in_loop: bool, cells: &Cells) -> Class {
+        let node = self.forest.node(id);
+        let operation = node.operation();
+        let touched = operation.map_or(Vec::new(), |operation| cells.shared(operation));
+        let numbers: Vec<u32> = touched.iter().map(|&(number, ..)| number).collect();
+        let whole = operation.and_then(Operation::span).map_or(0, |span| span.size);
+        let pieces = |values: &mut Values, value: ValueId| -> Vec<Held> {
+            touched
+                .iter()
+                .map(|&(_, from, size)| held(values.part(value, whole, from, size)))
+                .collect()
+        };
+        let leaves = match operation {
+            Some(Operation::Write(_, value) | Operation::AtomicWrite(_, value)) => pieces(&mut self.values, value),
+            Some(Operation::Free(_)) => vec![UNKNOWN; numbers.len()],
+            _ => Vec::new(),
+        };
+        let mut edges = Vec::new();
+        for edge in &node.edges {
+            let saw = match edge.outcome {
+                Outcome::Saw(value) if !numbers.is_empty() => pieces(&mut self.values, value),
+                _ => Vec::new(),
+            };
+            let leaves = edge.wrote.map_or(Vec::new(), |value| pieces(&mut self.values, value));
+            edges.push(ClassEdge {
+                outcome: edge.outcome,
+                to: self.class_of[edge.to.index()],
+                saw,
+                leaves,
+            });
+        }
+        edges.sort();
+        let reaches_loop = in_loop || edges.iter().any(|edge| self.class(edge.to).reaches_loop);
+        Class {
+            act: self.act(id, &numbers),
+            apart: if in_loop { id.0 } else { u32::MAX },
+            position: node.position,
+            // Where nothing has been learnt, histories that look alike may still differ in it.
+            patience: node.patience,
+            cells: numbers,
+            leaves,
+            edges,
+            in_loop,
+            reaches_loop,
+        }
+    }
+
+    fn act(&self, id: NodeId, cells: &[u32]) -> Act {
+        let operation = match self.forest.node(id).next {
+            Next::Unknown => return Act::Unknown,
+            Next::Ended => return Act::Ended,
+            Next::Stops => return Act::Stops,
+            Next::Operation(operation) => operation,
+        };
+        let access = |kind| {
+            if cells.is_empty() {
+                let sees = matches!(kind, AccessKind::Read | AccessKind::AtomicRead);
+                Act::Local { sees }
+            } else {
+                Act::Access(kind)
+            }
+        };
+        match operation {
+            Operation::Read(_) => access(AccessKind::Read),
+            Operation::Write(..) => access(AccessKind::Write),
+            Operation::AtomicRead(_) => access(AccessKind::AtomicRead),
+            Operation::AtomicWrite(..) => access(AccessKind::AtomicWrite),
+            Operation::Use(_) => access(AccessKind::Use),
+            Operation::Free(_) => access(AccessKind::Free),
+            Operation::Begin => Act::Begin,
+            Operation::End => Act::End,
+            // Whom it forks only a run shows that does.
+            Operation::Fork => (self.forest.tree_forked_at(id)).map_or(Act::Local { sees: false }, Act::Fork),
+            Operation::Join(tree) => Act::Join(tree),
+            Operation::Acquire(lock, mode) => Act::Acquire(lock, mode),
+            Operation::Release(lock) => Act::Release(lock),
+            Operation::WaitBegin(condition, lock) => Act::WaitBegin(condition, lock),
+            Operation::WaitEnd(condition, lock) => Act::WaitEnd(condition, lock),
+            Operation::Notify(condition) => Act::Notify(condition),
+            Operation::NotifyAll(condition) => Act::NotifyAll(condition),
+            Operation::BarrierEnter(barrier) => Act::BarrierEnter(barrier),
+            Operation::BarrierExit(barrier) => Act::BarrierExit(barrier),
+            Operation::Post(semaphore) => Act::Post(semaphore),
+            Operation::Take(semaphore) => Act::Take(semaphore),
+            Operation::Once(once) => Act::Once(once),
+            Operation::OnceEnd(once) => Act::OnceEnd(once),
+            Operation::Fence | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => {
+                Act::Local { sees: false }
+            }
+            Operation::Input(_) => Act::Local { sees: true },
+        }
+    }
+
+    /// How many threads make a round of a barrier, where that is known.
+    pub(crate) fn parties(&self, barrier: ObjectId) -> Option<u32> {
+        match self.forest.object(barrier).kind {
+            RunObjectKind::Barrier { parties } => parties,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_recursive(&self, lock: ObjectId) -> bool {
+        self.forest.object(lock).kind == RunObjectKind::Lock { recursive: true }
+    }
+
+    /// A semaphore's first count; 0 for everything else.
+    pub(crate) fn initial_count(&self, object: ObjectId) -> u32 {
+        match self.forest.object(object).kind {
+            RunObjectKind::Semaphore { initial } => initial,
+            _ => 0,
+        }
+    }
+}
+
+impl Class {
+    fn placeholder() -> Class {
+        Class {
+            act: Act::Unknown,
+            apart: 0,
+            position: 0,
+            patience: Patience::Unknown,
+            cells: Vec::new(),
+            leaves: Vec::new(),
+            edges: Vec::new(),
+            in_loop: true,
+            reaches_loop: true,
+        }
+    }
+}
+
+/// All memory that the forest's operations access, in cells.
+struct Cells {
+    regions: HashMap<Region, Cuts>,
+    cells: Vec<CellInfo>,
+}
+
+fn range(span: Span) -> (u64, u64) {
+    (span.at.offset, span.at.offset.saturating_add(u64::from(span.size)))
+}
+
+impl Cells {
+    fn of(forest: &Forest) -> Cells {
+        let mut regions: HashMap<Region, Cuts> = HashMap::new();
+        let spans: BTreeSet<Span> = operations(forest).filter_map(|(_, operation)| operation.span()).collect();
+        for &span in &spans {
+            let (from, to) = range(span);
+            let cuts = regions.entry(span.at.region).or_default();
+            cuts.starts.entry(from).or_default();
+            cuts.starts.entry(to).or_default();
+        }
+        let mut cells = Vec::new();
+        for &span in &spans {
+            let (from, to) = range(span);
+            let cuts = regions.get_mut(&span.at.region).expect("it was cut above");
+            let starts: Vec<u64> = cuts.starts.range(from..=to).map(|(&start, _)| start).collect();
+            for pair in starts.windows(2) {
+                let number = cuts.starts.get_mut(&pair[0]).expect("it is a cut");
+                if number.is_none() {
+                    *number = Some(cells.len() as u32);
+                    cells.push(CellInfo {
+                        region: span.at.region,
+                        offset: pair[0],
+                        size: (pair[1] - pair[0]) as u8,
+                        tree: None,
+                        several: false,
+                        written: false,
+                        number: None,
+                    });
+                }
+            }
+        }
+        Cells { regions, cells }
+    }
+
+    /// The cells that an operation touches.
+    fn touched(&self, operation: Operation) -> Vec<u32> {
+        let in_region = |region: Region, from: u64, to: u64| {
+            let cuts = self.regions.get(&region).map(|cuts| cuts.starts.range(from..to));
+            cuts.into_iter().flatten().filter_map(|(_, &cell)| cell).collect()
+        };
+        match (operation.span(), operation) {
+            (Some(span), _) => in_region(span.at.region, range(span).0, range(span).1),
+            (None, Operation::Free(region)) => in_region(region, 0, u64::MAX),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Numbers those that several threads access, one of them writing, and all that an access of such a cell touches besides.
+    fn share(&mut self, forest: &Forest) {
+        let mut accesses: BTreeSet<Vec<u32>> = BTreeSet::new();
+        for (tree, operation) in operations(forest) {
+            let touched = self.touched(operation);
+            let writes = match operation {
+                Operation::Write(..) | Operation::AtomicWrite(..) | Operation::Free(_) => true,
+                // It may yet turn out to write.
+                Operation::AtomicRead(_) => true,
+                _ => false,
+            };
+            for &cell in &touched {
+                let cell = &mut self.cells[cell as usize];
+                cell.several |= cell.tree.is_some_and(|other| other != tree);
+                cell.tree = Some(tree);
+                cell.written |= writes;
+            }
+            if touched.len() > 1 {
+                accesses.insert(touched);
+            }
+        }
+        let mut shared: Vec<bool> = self.cells.iter().map(|cell| cell.several && cell.written).collect();
+        loop {
+            let mut more = false;
+            for touched in &accesses {
+                let any = touched.iter().any(|&cell| shared[cell as usize]);
+                for &cell in touched {
+                    more |= any && !shared[cell as usize];
+                    shared[cell as usize] |= any;
+                }
+            }
+            if !more {
+                break;
+            }
+        }
+        let mut count = 0;
+        for (cell, shared) in self.cells.iter_mut().zip(shared) {
+            if shared {
+                cell.number = Some(count);
+                count += 1;
+            }
+        }
+    }
+
+    /// The shared cells that an operation touches: number, first byte within the access, size.
+    fn shared(&self, operation: Operation) -> Vec<(u32, u8, u8)> {
+        let start = operation.span().map_or(0, |span| span.at.offset);
+        self.touched(operation)
+            .into_iter()
+            .filter_map(|cell| {
+                let cell = &self.cells[cell as usize];
+                let from = cell.offset.wrapping_sub(start);
+                Some((cell.number?, u8::try_from(from).unwrap_or(0), cell.size))
+            })
+            .collect()
+    }
+}
+
+fn operations(forest: &Forest) -> impl Iterator<Item = (TreeId, Operation)> + '_ {
+    let nodes = forest.nodes().iter();
+    nodes.filter_map(|node| Some((node.tree, node.operation()?)))
+}

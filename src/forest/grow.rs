@@ -1,0 +1,422 @@
+//! A run grows the forest by its path.
+
+use super::memory::Memory;
+use super::operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
+use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
+use super::{Edge, Forest, Next, Reservation};
+
+/// What a run has added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// How many outcomes no earlier run had shown.
+    pub branches: usize,
+    /// Where it did something else than an earlier run after the same history; what came later in it was not added.
+    pub nondeterministic: Option<NodeId>,
+}
+
+/// Longest loop without effects that is recognized by its equal rounds.
+const LONGEST_ROUND: usize = 4;
+
+/// Where a thread of the run has come to.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// Nobody forked it yet.
+    Nowhere,
+    /// Before the operation of a node.
+    Before(NodeId),
+    /// Behind it. What comes next decides whether that is a new history.
+    Behind {
+        node: NodeId,
+        outcome: Outcome,
+        wrote: Option<ValueId>,
+    },
+}
+
+/// The run's names in the forest's.
+struct Names<'r> {
+    run: &'r Run,
+    trees: Vec<Option<TreeId>>,
+    blocks: Vec<Option<NodeId>>,
+    objects: Vec<Option<ObjectId>>,
+}
+
+impl Forest {
+    /// Adds what a run shows.
+    pub fn add(&mut self, run: &Run) -> Added {
+        self.reservations.extend(run.reservations.iter().cloned());
+        let mut adding = Adding {
+            names: Names {
+                run,
+                trees: vec![None; run.threads.len()],
+                blocks: Vec::new(),
+                objects: vec![None; run.objects.len()],
+            },
+            at: vec![At::Nowhere; run.threads.len()],
+            memory: Memory::default(),
+            before: self.branches,
+            forest: self,
+        };
+        let nondeterministic = adding.run().err();
+        let branches = adding.forest.branches - adding.before;
+        Added {
+            branches,
+            nondeterministic,
+        }
+    }
+}
+
+struct Adding<'f, 'r> {
+    forest: &'f mut Forest,
+    names: Names<'r>,
+    at: Vec<At>,
+    memory: Memory,
+    before: usize,
+}
+
+impl Adding<'_, '_> {
+    /// The node where the run differs from an earlier one, if it does.
+    fn run(&mut self) -> Result<(), NodeId> {
+        let run = self.names.run;
+        if !run.threads.is_empty() {
+            self.names.trees[0] = Some(Forest::MAIN);
+            self.at[0] = At::Before(self.forest.trees[Forest::MAIN.index()].root);
+        }
+        for step in &run.steps {
+            self.step(step)?;
+        }
+        for (thread, stands) in run.threads.iter().enumerate() {
+            let thread = thread as u32;
+            if matches!(self.at[thread as usize], At::Nowhere) {
+                continue;
+            }
+            match stands {
+                Stands::Ended => self.comes_to(thread, Next::Ended, None)?,
+                Stands::Stopped => self.comes_to(thread, Next::Stops, None)?,
+                Stands::Unknown => self.comes_to(thread, Next::Unknown, None)?,
+                Stands::Before(step) => match self.operation(&step.operation) {
+                    Some(operation) => self.comes_to(thread, Next::Operation(operation), Some(step))?,
+                    None => self.comes_to(thread, Next::Unknown, None)?,
+                },
+            };
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &RunStep) -> Result<(), NodeId> {
+        let thread = step.thread;
+        if matches!(self.at[thread as usize], At::Nowhere) {
+            // Threads that were there from the start have nobody's history to be known by.
+            self.forest.reservations.insert(Reservation::SecondMainThread);
+            return Ok(());
+        }
+        let Some(operation) = self.operation(&step.operation) else {
+            // It names a thread or block that this run does not have.
+            self.forest.reservations.insert(Reservation::BeganBefore);
+            return Err(self.comes_to(thread, Next::Unknown, None)?);
+        };
+        let node = self.comes_to(thread, Next::Operation(operation), Some(step))?;
+        let (outcome, wrote) = self.outcome(step, operation);
+        self.at[thread as usize] = At::Behind { node, outcome, wrote };
+        match step.operation {
+            RunOperation::Fork { child } => {
+                let known = self.forest.tree_forked_at(node);
+                let tree = known.unwrap_or_else(|| self.forest.new_tree(Some(node)));
+                self.names.trees[child as usize] = Some(tree);
+                self.at[child as usize] = At::Before(self.forest.trees[tree.index()].root);
+            }
+            RunOperation::Alloc { block, .. } => self.names.allocated(block, node),
+            RunOperation::Free { .. } => {
+                if let Operation::Free(region) = operation {
+                    self.memory.free(region);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How it turned out, and what an atomic read wrote then. The memory is after it.
+    fn outcome(&mut self, step: &RunStep, operation: Operation) -> (Outcome, Option<ValueId>) {
+        let saw = |adding: &mut Self, seen: RunValue| {
+            let (span, value) = (operation.span().expect("it reads memory"), adding.value(seen));
+            adding.forest.saw(&adding.memory, span, value, step.position);
+            Outcome::Saw(value)
+        };
+        match step.operation {
+            RunOperation::Read { saw: seen, .. } | RunOperation::AtomicLoad { saw: seen, .. } => {
+                (saw(self, seen), None)
+            }
+            RunOperation::AtomicRmw { saw: seen, wrote, .. } => {
+                let outcome = saw(self, seen);
+                let wrote = self.value(wrote);
+                let span = operation.span().expect("it is an access");
+                self.memory.write(&self.forest.values, span, wrote);
+                (outcome, Some(wrote))
+            }
+            RunOperation::Write { .. } | RunOperation::AtomicStore { .. } => {
+                if let Operation::Write(span, value) | Operation::AtomicWrite(span, value) = operation {
+                    self.memory.write(&self.forest.values, span, value);
+                }
+                (Outcome::Done, None)
+            }
+            RunOperation::Input { value, .. } => (Outcome::Saw(self.value(value)), None),
+            RunOperation::Acquire { gave_up: true, .. }
+            | RunOperation::Take { gave_up: true, .. }
+            | RunOperation::WaitEnd { timed_out: true, .. } => (Outcome::GaveUp, None),
+            RunOperation::BarrierEnter { last: true, .. } | RunOperation::Once { first: true, .. } => {
+                (Outcome::Chosen, None)
+            }
+            _ => (Outcome::Done, None),
+        }
+    }
+
+    /// The thread comes to what is next: the node, an old one if this outcome is known.
+    fn comes_to(&mut self, thread: u32, next: Next, step: Option<&RunStep>) -> Result<NodeId, NodeId> {
+        let node = match self.at[thread as usize] {
+            At::Nowhere => unreachable!("only threads that are there come to something"),
+            At::Before(node) => node,
+            At::Behind { node, outcome, wrote } => {
+                let to = match self.forest.node(node).edge(outcome) {
+                    Some(edge) if edge.wrote != wrote => return Err(self.differs(node, thread)),
+                    Some(edge) => edge.to,
+                    None => self.new_branch(node, Edge { outcome, wrote, to: node }, next, step),
+                };
+                self.at[thread as usize] = At::Before(to);
+                to
+            }
+        };
+        let known = self.forest.node(node).next;
+        // Who begins to wait ends it next, seen or not.
+        let next = if next == Next::Unknown { self.forest.half_done(node) } else { next };
+        if next == Next::Unknown || known == next {
+            // Nothing new.
+        } else if known == Next::Unknown {
+            let row = &mut self.forest.nodes[node.index()];
+            row.next = next;
+            row.position = step.map_or(0, |step| step.position);
+            row.own_state = step.and_then(|step| step.own_state);
+        } else {
+            return Err(self.differs(node, thread));
+        }
+        if let Some(step) = step {
+            let gave_up = matches!(
+                step.operation,
+                RunOperation::Acquire { gave_up: true, .. }
+                    | RunOperation::Take { gave_up: true, .. }
+                    | RunOperation::WaitEnd { timed_out: true, .. }
+            );
+            let shown = if gave_up { Patience::Bounded } else { step.patience };
+            if shown != Patience::Unknown {
+                self.forest.nodes[node.index()].patience = shown;
+            }
+        }
+        Ok(node)
+    }
+
+    fn differs(&mut self, node: NodeId, thread: u32) -> NodeId {
+        let after = self.forest.node(node).depth;
+        self.forest
+            .reservations
+            .insert(Reservation::Nondeterministic { thread, after });
+        node
+    }
+
+    /// A new edge, to a new history, or back to one that this is no different from.
+    fn new_branch(&mut self, node: NodeId, edge: Edge, next: Next, step: Option<&RunStep>) -> NodeId {
+        let back = match (next, step) {
+            (Next::Operation(operation), Some(step)) => self.same_before(node, edge, operation, step),
+            _ => None,
+        };
+        let forest = &mut *self.forest;
+        let to = back.unwrap_or_else(|| forest.new_node(forest.node(node).tree, Some(node)));
+        forest.nodes[node.index()].edges.push(Edge { to, ..edge });
+        forest.branches += 1;
+        to
+    }
+
+    /// An earlier history, apart by operations without effect alone, from which the thread goes on in the same way.
+    fn same_before(&mut self, from: NodeId, edge: Edge, next: Operation, step: &RunStep) -> Option<NodeId> {
+        let forest = &*self.forest;
+        if !forest.without_effect(from, &edge) {
+            return None;
+        }
+        let Some(own_state) = step.own_state else {
+            return self.equal_rounds(from, edge, next, step.position);
+        };
+        let mut node = from;
+        loop {
+            let here = forest.node(node);
+            if here.next == Next::Operation(next) && here.own_state == Some(own_state) {
+                return Some(node);
+            }
+            let parent = here.parent?;
+            if !forest.without_effect(parent, forest.edge_to(parent, node)?) {
+                return None;
+            }
+            node = parent;
+        }
+    }
+
+    /// The node where the last of [`Forest::SPIN_ROUNDS`] equal rounds began, after which the next one begins.
+    fn equal_rounds(&mut self, from: NodeId, edge: Edge, next: Operation, position: u64) -> Option<NodeId> {
+        let forest = &*self.forest;
+        let most = LONGEST_ROUND * Forest::SPIN_ROUNDS as usize;
+        // Backwards: what was done, where, with what outcome, and from which node.
+        let mut done = vec![(
+            forest.node(from).operation(),
+            forest.node(from).position,
+            edge.outcome,
+            from,
+        )];
+        while let Some(&(.., node)) = done.last()
+            && done.len() < most
+            && let Some(parent) = forest.node(node).parent
+            && let Some(edge) = forest.edge_to(parent, node)
+            && forest.without_effect(parent, edge)
+        {
+            let row = forest.node(parent);
+            done.push((row.operation(), row.position, edge.outcome, parent));
+        }
+        let equal = |a: usize, b: usize| (done[a].0, done[a].1, done[a].2) == (done[b].0, done[b].1, done[b].2);
+        let round = (1..=LONGEST_ROUND).find(|&length| {
+            let all = length * Forest::SPIN_ROUNDS as usize;
+            let begins = |index: usize| (done[index].0, done[index].1) == (Some(next), position);
+            done.len() >= all && begins(length - 1) && (length..all).all(|index| equal(index, index - length))
+        })?;
+        let back = done[round - 1].3;
+        self.forest.reservations.insert(Reservation::SpinRounds {
+            rounds: Forest::SPIN_ROUNDS,
+        });
+        Some(back)
+    }
+
+    fn value(&mut self, value: RunValue) -> ValueId {
+        let datum = match value {
+            RunValue::Address(place) => self.place(place).map(Datum::Address),
+            RunValue::Number(number) => Some(Datum::Number(number)),
+        };
+        // Of a block that nobody has allocated yet only the distance from its start is known.
+        let datum = datum.unwrap_or(match value {
+            RunValue::Address(place) => Datum::Number(place.offset),
+            RunValue::Number(number) => Datum::Number(number),
+        });
+        self.forest.values.intern(datum)
+    }
+
+    fn place(&self, place: RunPlace) -> Option<Place> {
+        let region = match place.block {
+            None => Region::Static,
+            Some(block) => Region::Block(self.names.block(block)?),
+        };
+        Some(Place {
+            region,
+            offset: place.offset,
+        })
+    }
+
+    fn span(&self, at: RunPlace, size: u8) -> Option<Span> {
+        Some(Span {
+            at: self.place(at)?,
+            size,
+        })
+    }
+
+    fn object(&mut self, number: u32) -> Option<ObjectId> {
+        if let Some(known) = self.names.objects[number as usize] {
+            return Some(known);
+        }
+        let object = self.names.run.objects[number as usize];
+        let at = self.place(object.at)?;
+        let id = self.forest.objects.intern(object.kind, at);
+        if self.names.objects.contains(&Some(id)) {
+            self.forest.reservations.insert(Reservation::ObjectReused);
+        }
+        self.names.objects[number as usize] = Some(id);
+        Some(id)
+    }
+
+    /// In the forest's names; `None` if it names what this run does not have.
+    fn operation(&mut self, operation: &RunOperation) -> Option<Operation> {
+        Some(match *operation {
+            RunOperation::Begin => Operation::Begin,
+            RunOperation::End => Operation::End,
+            RunOperation::Fork { .. } => Operation::Fork,
+            RunOperation::Join { child } => Operation::Join((*self.names.trees.get(child as usize)?)?),
+            RunOperation::Read { at, size, .. } => Operation::Read(self.span(at, size)?),
+            RunOperation::Write { at, size, value } => Operation::Write(self.span(at, size)?, self.value(value)),
+            RunOperation::AtomicLoad { at, size, .. } | RunOperation::AtomicRmw { at, size, .. } => {
+                Operation::AtomicRead(self.span(at, size)?)
+            }
+            RunOperation::AtomicStore { at, size, value } => {
+                Operation::AtomicWrite(self.span(at, size)?, self.value(value))
+            }
+            RunOperation::Use { at, size } => Operation::Use(self.span(at, size)?),
+            RunOperation::Acquire { lock, mode, .. } => Operation::Acquire(self.object(lock)?, mode),
+            RunOperation::Release { lock } => Operation::Release(self.object(lock)?),
+            RunOperation::WaitBegin { condition, lock } => {
+                Operation::WaitBegin(self.object(condition)?, self.object(lock)?)
+            }
+            RunOperation::WaitEnd { condition, lock, .. } => {
+                Operation::WaitEnd(self.object(condition)?, self.object(lock)?)
+            }
+            RunOperation::Notify { condition } => Operation::Notify(self.object(condition)?),
+            RunOperation::NotifyAll { condition } => Operation::NotifyAll(self.object(condition)?),
+            RunOperation::BarrierEnter { barrier, .. } => Operation::BarrierEnter(self.object(barrier)?),
+            RunOperation::BarrierExit { barrier } => Operation::BarrierExit(self.object(barrier)?),
+            RunOperation::Post { semaphore } => Operation::Post(self.object(semaphore)?),
+            RunOperation::Take { semaphore, .. } => Operation::Take(self.object(semaphore)?),
+            RunOperation::Once { once, .. } => Operation::Once(self.object(once)?),
+            RunOperation::OnceEnd { once } => Operation::OnceEnd(self.object(once)?),
+            RunOperation::Fence => Operation::Fence,
+            RunOperation::Branch => Operation::Branch,
+            RunOperation::Alloc { size, .. } => Operation::Alloc(size),
+            RunOperation::Free { block } => Operation::Free(Region::Block(self.names.block(block)?)),
+            RunOperation::Input { source, .. } => Operation::Input(self.object(source)?),
+            RunOperation::Output { source } => Operation::Output(self.object(source)?),
+        })
+    }
+}
+
+impl Names<'_> {
+    fn block(&self, block: RunBlock) -> Option<NodeId> {
+        *self.blocks.get(block.0 as usize)?
+    }
+
+    fn allocated(&mut self, block: RunBlock, node: NodeId) {
+        let index = block.0 as usize;
+        if index >= self.blocks.len() {
+            self.blocks.resize(index + 1, None);
+        }
+        self.blocks[index] = Some(node);
+    }
+}
+
+impl Forest {
+    /// The edge from a node to a child of it.
+    fn edge_to(&self, from: NodeId, to: NodeId) -> Option<&Edge> {
+        self.node(from).edges.iter().find(|edge| edge.to == to)
+    }
+
+    /// What follows from the operation before: the second half of a wait, or of a barrier.
+    fn half_done(&self, node: NodeId) -> Next {
+        let before = self.node(node).parent.and_then(|parent| self.node(parent).operation());
+        match before {
+            Some(Operation::WaitBegin(condition, lock)) => Next::Operation(Operation::WaitEnd(condition, lock)),
+            Some(Operation::BarrierEnter(barrier)) => Next::Operation(Operation::BarrierExit(barrier)),
+            _ => Next::Unknown,
+        }
+    }
+
+    /// Whether no other thread can tell that this happened.
+    fn without_effect(&self, node: NodeId, edge: &Edge) -> bool {
+        match self.node(node).next {
+            Next::Operation(operation) => match operation {
+                Operation::Read(_) | Operation::Use(_) | Operation::Fence | Operation::Branch => true,
+                Operation::AtomicRead(_) => edge.wrote.is_none(),
+                Operation::Acquire(..) | Operation::Take(_) => edge.outcome == Outcome::GaveUp,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What the bytes of one run hold, in names that hold across runs.
+
+use super::operation::{Place, Region, Span, ValueId};
+use super::values::Values;
+use super::{Datum, Forest, Reservation};
+use hashbrown::{HashMap, HashSet};
+
+/// What a byte holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Byte {
+    /// This.
+    Plain(u8),
+    /// This byte of a value that is no number.
+    Part(ValueId, u8),
+}
+
+/// The memory of a run while it is added to the forest.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    written: HashMap<Place, Byte>,
+    freed: HashSet<Region>,
+}
+
+fn place(span: Span, index: u8) -> Place {
+    Place {
+        offset: span.at.offset.wrapping_add(u64::from(index)),
+        ..span.at
+    }
+}
+
+fn byte(values: &Values, value: ValueId, index: u8) -> Byte {
+    match values.get(value) {
+        Datum::Number(number) => Byte::Plain((number >> (8 * u32::from(index))) as u8),
+        Datum::Address(_) => Byte::Part(value, index),
+        Datum::Part { of, from, .. } => Byte::Part(of, from + index),
+    }
+}
+
+impl Memory {
+    pub(crate) fn write(&mut self, values: &Values, span: Span, value: ValueId) {
+        for index in 0..span.size {
+            self.written.insert(place(span, index), byte(values, value, index));
+        }
+    }
+
+    pub(crate) fn free(&mut self, region: Region) {
+        self.freed.insert(region);
+    }
+}
+
+impl Forest {
+    /// A run saw this value: memory that no event of the run wrote held it from the start.
+    pub(super) fn saw(&mut self, memory: &Memory, span: Span, value: ValueId, position: u64) {
+        if memory.freed.contains(&span.at.region) {
+            self.reservations.insert(Reservation::UndefinedRead { position });
+            return;
+        }
+        for index in 0..span.size {
+            let (at, seen) = (place(span, index), byte(&self.values, value, index));
+            match memory.written.get(&at) {
+                Some(&written) if written == seen => {}
+                Some(_) => {
+                    self.reservations.insert(Reservation::External { position });
+                }
+                None if *self.initial.entry(at).or_insert(seen) != seen => {
+                    self.reservations.insert(Reservation::InitialValue { position });
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// What bytes held at first, as one value; `None` if no run has shown all of them.
+    pub(crate) fn initial(&self, values: &mut Values, at: Place, size: u8) -> Option<ValueId> {
+        let span = Span { at, size };
+        let mut pieces = Vec::new();
+        for index in 0..size {
+            let value = match *self.initial.get(&place(span, index))? {
+                Byte::Plain(byte) => values.intern(Datum::Number(u64::from(byte))),
+                Byte::Part(of, from) => values.intern(Datum::Part { of, from, size: 1 }),
+            };
+            pieces.push((value, 1));
+        }
+        if let [(value, _)] = pieces[..] {
+            return Some(value);
+        }
+        values.join(&pieces)
+    }
+
+    /// A copy of the values, for whoever cuts them further.
+    pub(crate) fn values(&self) -> Values {
+        self.values.clone()
+    }
+}

@@ -1,0 +1,95 @@
+//! Why a forest may not be all that the program can do, though nothing open is left in it.
+
+use std::fmt;
+
+/// A reason why *exhausted* may not be said.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Reservation {
+    /// A run did something else after the same history.
+    Nondeterministic {
+        /// Thread, and how many operations of it came before.
+        thread: u32,
+        /// How many.
+        after: u32,
+    },
+    /// Memory held another value than what was last written there: code that is not recorded changes it.
+    External {
+        /// Where in the code it was seen.
+        position: u64,
+    },
+    /// Memory held another value at first than in another run.
+    InitialValue {
+        /// Where in the code it was seen.
+        position: u64,
+    },
+    /// Values came from outside, and other values were not tried.
+    Inputs,
+    /// A loop that waits was cut after so many equal rounds.
+    SpinRounds {
+        /// How many.
+        rounds: u32,
+    },
+    /// The end of a recording is missing.
+    Cut,
+    /// A thread gave back a lock that it did not hold.
+    ForeignRelease,
+    /// A wait began while its thread was waiting already (in a signal handler).
+    NestedWait,
+    /// A thread was there from the start besides the first.
+    SecondMainThread,
+    /// A wait ended, or a lock was given back, that no recorded event began.
+    BeganBefore,
+    /// A once cell was initialized more than once.
+    OnceAgain,
+    /// An object was initialized anew where one had been.
+    ObjectReused,
+    /// A barrier whose number of threads no run has shown.
+    BarrierSize,
+    /// Whether an operation waits or gives up where it cannot go on was not learnt.
+    PatienceUnknown {
+        /// Where in the code.
+        position: u64,
+    },
+    /// The recorder itself says that something may be missing.
+    Degraded(String),
+    /// A read sees memory that nothing wrote, or that was freed; what it would see is not known.
+    UndefinedRead {
+        /// Where in the code.
+        position: u64,
+    },
+}
+
+impl fmt::Display for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nondeterministic { thread, after } => write!(
+                f,
+                "thread {thread} did something else than in an earlier run, after the same {after} operations"
+            ),
+            Self::External { position } => {
+                write!(f, "unrecorded code changes memory that is read at {position:#x}")
+            }
+            Self::InitialValue { position } => {
+                write!(f, "memory read at {position:#x} did not hold the same in all runs at first")
+            }
+            Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
+            Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
+            Self::Cut => f.write_str("the end of a recording is missing"),
+            Self::ForeignRelease => f.write_str("a thread gave back a lock that it did not hold"),
+            Self::NestedWait => f.write_str("a signal handler waited while its thread was waiting"),
+            Self::SecondMainThread => f.write_str("several threads were there from the start"),
+            Self::BeganBefore => f.write_str("a wait or a lock's section began before the recording did"),
+            Self::OnceAgain => f.write_str("a once cell was initialized more than once"),
+            Self::ObjectReused => f.write_str("a synchronization object was initialized again at the same place"),
+            Self::BarrierSize => f.write_str("no run has shown how many threads a barrier takes"),
+            Self::PatienceUnknown { position } => {
+                write!(f, "whether the operation at {position:#x} waits or gives up is not known")
+            }
+            Self::Degraded(why) => f.write_str(why),
+            Self::UndefinedRead { position } => {
+                write!(f, "what the read at {position:#x} sees is not defined: nothing wrote it, or it was freed")
+            }
+        }
+    }
+}

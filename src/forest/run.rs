@@ -1,0 +1,139 @@
+//! What one run of the program showed, in the run's own names: what the forest is grown from.
+//!
+//! A recorded trace becomes one ([`Run::of_trace`](super::Run::of_trace)), and so does what an interpreter does.
+
+use super::operation::{Mode, Patience};
+use super::reservation::Reservation;
+
+/// A block of memory in one run: the number of its allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunBlock(pub u32);
+
+/// An address of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunPlace {
+    /// The block; `None` for memory that was always there, whose offset is its address, the same in all runs.
+    pub block: Option<RunBlock>,
+    /// Bytes from its start.
+    pub offset: u64,
+}
+
+/// A value of one run, of at most 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunValue {
+    /// A number.
+    Number(u64),
+    /// An address in a block of this run, which another run may have elsewhere.
+    Address(RunPlace),
+}
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunObjectKind {
+    /// A lock of any kind; whether its holder may take it again.
+    Lock {
+        /// Whether it may.
+        recursive: bool,
+    },
+    /// A condition.
+    Condition,
+    /// A barrier, and how many threads make a round, where that is known.
+    Barrier {
+        /// How many.
+        parties: Option<u32>,
+    },
+    /// A semaphore, and its first count.
+    Semaphore {
+        /// The count.
+        initial: u32,
+    },
+    /// A once cell.
+    Once,
+    /// A source or sink of the outside.
+    Source,
+}
+
+/// An object of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunObject {
+    /// What it is.
+    pub kind: RunObjectKind,
+    /// Where it is.
+    pub at: RunPlace,
+}
+
+/// What a thread did or was about to do. Objects are rows of [`Run::objects`], threads rows of [`Run::threads`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields are those of the operation of the same name")]
+pub enum RunOperation {
+    Begin,
+    End,
+    Fork { child: u32 },
+    Join { child: u32 },
+    Read { at: RunPlace, size: u8, saw: RunValue },
+    Write { at: RunPlace, size: u8, value: RunValue },
+    AtomicLoad { at: RunPlace, size: u8, saw: RunValue },
+    AtomicStore { at: RunPlace, size: u8, value: RunValue },
+    AtomicRmw { at: RunPlace, size: u8, saw: RunValue, wrote: RunValue },
+    Use { at: RunPlace, size: u8 },
+    Acquire { lock: u32, mode: Mode, gave_up: bool },
+    Release { lock: u32 },
+    WaitBegin { condition: u32, lock: u32 },
+    WaitEnd { condition: u32, lock: u32, timed_out: bool },
+    Notify { condition: u32 },
+    NotifyAll { condition: u32 },
+    BarrierEnter { barrier: u32, last: bool },
+    BarrierExit { barrier: u32 },
+    Post { semaphore: u32 },
+    Take { semaphore: u32, gave_up: bool },
+    Once { once: u32, first: bool },
+    OnceEnd { once: u32 },
+    Fence,
+    Branch,
+    Alloc { block: RunBlock, size: u64 },
+    Free { block: RunBlock },
+    Input { source: u32, value: RunValue },
+    Output { source: u32 },
+}
+
+/// One operation of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunStep {
+    /// Whose it is: a row of [`Run::threads`].
+    pub thread: u32,
+    /// What it did. An operation that a thread stands before says nothing by what it saw, or whether it gave up.
+    pub operation: RunOperation,
+    /// Where in the code; equal positions are equal in all runs.
+    pub position: u64,
+    /// Whether it waits where it cannot go on.
+    pub patience: Patience,
+    /// A digest of all that the thread's future depends on besides memory that others may access (registers, its stack), before this operation,
+    /// if the run knows it: two histories with equal digests at equal operations go on alike. `None` if it does not.
+    pub own_state: Option<u64>,
+}
+
+/// Where a thread of a run was when the run ended.
+#[derive(Clone, Copy, Debug)]
+pub enum Stands {
+    /// It has ended.
+    Ended,
+    /// The program ended there, by what this thread did: it has no next operation.
+    Stopped,
+    /// Before this operation.
+    Before(RunStep),
+    /// Nobody knows what would have come next.
+    Unknown,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Where each thread stood at the end. Thread 0 is there from the start.
+    pub threads: Vec<Stands>,
+    /// The objects.
+    pub objects: Vec<RunObject>,
+    /// What happened, in order.
+    pub steps: Vec<RunStep>,
+    /// What the run itself cannot vouch for.
+    pub reservations: Vec<Reservation>,
+}

@@ -1,0 +1,177 @@
+//! What exploration says of a program, in the oracle's words, and whether that is true.
+
+use crate::interpreter::{Hides, Interpreter, place_of};
+use crate::machine::{Entry, History, Result};
+use crate::oracle::{Truth, truth};
+use crate::program::Program;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use witness::explore::{End, Exploration, Goal, Limits, Options, Reason, What, explore};
+use witness::forest::{Datum, Forest, Next, NodeId, Outcome, Region, Reservation};
+
+/// How a program is explored.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    pub seed: u64,
+    pub reduce: bool,
+    pub hides: Hides,
+}
+
+pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
+    let mut session = Interpreter {
+        program,
+        random: fastrand::Rng::with_seed(how.seed),
+        most: 400,
+        hides: how.hides,
+        diverged: 0,
+    };
+    let options = Options {
+        limits: Limits {
+            reduce: how.reduce,
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    let exploration = explore(&mut session, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    (exploration, session.diverged)
+}
+
+/// What became of a comparison.
+pub enum Compared {
+    Right { truth: Truth, exploration: Exploration },
+    /// The oracle has too much to do.
+    TooLarge,
+    Wrong(String),
+}
+
+pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
+    let Some(truth) = truth(program, limit) else {
+        return Compared::TooLarge;
+    };
+    let (exploration, diverged) = explored(program, how);
+    let names = Names::of(&exploration.forest);
+    let wrong = |what: String| Compared::Wrong(what);
+    if diverged > 0 {
+        return wrong(format!("{diverged} prefixes could not be followed"));
+    }
+    let freed = |reason: &Reason| matches!(reason, Reason::Reservation(Reservation::UndefinedRead { .. }) | Reason::NotShown(..));
+    let whole = exploration.is_exhausted();
+    if !whole && !(truth.reads_freed && exploration.not_exhausted.iter().all(freed)) {
+        return wrong(format!("not exhausted: {:?}", exploration.not_exhausted));
+    }
+    let branches = names.branches();
+    let goals: BTreeSet<Goal> = goals(&exploration);
+    let failures = names.failures();
+    if let Some(branch) = branches.difference(&truth.branches).next() {
+        return wrong(format!("a branch that is none: {:?}", branch.entries()));
+    }
+    if let Some(goal) = goals.difference(&truth.goals).next() {
+        return wrong(format!("a goal that is infeasible: {goal:?}"));
+    }
+    if whole {
+        if let Some(branch) = truth.branches.difference(&branches).next() {
+            return wrong(format!("a branch was missed: {:?}", branch.entries()));
+        }
+        if let Some(goal) = truth.goals.difference(&goals).next() {
+            return wrong(format!("a goal was missed: {goal:?}"));
+        }
+        if failures != truth.failures {
+            return wrong("failures differ".to_owned());
+        }
+        let ended = exploration.found.iter().any(|found| matches!(found.what, What::Ended(End::Failure(_))));
+        if ended == truth.failures.is_empty() {
+            return wrong("no run showed the failure".to_owned());
+        }
+    }
+    if exploration.runs > exploration.forest.branches() + asked(how, &exploration) {
+        return wrong(format!("{} runs for {} branches", exploration.runs, exploration.forest.branches()));
+    }
+    Compared::Right { truth, exploration }
+}
+
+/// Runs that were made to learn whether an operation waits, or what comes next, add no branch.
+fn asked(how: How, exploration: &Exploration) -> usize {
+    if how.hides.patience || how.hides.next {
+        exploration.forest.nodes().len()
+    } else {
+        0
+    }
+}
+
+pub fn goals(exploration: &Exploration) -> BTreeSet<Goal> {
+    let goals = exploration.found.iter().filter_map(|found| match &found.what {
+        What::Goal(goal) => Some(goal.clone()),
+        What::Ended(_) => None,
+    });
+    goals.collect()
+}
+
+/// The forest's histories in the oracle's words.
+struct Names<'f> {
+    forest: &'f Forest,
+    histories: Vec<History>,
+}
+
+impl<'f> Names<'f> {
+    fn of(forest: &'f Forest) -> Names<'f> {
+        let mut names = Names {
+            forest,
+            histories: Vec::new(),
+        };
+        // Parents come before their children, forks before what they fork, and blocks before who sees their addresses.
+        for (index, node) in forest.nodes().iter().enumerate() {
+            let history = match (node.parent, forest.trees()[node.tree.index()].forked_at) {
+                (Some(parent), _) => {
+                    let id = NodeId(index as u32);
+                    let edge = forest.node(parent).edges.iter().find(|edge| edge.to == id);
+                    let entry = names.entry(parent, edge.expect("a child has an edge").outcome);
+                    names.histories[parent.index()].then(entry)
+                }
+                (None, Some(fork)) => {
+                    let entry = names.entry(fork, Outcome::Done);
+                    names.histories[fork.index()].then(entry).child()
+                }
+                (None, None) => History::EMPTY,
+            };
+            names.histories.push(history);
+        }
+        names
+    }
+
+    fn entry(&self, node: NodeId, outcome: Outcome) -> Entry {
+        let (pc, half) = place_of(self.forest.node(node).position);
+        let result = match outcome {
+            Outcome::Done => Result::Done,
+            Outcome::GaveUp => Result::Failed,
+            Outcome::Chosen => Result::Chosen,
+            Outcome::Saw(value) => match self.forest.datum(value) {
+                Datum::Number(number) => Result::Saw(number as i64),
+                Datum::Address(place) => match place.region {
+                    Region::Block(alloc) => Result::SawAddress(self.histories[alloc.index()], place.offset),
+                    Region::Static => unreachable!("programs pass no addresses of variables"),
+                },
+                Datum::Part { .. } => unreachable!("programs read whole addresses"),
+            },
+        };
+        (pc, half, result)
+    }
+
+    fn branches(&self) -> BTreeSet<History> {
+        let mut branches = BTreeSet::new();
+        for (index, node) in self.forest.nodes().iter().enumerate() {
+            for edge in &node.edges {
+                let entry = self.entry(NodeId(index as u32), edge.outcome);
+                branches.insert(self.histories[index].then(entry));
+            }
+        }
+        branches
+    }
+
+    fn failures(&self) -> BTreeSet<History> {
+        let nodes = self.forest.nodes().iter().zip(&self.histories);
+        nodes
+            .filter(|(node, _)| node.next == Next::Stops)
+            .map(|(_, &history)| history)
+            .collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! Exploration against exhaustive search, on many small random programs.
+//!
+//! `program` is a small language with every operation that is explored, `machine` what its programs do by docs/SEMANTICS.md, written from that page
+//! alone; `interpreter` runs them along prefixes, as a session of exploration, and `oracle` tries every schedule. At exhaustion both must have the same
+//! branches (every outcome of every history of every thread), races, deadlocks and failures; every prefix must be one that the program can
+//! follow, and there are no more runs than branches.
+//!
+//! `WITNESS_EXPLORE_PROGRAMS` and `WITNESS_EXPLORE_SEED` set the number of programs and the first seed; `WITNESS_EXPLORE_STATES`, how many states
+//! the oracle may visit for one.
+
+mod compare;
+mod counts;
+mod interpreter;
+mod machine;
+mod oracle;
+mod program;
+mod random_program;
+
+use compare::{Compared, How, compare};
+use interpreter::Hides;
+use std::collections::BTreeMap;
+
+pub fn environment(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn how(seed: u64, random: &mut fastrand::Rng) -> How {
+    let sometimes = |random: &mut fastrand::Rng| random.u32(0..4) == 0;
+    How {
+        seed,
+        reduce: random.u32(0..4) > 0,
+        hides: Hides {
+            patience: sometimes(random),
+            next: sometimes(random),
+        },
+    }
+}
+
+#[test]
+fn exploration_finds_what_exhaustive_search_finds() {
+    let programs = environment("WITNESS_EXPLORE_PROGRAMS", 2000);
+    let first = environment("WITNESS_EXPLORE_SEED", 1);
+    let limit = environment("WITNESS_EXPLORE_STATES", 1500) as usize;
+    let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in first..first + programs {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let program = random_program::program(&mut random);
+        let how = how(seed, &mut random);
+        match compare(&program, how, limit) {
+            Compared::Wrong(what) => {
+                let listing = program.code.iter().enumerate();
+                let code: Vec<String> = listing.map(|(at, instruction)| format!("{at}: {instruction:?}")).collect();
+                panic!(
+                    "seed {seed}, {how:?}: {what}\n{}\nrecursive {:?}, counts {:?}, parties {:?}",
+                    code.join("\n"),
+                    program.recursive,
+                    program.counts,
+                    program.parties
+                );
+            }
+            Compared::TooLarge => *sums.entry("too large").or_default() += 1,
+            Compared::Right { truth, exploration } => {
+                let mut add = |what, count| *sums.entry(what).or_default() += count;
+                add("programs", 1);
+                add("exhausted", usize::from(exploration.is_exhausted()));
+                add("runs", exploration.runs);
+                add("branches", truth.branches.len());
+                add("goals", truth.goals.len());
+                add("failures", truth.failures.len());
+                add("states of the oracle", truth.states);
+                add("states of the last search", exploration.states);
+            }
+        }
+    }
+    println!("{sums:?}");
+}
