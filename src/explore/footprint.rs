@@ -34,7 +34,9 @@ impl Footprint {
         // Along a thread footprints change seldom, and then they are one.
         let covers = |all: &Footprint, part: &Footprint| {
             let words = all.touched.iter().chain(&all.changed);
-            words.zip(part.touched.iter().chain(&part.changed)).all(|(all, part)| part & !all == 0)
+            words
+                .zip(part.touched.iter().chain(&part.changed))
+                .all(|(all, part)| part & !all == 0)
         };
         let covered = |all: &Footprint, &(resource, changes): &Touch| {
             let words = if changes { &all.changed } else { &all.touched };
@@ -231,9 +233,11 @@ fn stopped_by(class: &Class, blocker: Blocker) -> Option<Stopped> {
         (Act::Acquire(lock, _), Blocker::Held(held)) if lock == held => {
             Some(if patient { Stopped::Waits } else { Stopped::Looks(lock) })
         }
-        (Act::WaitEnd(condition, lock), Blocker::Held(held)) if lock == held => {
-            Some(if patient { Stopped::Waits } else { Stopped::MayTimeOut(condition) })
-        }
+        (Act::WaitEnd(condition, lock), Blocker::Held(held)) if lock == held => Some(if patient {
+            Stopped::Waits
+        } else {
+            Stopped::MayTimeOut(condition)
+        }),
         (Act::Join(tree), Blocker::Lives(lives)) if tree == lives => Some(Stopped::Waits),
         _ => None,
     }

@@ -336,7 +336,8 @@ impl State {
                 if edge.outcome == Outcome::Chosen {
                     self.count[barrier.index()] = 0;
                     for other in 0..self.at.len() {
-                        let waits = self.at[other] != NONE && tables.class(self.at[other]).act == Act::BarrierExit(barrier);
+                        let waits =
+                            self.at[other] != NONE && tables.class(self.at[other]).act == Act::BarrierExit(barrier);
                         if waits && self.phase[other] == Phase::Arrived {
                             self.phase[other] = Phase::Complete;
                         }
@@ -377,7 +378,10 @@ impl State {
     }
 
     fn read_lock(&mut self, lock: u32, thread: u32) {
-        match self.readers.binary_search_by_key(&(lock, thread), |&(lock, thread, _)| (lock, thread)) {
+        match self
+            .readers
+            .binary_search_by_key(&(lock, thread), |&(lock, thread, _)| (lock, thread))
+        {
             Ok(at) => self.readers[at].2 += 1,
             Err(at) => self.readers.insert(at, (lock, thread, 1)),
         }
@@ -385,7 +389,10 @@ impl State {
 
     /// Gives back a level of its own, or of whoever holds the lock.
     fn release(&mut self, lock: ObjectId, thread: u32) {
-        let own = self.readers.iter().position(|&(read, reader, _)| (read, reader) == (lock.0, thread));
+        let own = self
+            .readers
+            .iter()
+            .position(|&(read, reader, _)| (read, reader) == (lock.0, thread));
         let (owner, depth) = self.owner[lock.index()];
         if owner == thread || (owner != NONE && own.is_none()) {
             self.owner[lock.index()] = if depth > 1 { (owner, depth - 1) } else { (NONE, 0) };
@@ -403,7 +410,11 @@ impl State {
 
     /// Whether a thread that is about to give back a lock holds it.
     pub(crate) fn is_foreign(&self, tables: &Tables<'_>, thread: u32) -> bool {
-        let reads = |lock: ObjectId| self.readers.iter().any(|&(read, reader, _)| (read, reader) == (lock.0, thread));
+        let reads = |lock: ObjectId| {
+            self.readers
+                .iter()
+                .any(|&(read, reader, _)| (read, reader) == (lock.0, thread))
+        };
         match self.class(tables, thread).act {
             Act::Release(lock) => !self.holds(thread, lock) && !reads(lock),
             Act::WaitBegin(_, lock) => !self.holds(thread, lock),

@@ -112,7 +112,10 @@ impl fmt::Display for Reason {
             Reason::States => f.write_str("the bound of states was reached"),
             Reason::Stopped => f.write_str("it was stopped"),
             Reason::NotShown(_, position) => {
-                write!(f, "what is feasible at {position:#x} was not shown by runs that were made to show it")
+                write!(
+                    f,
+                    "what is feasible at {position:#x} was not shown by runs that were made to show it"
+                )
             }
         }
     }
@@ -206,7 +209,7 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
         self.run_along(&Prefix::default())?;
         loop {
-            let searched = search(&self.forest, &self.options.limits);
+            let searched = search(&mut self.forest, &self.options.limits);
             self.progress.states = searched.states;
             self.note_goals(&searched)?;
             let mut frontier = searched.frontier;
@@ -216,7 +219,8 @@ impl<S: Session> Exploring<'_, '_, S> {
                 if !searched.whole {
                     self.reasons.push(Reason::States);
                 }
-                self.reasons.extend(searched.reservations.into_iter().map(Reason::Reservation));
+                self.reasons
+                    .extend(searched.reservations.into_iter().map(Reason::Reservation));
                 let _ = watch(&self.progress);
                 return Ok(());
             }

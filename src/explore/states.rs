@@ -10,7 +10,7 @@ use super::packed::States;
 use super::persistent::Persistent;
 use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
 use super::tables::{Act, Held, Tables};
-use crate::forest::{Forest, NodeId, Outcome, Reservation};
+use crate::forest::{Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -53,9 +53,14 @@ pub struct Searched {
     pub reservations: BTreeSet<Reservation>,
 }
 
-/// Searches the states of a forest.
-#[must_use]
-pub fn search(forest: &Forest, limits: &Limits) -> Searched {
+/// Searches the states of a forest, which stays as it is but for the names of values that reads would see.
+pub fn search(forest: &mut Forest, limits: &Limits) -> Searched {
+    let (searched, values) = search_in(forest, limits);
+    forest.adopt_values(values);
+    searched
+}
+
+fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
     let tables = Tables::new(forest);
     let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
     let start = State::start(&tables);
@@ -311,7 +316,8 @@ impl Search<'_> {
     fn note_goal(&mut self, goal: Goal, moment: Moment) {
         if !self.goals.contains_key(&goal) {
             self.goals.insert(goal.clone(), moment);
-            self.order.push((Found::Goal, OpenAt::Known(0, Opening::SomeOutcome), Some(goal)));
+            self.order
+                .push((Found::Goal, OpenAt::Known(0, Opening::SomeOutcome), Some(goal)));
         }
     }
 
@@ -346,7 +352,7 @@ impl Search<'_> {
         }
     }
 
-    fn finish(mut self, whole: bool) -> Searched {
+    fn finish(mut self, whole: bool) -> (Searched, Values) {
         let mut searched = Searched {
             states: self.states.len(),
             whole,
@@ -366,7 +372,7 @@ impl Search<'_> {
                 }
             }
         }
-        searched
+        (searched, self.tables.values)
     }
 
     fn open_prefix(&mut self, open: &OpenAt, moment: Moment, thread: u32) -> Open {
@@ -411,7 +417,13 @@ impl Search<'_> {
         for (index, (turn, further)) in way.into_iter().enumerate() {
             if index > 0 {
                 let turns = self.follow(&state);
-                walk.perform(self.forest, &self.tables, &mut state, turns[turn.number as usize], &mut prefix);
+                walk.perform(
+                    self.forest,
+                    &self.tables,
+                    &mut state,
+                    turns[turn.number as usize],
+                    &mut prefix,
+                );
             }
             let mut done = 0;
             while done < further {

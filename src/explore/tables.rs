@@ -105,7 +105,7 @@ pub(crate) struct Tables<'f> {
     /// What each shared cell holds at first.
     pub initial: Vec<Held>,
     /// Values of pieces, as [`ClassEdge::saw`] has them, to whole values.
-    values: Values,
+    pub values: Values,
     sizes: Vec<u8>,
 }
 
@@ -357,7 +357,9 @@ fn range(span: Span) -> (u64, u64) {
 impl Cells {
     fn of(forest: &Forest) -> Cells {
         let mut regions: HashMap<Region, Cuts> = HashMap::new();
-        let spans: BTreeSet<Span> = operations(forest).filter_map(|(_, operation)| operation.span()).collect();
+        let spans: BTreeSet<Span> = operations(forest)
+            .filter_map(|(_, operation)| operation.span())
+            .collect();
         for &span in &spans {
             let (from, to) = range(span);
             let cuts = regions.entry(span.at.region).or_default();

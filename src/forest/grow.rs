@@ -179,7 +179,16 @@ impl Adding<'_, '_> {
                 let to = match self.forest.node(node).edge(outcome) {
                     Some(edge) if edge.wrote != wrote => return Err(self.differs(node, thread)),
                     Some(edge) => edge.to,
-                    None => self.new_branch(node, Edge { outcome, wrote, to: node }, next, step),
+                    None => self.new_branch(
+                        node,
+                        Edge {
+                            outcome,
+                            wrote,
+                            to: node,
+                        },
+                        next,
+                        step,
+                    ),
                 };
                 self.at[thread as usize] = At::Before(to);
                 to
@@ -187,7 +196,11 @@ impl Adding<'_, '_> {
         };
         let known = self.forest.node(node).next;
         // Who begins to wait ends it next, seen or not.
-        let next = if next == Next::Unknown { self.forest.half_done(node) } else { next };
+        let next = if next == Next::Unknown {
+            self.forest.half_done(node)
+        } else {
+            next
+        };
         if next == Next::Unknown || known == next {
             // Nothing new.
         } else if known == Next::Unknown {

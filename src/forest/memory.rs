@@ -91,4 +91,9 @@ impl Forest {
     pub(crate) fn values(&self) -> Values {
         self.values.clone()
     }
+
+    /// Takes back such a copy, which knows more values.
+    pub(crate) fn adopt_values(&mut self, values: Values) {
+        self.values = values;
+    }
 }

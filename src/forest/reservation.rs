@@ -71,7 +71,10 @@ impl fmt::Display for Reservation {
                 write!(f, "unrecorded code changes memory that is read at {position:#x}")
             }
             Self::InitialValue { position } => {
-                write!(f, "memory read at {position:#x} did not hold the same in all runs at first")
+                write!(
+                    f,
+                    "memory read at {position:#x} did not hold the same in all runs at first"
+                )
             }
             Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
             Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
@@ -84,11 +87,17 @@ impl fmt::Display for Reservation {
             Self::ObjectReused => f.write_str("a synchronization object was initialized again at the same place"),
             Self::BarrierSize => f.write_str("no run has shown how many threads a barrier takes"),
             Self::PatienceUnknown { position } => {
-                write!(f, "whether the operation at {position:#x} waits or gives up is not known")
+                write!(
+                    f,
+                    "whether the operation at {position:#x} waits or gives up is not known"
+                )
             }
             Self::Degraded(why) => f.write_str(why),
             Self::UndefinedRead { position } => {
-                write!(f, "what the read at {position:#x} sees is not defined: nothing wrote it, or it was freed")
+                write!(
+                    f,
+                    "what the read at {position:#x} sees is not defined: nothing wrote it, or it was freed"
+                )
             }
         }
     }

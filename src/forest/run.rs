@@ -68,32 +68,102 @@ pub struct RunObject {
 pub enum RunOperation {
     Begin,
     End,
-    Fork { child: u32 },
-    Join { child: u32 },
-    Read { at: RunPlace, size: u8, saw: RunValue },
-    Write { at: RunPlace, size: u8, value: RunValue },
-    AtomicLoad { at: RunPlace, size: u8, saw: RunValue },
-    AtomicStore { at: RunPlace, size: u8, value: RunValue },
-    AtomicRmw { at: RunPlace, size: u8, saw: RunValue, wrote: RunValue },
-    Use { at: RunPlace, size: u8 },
-    Acquire { lock: u32, mode: Mode, gave_up: bool },
-    Release { lock: u32 },
-    WaitBegin { condition: u32, lock: u32 },
-    WaitEnd { condition: u32, lock: u32, timed_out: bool },
-    Notify { condition: u32 },
-    NotifyAll { condition: u32 },
-    BarrierEnter { barrier: u32, last: bool },
-    BarrierExit { barrier: u32 },
-    Post { semaphore: u32 },
-    Take { semaphore: u32, gave_up: bool },
-    Once { once: u32, first: bool },
-    OnceEnd { once: u32 },
+    Fork {
+        child: u32,
+    },
+    Join {
+        child: u32,
+    },
+    Read {
+        at: RunPlace,
+        size: u8,
+        saw: RunValue,
+    },
+    Write {
+        at: RunPlace,
+        size: u8,
+        value: RunValue,
+    },
+    AtomicLoad {
+        at: RunPlace,
+        size: u8,
+        saw: RunValue,
+    },
+    AtomicStore {
+        at: RunPlace,
+        size: u8,
+        value: RunValue,
+    },
+    AtomicRmw {
+        at: RunPlace,
+        size: u8,
+        saw: RunValue,
+        wrote: RunValue,
+    },
+    Use {
+        at: RunPlace,
+        size: u8,
+    },
+    Acquire {
+        lock: u32,
+        mode: Mode,
+        gave_up: bool,
+    },
+    Release {
+        lock: u32,
+    },
+    WaitBegin {
+        condition: u32,
+        lock: u32,
+    },
+    WaitEnd {
+        condition: u32,
+        lock: u32,
+        timed_out: bool,
+    },
+    Notify {
+        condition: u32,
+    },
+    NotifyAll {
+        condition: u32,
+    },
+    BarrierEnter {
+        barrier: u32,
+        last: bool,
+    },
+    BarrierExit {
+        barrier: u32,
+    },
+    Post {
+        semaphore: u32,
+    },
+    Take {
+        semaphore: u32,
+        gave_up: bool,
+    },
+    Once {
+        once: u32,
+        first: bool,
+    },
+    OnceEnd {
+        once: u32,
+    },
     Fence,
     Branch,
-    Alloc { block: RunBlock, size: u64 },
-    Free { block: RunBlock },
-    Input { source: u32, value: RunValue },
-    Output { source: u32 },
+    Alloc {
+        block: RunBlock,
+        size: u64,
+    },
+    Free {
+        block: RunBlock,
+    },
+    Input {
+        source: u32,
+        value: RunValue,
+    },
+    Output {
+        source: u32,
+    },
 }
 
 /// One operation of a run.

@@ -38,7 +38,10 @@ pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
 
 /// What became of a comparison.
 pub enum Compared {
-    Right { truth: Truth, exploration: Exploration },
+    Right {
+        truth: Truth,
+        exploration: Exploration,
+    },
     /// The oracle has too much to do.
     TooLarge,
     Wrong(String),
@@ -54,7 +57,12 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
     if diverged > 0 {
         return wrong(format!("{diverged} prefixes could not be followed"));
     }
-    let freed = |reason: &Reason| matches!(reason, Reason::Reservation(Reservation::UndefinedRead { .. }) | Reason::NotShown(..));
+    let freed = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::Reservation(Reservation::UndefinedRead { .. }) | Reason::NotShown(..)
+        )
+    };
     let whole = exploration.is_exhausted();
     if !whole && !(truth.reads_freed && exploration.not_exhausted.iter().all(freed)) {
         return wrong(format!("not exhausted: {:?}", exploration.not_exhausted));
@@ -78,13 +86,20 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
         if failures != truth.failures {
             return wrong("failures differ".to_owned());
         }
-        let ended = exploration.found.iter().any(|found| matches!(found.what, What::Ended(End::Failure(_))));
+        let ended = exploration
+            .found
+            .iter()
+            .any(|found| matches!(found.what, What::Ended(End::Failure(_))));
         if ended == truth.failures.is_empty() {
             return wrong("no run showed the failure".to_owned());
         }
     }
     if exploration.runs > exploration.forest.branches() + asked(how, &exploration) {
-        return wrong(format!("{} runs for {} branches", exploration.runs, exploration.forest.branches()));
+        return wrong(format!(
+            "{} runs for {} branches",
+            exploration.runs,
+            exploration.forest.branches()
+        ));
     }
     Compared::Right { truth, exploration }
 }

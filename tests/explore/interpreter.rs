@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use witness::explore::{Divergence, End, Followed, Move, Prefix, Ran, Session};
 use witness::forest::{
-    Mode, Operation, Outcome, Patience, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue,
-    Stands,
+    Mode, Operation, Outcome, Patience, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep,
+    RunValue, Stands,
 };
 
 /// A session that interprets a program.
@@ -138,7 +138,10 @@ impl Running<'_> {
                 return diverged(Divergence::OtherOutcome);
             }
             if operation == Operation::Fork {
-                let child = prefix.threads.iter().position(|child| child.forked_by == Some((row, index)));
+                let child = prefix
+                    .threads
+                    .iter()
+                    .position(|child| child.forked_by == Some((row, index)));
                 threads.insert(child.expect("the prefix names who is forked") as u32, forks);
             }
         }
@@ -171,7 +174,9 @@ impl Running<'_> {
         loop {
             let fails = |thread: usize| self.world.pending(self.program, thread) == Some(Instruction::Fail);
             let threads = 0..self.world.threads.len();
-            let failed = threads.clone().any(|thread| fails(thread) && self.world.threads[thread].half != Half::Begin);
+            let failed = threads
+                .clone()
+                .any(|thread| fails(thread) && self.world.threads[thread].half != Half::Begin);
             let can: Vec<usize> = threads
                 .filter(|&thread| !self.world.ways(self.program, thread).is_empty())
                 .collect();
@@ -292,67 +297,132 @@ impl Running<'_> {
             offset,
         };
         match performed.instruction {
-            Instruction::Read { from, atomic: false, .. } => RunOperation::Read { at: variable(from), size: 8, saw: saw() },
-            Instruction::Read { from, atomic: true, .. } => RunOperation::AtomicLoad { at: variable(from), size: 8, saw: saw() },
-            Instruction::Write { to, value, atomic: false } => {
-                RunOperation::Write { at: variable(to), size: 8, value: term(value) }
-            }
-            Instruction::Write { to, value, atomic: true } => {
-                RunOperation::AtomicStore { at: variable(to), size: 8, value: term(value) }
-            }
+            Instruction::Read {
+                from, atomic: false, ..
+            } => RunOperation::Read {
+                at: variable(from),
+                size: 8,
+                saw: saw(),
+            },
+            Instruction::Read { from, atomic: true, .. } => RunOperation::AtomicLoad {
+                at: variable(from),
+                size: 8,
+                saw: saw(),
+            },
+            Instruction::Write {
+                to,
+                value,
+                atomic: false,
+            } => RunOperation::Write {
+                at: variable(to),
+                size: 8,
+                value: term(value),
+            },
+            Instruction::Write {
+                to,
+                value,
+                atomic: true,
+            } => RunOperation::AtomicStore {
+                at: variable(to),
+                size: 8,
+                value: term(value),
+            },
             Instruction::Add { to, .. } | Instruction::Exchange { to, .. } => match &performed.wrote {
-                Some(wrote) => RunOperation::AtomicRmw { at: variable(to), size: 8, saw: saw(), wrote: value(wrote) },
-                None => RunOperation::AtomicLoad { at: variable(to), size: 8, saw: saw() },
+                Some(wrote) => RunOperation::AtomicRmw {
+                    at: variable(to),
+                    size: 8,
+                    saw: saw(),
+                    wrote: value(wrote),
+                },
+                None => RunOperation::AtomicLoad {
+                    at: variable(to),
+                    size: 8,
+                    saw: saw(),
+                },
             },
             Instruction::Lock { lock, shared } | Instruction::TryLock { lock, shared, .. } => RunOperation::Acquire {
                 lock: numbers.lock(lock),
                 mode: if shared { Mode::Shared } else { Mode::Exclusive },
                 gave_up,
             },
-            Instruction::Unlock { lock } => RunOperation::Release { lock: numbers.lock(lock) },
+            Instruction::Unlock { lock } => RunOperation::Release {
+                lock: numbers.lock(lock),
+            },
             Instruction::Wait { condition, lock } | Instruction::WaitFor { condition, lock, .. } => {
                 let (condition, lock) = (numbers.condition(condition), numbers.lock(lock));
                 if half == Half::First {
                     RunOperation::WaitBegin { condition, lock }
                 } else {
-                    RunOperation::WaitEnd { condition, lock, timed_out: gave_up }
+                    RunOperation::WaitEnd {
+                        condition,
+                        lock,
+                        timed_out: gave_up,
+                    }
                 }
             }
-            Instruction::Notify { condition } => RunOperation::Notify { condition: numbers.condition(condition) },
-            Instruction::NotifyAll { condition } => RunOperation::NotifyAll { condition: numbers.condition(condition) },
-            Instruction::Post { semaphore } => RunOperation::Post { semaphore: numbers.semaphore(semaphore) },
-            Instruction::Take { semaphore } | Instruction::TryTake { semaphore, .. } => {
-                RunOperation::Take { semaphore: numbers.semaphore(semaphore), gave_up }
-            }
+            Instruction::Notify { condition } => RunOperation::Notify {
+                condition: numbers.condition(condition),
+            },
+            Instruction::NotifyAll { condition } => RunOperation::NotifyAll {
+                condition: numbers.condition(condition),
+            },
+            Instruction::Post { semaphore } => RunOperation::Post {
+                semaphore: numbers.semaphore(semaphore),
+            },
+            Instruction::Take { semaphore } | Instruction::TryTake { semaphore, .. } => RunOperation::Take {
+                semaphore: numbers.semaphore(semaphore),
+                gave_up,
+            },
             Instruction::Barrier { barrier } | Instruction::Enter { barrier, .. } => {
                 let barrier = numbers.barrier(barrier);
                 if half == Half::First {
-                    RunOperation::BarrierEnter { barrier, last: performed.result == Result::Chosen }
+                    RunOperation::BarrierEnter {
+                        barrier,
+                        last: performed.result == Result::Chosen,
+                    }
                 } else {
                     RunOperation::BarrierExit { barrier }
                 }
             }
-            Instruction::Once { once, .. } => {
-                RunOperation::Once { once: numbers.once(once), first: performed.result == Result::Chosen }
-            }
-            Instruction::OnceDone { once } => RunOperation::OnceEnd { once: numbers.once(once) },
-            Instruction::Fork { .. } => RunOperation::Fork { child: self.world.threads.len() as u32 - 1 },
+            Instruction::Once { once, .. } => RunOperation::Once {
+                once: numbers.once(once),
+                first: performed.result == Result::Chosen,
+            },
+            Instruction::OnceDone { once } => RunOperation::OnceEnd {
+                once: numbers.once(once),
+            },
+            Instruction::Fork { .. } => RunOperation::Fork {
+                child: self.world.threads.len() as u32 - 1,
+            },
             Instruction::Join { handle } => match performed.registers[handle] {
                 Value::Thread(child) => RunOperation::Join { child: child as u32 },
                 _ => RunOperation::Fence,
             },
-            Instruction::Alloc { .. } => {
-                RunOperation::Alloc { block: RunBlock((self.world.blocks.len() as u32).wrapping_sub(1)), size: 8 }
-            }
+            Instruction::Alloc { .. } => RunOperation::Alloc {
+                block: RunBlock((self.world.blocks.len() as u32).wrapping_sub(1)),
+                size: 8,
+            },
             Instruction::Free { block: register } => match block(register) {
                 Some(block) => RunOperation::Free { block },
                 None => RunOperation::Fence,
             },
-            Instruction::ReadAt { block: register, offset, .. } => match block(register) {
-                Some(block) => RunOperation::Read { at: inside(block, offset), size: 4, saw: saw() },
+            Instruction::ReadAt {
+                block: register,
+                offset,
+                ..
+            } => match block(register) {
+                Some(block) => RunOperation::Read {
+                    at: inside(block, offset),
+                    size: 4,
+                    saw: saw(),
+                },
                 None => RunOperation::Fence,
             },
-            Instruction::WriteAt { block: register, offset, value } => match block(register) {
+            Instruction::WriteAt {
+                block: register,
+                offset,
+                value,
+            } => match block(register) {
                 Some(block) => RunOperation::Write {
                     at: inside(block, offset),
                     size: 4,
@@ -361,7 +431,11 @@ impl Running<'_> {
                 None => RunOperation::Fence,
             },
             Instruction::ReadBoth { block: register, .. } => match block(register) {
-                Some(block) => RunOperation::Read { at: inside(block, 0), size: 8, saw: saw() },
+                Some(block) => RunOperation::Read {
+                    at: inside(block, 0),
+                    size: 8,
+                    saw: saw(),
+                },
                 None => RunOperation::Fence,
             },
             Instruction::WriteBoth { block: register, value } => match block(register) {
@@ -425,17 +499,29 @@ impl Numbers {
 }
 
 fn objects(program: &Program) -> Vec<RunObject> {
-    let locks = program.recursive.iter().map(|&recursive| RunObjectKind::Lock { recursive });
+    let locks = program
+        .recursive
+        .iter()
+        .map(|&recursive| RunObjectKind::Lock { recursive });
     let conditions = (0..CONDITIONS).map(|_| RunObjectKind::Condition);
-    let semaphores = program.counts.iter().map(|&initial| RunObjectKind::Semaphore { initial });
-    let barriers = program.parties.iter().map(|&parties| RunObjectKind::Barrier { parties: Some(parties) });
+    let semaphores = program
+        .counts
+        .iter()
+        .map(|&initial| RunObjectKind::Semaphore { initial });
+    let barriers = program
+        .parties
+        .iter()
+        .map(|&parties| RunObjectKind::Barrier { parties: Some(parties) });
     let onces = (0..4).map(|_| RunObjectKind::Once);
     let kinds = locks.chain(conditions).chain(semaphores).chain(barriers).chain(onces);
     let place = |index: usize| RunPlace {
         block: None,
         offset: 0x10_0000 + 64 * index as u64,
     };
-    kinds.enumerate().map(|(index, kind)| RunObject { kind, at: place(index) }).collect()
+    kinds
+        .enumerate()
+        .map(|(index, kind)| RunObject { kind, at: place(index) })
+        .collect()
 }
 
 fn variable(number: usize) -> RunPlace {

@@ -246,11 +246,13 @@ impl World {
         match instruction {
             Instruction::Fail => Vec::new(),
             Instruction::Lock { lock, shared } => only(self.can_lock(program, thread, lock, shared)),
-            Instruction::Wait { lock, .. } | Instruction::WaitFor { lock, .. } if me.half == Half::Second => match me.waits {
-                Waits::Woken | Waits::TimedOut => only(self.free(lock)),
-                Waits::Asleep if matches!(instruction, Instruction::WaitFor { .. }) => vec![Way::TimeOut],
-                _ => Vec::new(),
-            },
+            Instruction::Wait { lock, .. } | Instruction::WaitFor { lock, .. } if me.half == Half::Second => {
+                match me.waits {
+                    Waits::Woken | Waits::TimedOut => only(self.free(lock)),
+                    Waits::Asleep if matches!(instruction, Instruction::WaitFor { .. }) => vec![Way::TimeOut],
+                    _ => Vec::new(),
+                }
+            }
             Instruction::Notify { condition } => {
                 let asleep: Vec<Way> = self.asleep(program, condition).into_iter().map(Way::Wake).collect();
                 if asleep.is_empty() { vec![Way::Only] } else { asleep }
@@ -269,11 +271,10 @@ impl World {
     }
 
     fn asleep(&self, program: &Program, condition: usize) -> Vec<usize> {
-        let on = |thread: usize| {
-            matches!(program.code[self.threads[thread].pc], Instruction::Wait { condition: on, .. } | Instruction::WaitFor { condition: on, .. } if on == condition)
-        };
+        let on = |thread: usize| matches!(program.code[self.threads[thread].pc], Instruction::Wait { condition: on, .. } | Instruction::WaitFor { condition: on, .. } if on == condition);
         let all = 0..self.threads.len();
-        all.filter(|&thread| self.threads[thread].waits == Waits::Asleep && on(thread)).collect()
+        all.filter(|&thread| self.threads[thread].waits == Waits::Asleep && on(thread))
+            .collect()
     }
 
     fn held(&self, cell: Cell) -> Value {
@@ -291,14 +292,24 @@ impl World {
         Some(match self.pending(program, thread)? {
             Instruction::Read { from, atomic, .. } => (vec![Cell::Variable(from)], Access { writes: false, atomic }),
             Instruction::Write { to, atomic, .. } => (vec![Cell::Variable(to)], Access { writes: true, atomic }),
-            Instruction::Add { to, .. } => (vec![Cell::Variable(to)], Access { writes: true, atomic: true }),
+            Instruction::Add { to, .. } => (
+                vec![Cell::Variable(to)],
+                Access {
+                    writes: true,
+                    atomic: true,
+                },
+            ),
             Instruction::Exchange { to, expected, .. } => {
                 let cell = Cell::Variable(to);
                 let writes = self.held(cell) == World::term(&me.registers, expected);
                 (vec![cell], Access { writes, atomic: true })
             }
-            Instruction::ReadAt { block, offset, .. } => (vec![Cell::Block(self.block(thread, block)?, offset)], plain(false)),
-            Instruction::WriteAt { block, offset, .. } => (vec![Cell::Block(self.block(thread, block)?, offset)], plain(true)),
+            Instruction::ReadAt { block, offset, .. } => {
+                (vec![Cell::Block(self.block(thread, block)?, offset)], plain(false))
+            }
+            Instruction::WriteAt { block, offset, .. } => {
+                (vec![Cell::Block(self.block(thread, block)?, offset)], plain(true))
+            }
             Instruction::ReadBoth { block, .. } => (both(self.block(thread, block)?), plain(false)),
             Instruction::WriteBoth { block, .. } => (both(self.block(thread, block)?), plain(true)),
             Instruction::Free { block } => (both(self.block(thread, block)?), plain(true)),
@@ -381,7 +392,11 @@ impl World {
             Instruction::Write { to, value, .. } => {
                 self.memory.insert(Cell::Variable(to), term(value));
             }
-            Instruction::Add { to, value, into: register } => {
+            Instruction::Add {
+                to,
+                value,
+                into: register,
+            } => {
                 let old = self.held(Cell::Variable(to));
                 let sum = match (&old, term(value)) {
                     (Value::Number(a), Value::Number(b)) => Value::Number(a + b),
@@ -391,7 +406,12 @@ impl World {
                 (performed.saw, performed.wrote) = (Some(old.clone()), Some(sum));
                 *into = Some((register, old));
             }
-            Instruction::Exchange { to, expected, new, into: register } => {
+            Instruction::Exchange {
+                to,
+                expected,
+                new,
+                into: register,
+            } => {
                 let old = self.held(Cell::Variable(to));
                 if old == term(expected) {
                     self.memory.insert(Cell::Variable(to), term(new));
@@ -401,7 +421,11 @@ impl World {
                 *into = Some((register, old));
             }
             Instruction::Lock { lock, shared } => self.lock(thread, lock, shared),
-            Instruction::TryLock { lock, shared, into: register } => {
+            Instruction::TryLock {
+                lock,
+                shared,
+                into: register,
+            } => {
                 let can = self.can_lock(program, thread, lock, shared);
                 if can {
                     self.lock(thread, lock, shared);
@@ -442,7 +466,10 @@ impl World {
             }
             Instruction::Post { semaphore } => self.counts[semaphore] += 1,
             Instruction::Take { semaphore } => self.counts[semaphore] -= 1,
-            Instruction::TryTake { semaphore, into: register } => {
+            Instruction::TryTake {
+                semaphore,
+                into: register,
+            } => {
                 let can = self.counts[semaphore] > 0;
                 if can {
                     self.counts[semaphore] -= 1;
@@ -498,7 +525,11 @@ impl World {
             Instruction::Free { block } => {
                 self.freed.extend(self.block(thread, block));
             }
-            Instruction::ReadAt { block, offset, into: register } => {
+            Instruction::ReadAt {
+                block,
+                offset,
+                into: register,
+            } => {
                 if let Some(block) = self.block(thread, block) {
                     performed.saw_freed = self.freed.contains(&block);
                     let value = self.held(Cell::Block(block, offset));
@@ -557,7 +588,10 @@ impl World {
             }
             return;
         }
-        let depth = self.readers.get_mut(&(lock, thread)).expect("programs give back what they have");
+        let depth = self
+            .readers
+            .get_mut(&(lock, thread))
+            .expect("programs give back what they have");
         *depth -= 1;
         if *depth == 0 {
             self.readers.remove(&(lock, thread));

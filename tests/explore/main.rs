@@ -20,7 +20,7 @@ use compare::{Compared, How, compare};
 use interpreter::Hides;
 use std::collections::BTreeMap;
 
-pub fn environment(name: &str, default: u64) -> u64 {
+fn environment(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -39,7 +39,7 @@ fn how(seed: u64, random: &mut fastrand::Rng) -> How {
 
 #[test]
 fn exploration_finds_what_exhaustive_search_finds() {
-    let programs = environment("WITNESS_EXPLORE_PROGRAMS", 2000);
+    let programs = environment("WITNESS_EXPLORE_PROGRAMS", 300);
     let first = environment("WITNESS_EXPLORE_SEED", 1);
     let limit = environment("WITNESS_EXPLORE_STATES", 1500) as usize;
     let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
@@ -50,7 +50,9 @@ fn exploration_finds_what_exhaustive_search_finds() {
         match compare(&program, how, limit) {
             Compared::Wrong(what) => {
                 let listing = program.code.iter().enumerate();
-                let code: Vec<String> = listing.map(|(at, instruction)| format!("{at}: {instruction:?}")).collect();
+                let code: Vec<String> = listing
+                    .map(|(at, instruction)| format!("{at}: {instruction:?}"))
+                    .collect();
                 panic!(
                     "seed {seed}, {how:?}: {what}\n{}\nrecursive {:?}, counts {:?}, parties {:?}",
                     code.join("\n"),
