@@ -20,6 +20,7 @@ pub mod report;
 pub mod results;
 pub mod schedule;
 pub mod semantics;
+pub mod session;
 pub mod shorten;
 pub mod solve;
 pub mod standstill;

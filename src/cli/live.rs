@@ -10,7 +10,7 @@ use std::process::{self, Command};
 use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
-use witness::record::{Companions, Decision, Launch};
+use witness::record::{Companions, Decision, Launch, PATIENCE};
 use witness::replay::live::{self, Outcome, Run, Shown};
 use witness::report::{Live, Paint, Words};
 use witness::schedule::Schedule;
@@ -38,7 +38,7 @@ pub struct LiveArgs {
     #[arg(long, env = "WITNESS_ASLR", requires = "live")]
     aslr: bool,
     /// Seconds in which nothing happens after which a run is given up.
-    #[arg(long, env = "WITNESS_PATIENCE", value_name = "SECONDS", default_value_t = live::PATIENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "WITNESS_PATIENCE", value_name = "SECONDS", default_value_t = PATIENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     #[command(flatten)]
     companions: CompanionArgs,

@@ -4,47 +4,19 @@
 //! accesses are pending or the program went another way. The program then stands still, or is no
 //! more; what it did is in that trace, to be compared with what it was to do.
 
-use super::ancestors::{Ancestors, Descent};
-use super::companions::{Beside, Companions};
-use super::input::StandardInput;
+use super::RecordError;
+use super::ancestors::Ancestors;
+use super::companions::Beside;
+use super::launch::{Launch, Started};
 use super::translate::Translator;
-use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect, runtime};
-use recorder_ring::{Decision, Flag, Ring, Settings, Standing, addresses, plan::Words};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use recorder_ring::{Decision, Ring, Settings, Standing, plan::Words};
+use std::path::Path;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, StackId, ThreadId, TraceWriter, WriterOptions};
 
 /// How long to sleep between two looks.
 const PAUSE: Duration = Duration::from_micros(500);
-
-/// What to run, and how.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The program; looked up in `PATH` if it is a bare name.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// Where it runs.
-    pub directory: Option<PathBuf>,
-    /// Its environment; that of this process if there is none.
-    pub environment: Option<Vec<(OsString, OsString)>>,
-    /// Whether what it prints is shown.
-    pub output: bool,
-    /// Whether the kernel is asked to place everything where it was in the recorded run.
-    pub same_addresses: bool,
-    /// For how long nothing may happen before the run is given up.
-    pub patience: Duration,
-    /// The build id that the program has to have, if the recorded one had one.
-    pub build_id: Vec<u8>,
-    /// From where each run reads its input.
-    pub input: StandardInput,
-    /// Which process of the program follows the plan, if it is one that was forked.
-    pub descent: Option<Descent>,
-    /// What the user wants to run before and beside it.
-    pub companions: Companions,
-}
 
 /// An access that a thread is stopped before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +37,7 @@ pub struct Stopped {
     /// The first process of the program.
     process: Child,
     /// What runs beside it, if anything does.
+    #[expect(dead_code, reason = "what it names ends when it is dropped")]
     beside: Option<Beside>,
     /// That of the process that follows the plan.
     ring: Ring,
@@ -85,17 +58,7 @@ pub struct Stopped {
 /// # Errors
 /// If the program cannot be run under the recorder, or the trace cannot be written.
 pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stopped, RecordError> {
-    let directory = launch.directory.as_deref();
-    let program = match directory {
-        Some(directory) => inspect::find_again(&launch.program, directory, variable(launch, "PATH"))?,
-        None => inspect::find(&launch.program)?,
-    };
-    let file = directory.unwrap_or(Path::new("")).join(&program);
-    if !variable(launch, "LD_PRELOAD").is_some_and(|libraries| inspect::names_runtime(&libraries)) {
-        inspect::check(&file)?;
-    }
-    inspect::check_build(&file, &launch.build_id)?;
-    let folder = runtime::unpack()?;
+    let ready = launch.prepare()?;
     let settings = Settings {
         policy: super::Policy::Schedule,
         seed: 0,
@@ -103,35 +66,16 @@ pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stoppe
         steps: 0,
         most: u64::MAX,
     };
-    let ring = Ring::with_plan(ROW_WORDS, EVENT_BYTES, settings, plan).map_err(RecordError::Ring)?;
+    let ring = super::new_ring(settings, plan)?;
     let ancestors = launch.descent.clone().map(Ancestors::new).transpose()?;
     let writer = TraceWriter::create(trace, &WriterOptions::default())?;
     let mut translator = Translator::new(writer, Meta::default());
 
-    let mut command = Command::new(&program);
-    command.args(&launch.arguments);
-    if let Some(directory) = &launch.directory {
-        command.current_dir(directory);
-    }
-    let library_path = variable(launch, "LD_LIBRARY_PATH");
-    if let Some(environment) = &launch.environment {
-        command.env_clear().envs(environment.iter().cloned());
-    }
-    if !launch.output {
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-    }
     let first = ancestors.as_ref().map_or(&ring, Ancestors::first);
-    runtime::put_in_place(&mut command, &folder, first, library_path);
-    if launch.same_addresses {
-        addresses::keep_in_place();
-    }
-    launch.input.rewind();
-    launch.companions.prepare(directory)?;
-    let process = command
-        .spawn()
-        .map_err(|source| RecordError::Start { program, source })?;
+    ready.make_place()?;
+    let Started { process, beside } = ready.start(first)?;
     let mut stopped = Stopped {
-        beside: None,
+        beside,
         process,
         ring,
         ancestors,
@@ -140,26 +84,11 @@ pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stoppe
         parked: Vec::new(),
         ended: None,
     };
-    stopped.beside = launch.companions.accompany(directory, stopped.process.id())?;
     stopped.follow(&mut translator, launch.patience)?;
     let first = stopped.ancestors.as_ref().map_or(&stopped.ring, Ancestors::first);
-    if first.has(Flag::UnknownLibrary) {
-        return Err(RecordError::UnknownLibrary);
-    }
-    if !first.has(Flag::Attached) {
-        return Err(RecordError::NotAttached);
-    }
+    super::must_be_attached(first, None)?;
     translator.finish(ProgramEnd::Unknown, &stopped.ring)?;
     Ok(stopped)
-}
-
-/// A variable of the program's environment.
-fn variable(launch: &Launch, name: &str) -> Option<OsString> {
-    let Some(environment) = &launch.environment else {
-        return std::env::var_os(name);
-    };
-    let own = environment.iter().find(|(known, _)| known == name);
-    own.map(|(_, value)| value.clone())
 }
 
 impl Stopped {

@@ -12,22 +12,24 @@ mod companions;
 mod family;
 mod input;
 mod inspect;
+mod launch;
 mod limits;
 mod number;
-mod process;
+pub(crate) mod process;
 mod runtime;
 mod salvage;
-mod settings;
+pub(crate) mod settings;
 mod signals;
 mod trace_name;
 mod translate;
 
-pub use along::{Launch, Parked, Stopped, run_along};
+pub use along::{Parked, Stopped, run_along};
 pub use ancestors::Descent;
 pub use companions::Companions;
 pub use family::Process;
 pub use input::StandardInput;
 pub use inspect::{NotRecordable, build_id};
+pub use launch::Launch;
 pub use number::{Origin, ProcessNumber, traces_beside};
 pub use recorder_ring::layout::{PROCESSES, SUITE_VARIABLE};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
@@ -37,19 +39,20 @@ pub use signals::asked_to_end;
 pub use trace_name::{Naming, TraceName};
 
 use family::Family;
+pub(crate) use launch::{Ready, Started};
 use limits::Limits;
 use recorder_ring::layout::RECORDER_VARIABLE;
-use recorder_ring::{Corrupt, Flag, Ring, addresses};
+use recorder_ring::{Corrupt, Flag, Ring};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, ReadError, Summary, TraceWriter, WriteError, WriterOptions};
-use translate::Translator;
+pub(crate) use translate::Translator;
 
 /// Words in the ring of rows: 512 KiB.
 const ROW_WORDS: u64 = 64 << 10;
@@ -57,6 +60,9 @@ const ROW_WORDS: u64 = 64 << 10;
 const EVENT_BYTES: u64 = 2 << 20;
 /// How long to sleep at most while the program has nothing to say.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// For how long nothing may happen along a plan, unless something else is said.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The status with which the dynamic linker ends a program that lacks a library or a symbol.
 pub(crate) const LINKER_FAILED: i32 = 127;
@@ -97,6 +103,16 @@ pub struct Options {
     pub arg0: Option<OsString>,
     /// What the user wants to run before and beside it.
     pub companions: Companions,
+}
+
+impl Options {
+    fn launch(&self) -> Launch {
+        Launch {
+            arg0: self.arg0.clone(),
+            companions: self.companions.clone(),
+            ..Launch::here(self.program.clone(), self.arguments.clone())
+        }
+    }
 }
 
 /// A recorded run.
@@ -233,18 +249,19 @@ pub fn unwatch(command: &mut Command) {
     command.env_remove(SUITE_VARIABLE).env_remove(RECORDER_VARIABLE);
 }
 
+/// Rings of a run whose trace nobody would look for if this process were killed.
+pub(crate) fn new_ring(settings: Settings, plan: &[plan::Words]) -> Result<Ring, RecordError> {
+    Ring::with_plan(ROW_WORDS, EVENT_BYTES, settings, plan).map_err(RecordError::Ring)
+}
+
 /// Runs a program and records it.
 ///
 /// # Errors
 /// If it cannot be recorded, or the trace cannot be written. A program that fails is no error.
 pub fn record(options: &Options) -> Result<Recorded, RecordError> {
-    let program = inspect::find(&options.program)?;
-    if options.arg0.is_none() {
-        inspect::check(&program)?;
-    }
+    let ready = options.launch().prepare()?;
     // Before anything of the trace is there, which the command might remove, or leave behind by failing.
-    options.companions.prepare(None)?;
-    let folder = runtime::unpack()?;
+    ready.make_place()?;
     let name = TraceName::claim(&options.output, options.naming)?;
     let options = &Options {
         output: name.path().to_owned(),
@@ -254,29 +271,20 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let ring_file = salvage::ring_path(&options.output);
     let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
-    let meta = describe(options);
-    let family = Family::new(options, settings, &folder, &meta, &ring)?;
+    let meta = Meta {
+        policy: settings::text(settings),
+        seed: settings.seed,
+        degraded: options.degraded.iter().cloned().collect(),
+        ..ready.describe()
+    };
+    let family = Family::new(options, settings, ready.folder(), &meta, &ring)?;
 
-    let mut command = Command::new(&program);
-    command.args(&options.arguments);
-    if let Some(arg0) = &options.arg0 {
-        command.arg0(arg0);
-    }
-    let library_path = std::env::var_os("LD_LIBRARY_PATH");
-    runtime::put_in_place(&mut command, &folder, &ring, library_path);
-    addresses::keep_in_place();
     let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
     let started = Instant::now();
-    let mut child = command
-        .spawn()
-        .map_err(|source| RecordError::Start { program, source })?;
-    let beside = options.companions.accompany(None, child.id()).inspect_err(|_| {
-        let _ = child.kill();
-        let _ = child.wait();
-    })?;
+    let Started { process, beside } = ready.start(&ring)?;
     let mut limits = Limits::new(options, started);
     let run = follow(
-        child,
+        process,
         ring,
         Translator::new(writer, meta),
         &mut limits,
@@ -287,15 +295,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
     let elapsed = started.elapsed();
     let (status, ring, translator) = run?;
 
-    if ring.has(Flag::UnknownLibrary) {
-        return Err(RecordError::UnknownLibrary);
-    }
-    if !ring.has(Flag::Attached) {
-        return Err(match status.code() {
-            Some(LINKER_FAILED) => RecordError::NotLinked,
-            _ => RecordError::NotAttached,
-        });
-    }
+    must_be_attached(&ring, Some(status))?;
     let (summary, degraded) = translator.finish(ended(status, &ring, limits.reached.is_some()), &ring)?;
     family.remove_others();
     let full = ring.has(Flag::Full);
@@ -313,6 +313,20 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         summary,
         processes: done.processes,
         failures: done.failures,
+    })
+}
+
+/// Fails if the program has ended, with that status if it is known, without having found its ring.
+pub(crate) fn must_be_attached(ring: &Ring, ended: Option<ExitStatus>) -> Result<(), RecordError> {
+    if ring.has(Flag::UnknownLibrary) {
+        return Err(RecordError::UnknownLibrary);
+    }
+    if ring.has(Flag::Attached) {
+        return Ok(());
+    }
+    Err(match ended.and_then(|status| status.code()) {
+        Some(LINKER_FAILED) => RecordError::NotLinked,
+        _ => RecordError::NotAttached,
     })
 }
 
@@ -368,34 +382,8 @@ fn drain(
     }
 }
 
-fn describe(options: &Options) -> Meta {
-    let text = |text: &OsString| text.to_string_lossy().into_owned();
-    Meta {
-        producer: concat!("witness ", env!("CARGO_PKG_VERSION")).to_owned(),
-        command: std::iter::once(&options.program)
-            .chain(&options.arguments)
-            .map(text)
-            .collect(),
-        directory: std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
-        environment: std::env::vars_os()
-            .map(|(name, value)| {
-                // What is started along the trace is not of the suite any more; but where arguments lie depends on the length of the
-                // environment.
-                let name = match text(&name) {
-                    name if name == SUITE_VARIABLE || name == RECORDER_VARIABLE => name.to_lowercase(),
-                    name => name,
-                };
-                format!("{name}={}", text(&value))
-            })
-            .collect(),
-        policy: settings::text(options),
-        seed: options.seed,
-        degraded: options.degraded.iter().cloned().collect(),
-        ..Meta::default()
-    }
-}
-
-fn ended(status: ExitStatus, ring: &Ring, timed_out: bool) -> ProgramEnd {
+/// How the program's first process ended.
+pub(crate) fn ended(status: ExitStatus, ring: &Ring, timed_out: bool) -> ProgramEnd {
     // Others may have been ended then, after the first one had ended by itself.
     if timed_out && status.signal() == Some(rustix::process::Signal::KILL.as_raw()) {
         return ProgramEnd::TimeLimit;

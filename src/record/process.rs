@@ -7,10 +7,11 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use trace_format::Meta;
 
 /// A process that is there, even if its number is given to another one later.
-pub(super) fn open(process: u32) -> Option<Arc<OwnedFd>> {
+pub(crate) fn open(process: u32) -> Option<Arc<OwnedFd>> {
     let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
     pidfd_open(pid, PidfdFlags::empty()).ok().map(Arc::new)
 }
@@ -25,6 +26,17 @@ pub(super) fn is_over(process: &OwnedFd) -> bool {
     let mut file = [PollFd::new(process, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut file, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// Waits until a process has ended, or so long.
+pub(crate) fn wait_for(process: &OwnedFd, time: Duration) {
+    let mut file = [PollFd::new(process, PollFlags::IN)];
+    let time = Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    // An interrupted wait is a short one.
+    let _ = poll(&mut file, Some(&time));
 }
 
 /// Waits until a process has ended.

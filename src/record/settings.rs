@@ -27,14 +27,22 @@ pub(super) fn of_process(first: Settings, steps: &[u32]) -> Settings {
 }
 
 /// The policy, as a trace's description has it.
-pub(super) fn text(options: &Options) -> String {
-    match options.policy {
+pub(crate) fn text(settings: Settings) -> String {
+    match settings.policy {
         Policy::Fifo => "fifo".to_owned(),
         Policy::Random => "random".to_owned(),
-        Policy::Pct if options.steps == 0 => format!("pct, depth {}, steps {DRAWN}", options.depth),
-        Policy::Pct => format!("pct, depth {}, steps {}", options.depth, options.steps),
+        Policy::Pct if settings.steps == 0 => format!("pct, depth {}, steps {DRAWN}", settings.depth),
+        Policy::Pct => format!("pct, depth {}, steps {}", settings.depth, settings.steps),
         Policy::Pos => "pos".to_owned(),
         Policy::Schedule => "schedule".to_owned(),
+    }
+}
+
+/// The same of a run that was forced along a prefix of so many events before.
+pub(crate) fn text_after(settings: Settings, prefix: usize) -> String {
+    match prefix {
+        0 => text(settings),
+        _ => format!("{prefix} events forced, then {}", text(settings)),
     }
 }
 
@@ -86,7 +94,7 @@ mod tests {
                 companions: crate::record::Companions::default(),
             };
             let meta = Meta {
-                policy: text(&options),
+                policy: text(of_options(&options)),
                 seed: 9,
                 ..Meta::default()
             };

@@ -1,6 +1,6 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
-use super::{LINKER_FAILED, Parked, RecordError};
+use super::{LINKER_FAILED, Parked, RecordError, WRITER};
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ const REPLACED: &str = "the process replaced its program: the new one is not rec
 
 /// Writes one run, to the file that will be the trace or to one that was cut.
 #[derive(Debug)]
-pub(super) struct Translator<W: Write = PartialFile> {
+pub(crate) struct Translator<W: Write = PartialFile> {
     writer: TraceWriter<W>,
     meta: Meta,
     /// What the tables say of each thread.
@@ -45,25 +45,23 @@ impl Translator {
 
     /// Ends the trace; what was written, and why it may lack something.
     pub(super) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
-        let dropped = ring.dropped();
-        if dropped > 0 {
-            self.degrade(&format!(
-                "{dropped} accesses of signal handlers that interrupted the recorder are missing"
-            ));
-        }
-        let replaced = self.meta.degraded.iter().any(|why| why == REPLACED);
-        if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
-            self.degrade(match end {
-                ProgramEnd::Exited(LINKER_FAILED) => {
-                    "the end was not seen: the dynamic linker ended the process with status 127, for want of a symbol"
-                }
-                _ => "the end was not seen: the process left past the C library",
-            });
-        }
-        self.meta.pending = self.pending(ring);
-        let degraded = self.meta.degraded.clone();
-        self.writer.set_meta(self.meta);
+        let degraded = self.conclude(end, ring);
         Ok((self.writer.finish(end)?, degraded))
+    }
+}
+
+impl Translator<Vec<u8>> {
+    /// Of a run whose trace stays in memory.
+    pub(crate) fn in_memory(meta: Meta) -> Result<Self, WriteError> {
+        let mut writer = TraceWriter::to_sink("memory", Vec::new(), &WRITER)?;
+        writer.set_meta(meta.clone());
+        Ok(Self::over(writer, meta, Vec::new()))
+    }
+
+    /// Ends the trace.
+    pub(crate) fn into_bytes(mut self, end: ProgramEnd, ring: &Ring) -> Result<Vec<u8>, WriteError> {
+        self.conclude(end, ring);
+        Ok(self.writer.finish_sink(end)?.1)
     }
 }
 
@@ -108,9 +106,31 @@ impl<W: Write> Translator<W> {
         }
     }
 
+    /// Says last what is known only when the program has ended; why the trace may lack something.
+    fn conclude(&mut self, end: ProgramEnd, ring: &Ring) -> Vec<String> {
+        let dropped = ring.dropped();
+        if dropped > 0 {
+            self.degrade(&format!(
+                "{dropped} accesses of signal handlers that interrupted the recorder are missing"
+            ));
+        }
+        let replaced = self.meta.degraded.iter().any(|why| why == REPLACED);
+        if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
+            self.degrade(match end {
+                ProgramEnd::Exited(LINKER_FAILED) => {
+                    "the end was not seen: the dynamic linker ended the process with status 127, for want of a symbol"
+                }
+                _ => "the end was not seen: the process left past the C library",
+            });
+        }
+        self.meta.pending = self.pending(ring);
+        self.writer.set_meta(self.meta.clone());
+        self.meta.degraded.clone()
+    }
+
     /// Takes all rows that are there, and the blocks that they end; whether there was any. What is on file is released
     /// from the ring, and nothing else, so that it can be found there should this process be killed.
-    pub(super) fn follow(&mut self, ring: &mut Ring) -> Result<bool, RecordError> {
+    pub(crate) fn follow(&mut self, ring: &mut Ring) -> Result<bool, RecordError> {
         let mut any = false;
         if !self.begun {
             self.begun = true;
@@ -141,7 +161,7 @@ impl<W: Write> Translator<W> {
     }
 
     /// The program is gone and all rows are taken: writes the block that it left open.
-    pub(super) fn follow_to_end(&mut self, ring: &mut Ring) -> Result<(), RecordError> {
+    pub(crate) fn follow_to_end(&mut self, ring: &mut Ring) -> Result<(), RecordError> {
         let hits = ring.take_open_block(&mut self.block)?;
         self.writer.unfinished_block(&mut self.block, hits)?;
         self.meta.foreign_unlock |= ring.has(Flag::ForeignUnlock);
@@ -174,7 +194,7 @@ impl<W: Write> Translator<W> {
     }
 
     /// Whether the program said that it ends.
-    pub(super) fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 

@@ -131,7 +131,7 @@ fn ring_of_its_own() -> Option<(Place, Settings)> {
 /// Begins a trace in the middle of a program. The calling thread is inside the runtime.
 fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
     COUNT.store(0, Relaxed);
-    schedule::start(place, Whose::Parents);
+    schedule::start(place, Whose::Parents, settings.policy);
     start::set_process(sys::process_id());
     sys::prepare_barrier();
     signals::start_over();

@@ -168,10 +168,8 @@ impl Choices {
             }
             Policy::Pct if self.depth.get() > 0 => {
                 self.steps.set(0);
-                let length = SHORTEST_RUN + self.next() % RUN_LENGTHS;
-                self.draw_changes(self.depth.get(), 1 << length);
-                let first = self.changes[..self.count.get()].first();
-                creator.end_turn_by(ticks + first.map_or(FIFO_QUANTUM, Cell::get));
+                let first = self.draw_run();
+                creator.end_turn_by(ticks + first.unwrap_or(FIFO_QUANTUM));
             }
             _ => {}
         }
@@ -222,10 +220,29 @@ impl Choices {
         }
     }
 
+    /// From here on the policy chooses, and no longer a plan; `ran` ran last along that.
+    pub fn take_over(&self, ran: Option<&Thread>) {
+        self.steps.set(0);
+        self.passed.set(0);
+        self.started.set(ran.map_or(0, |ran| ran.ticks.load(Relaxed)));
+        if self.policy.get() == Policy::Pct && self.shared.get() && self.depth.get() > 0 {
+            self.draw_run();
+        }
+    }
+
+    /// Draws how long the run is, and the steps at which a priority changes; the first of these.
+    fn draw_run(&self) -> Option<u64> {
+        let length = SHORTEST_RUN + self.next() % RUN_LENGTHS;
+        self.draw_changes(self.depth.get(), 1 << length);
+        self.changes[..self.count.get()].first().map(Cell::get)
+    }
+
     /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass.
     pub fn begin_turn(&self, before: Option<&Thread>, thread: &Thread, alone: bool) -> u64 {
+        if schedule::is_followed() {
+            return 0;
+        }
         match self.policy.get() {
-            Policy::Schedule if schedule::is_followed() => 0,
             Policy::Schedule if schedule::is_at_race() => 1,
             Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
             Policy::Pos if !alone => 0,

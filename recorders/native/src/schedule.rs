@@ -7,7 +7,9 @@
 //! a racing access is parked before it. When all of them are, the program stands still until the
 //! parent, or a debugger, says which goes first; from then on it runs as under `fifo`.
 //!
-//! A run that cannot go on along the plan is ended, after the parent was told why.
+//! A run that cannot go on along the plan is ended, after the parent was told why; unless the plan is only its beginning
+//! ([`Then::Policy`]): then the run goes on under its policy from there, as it does where the plan ends. Which of these it was, and
+//! where, is told as well.
 
 use crate::baton::{self, Scheduler};
 use crate::intent::{Access, Intent};
@@ -18,8 +20,8 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
-use recorder_ring::plan::{PC_MASK, Step, WORDS, done, is_done, kind};
-use recorder_ring::{Decision, Place, Record, Standing, futex};
+use recorder_ring::plan::{Step, WORDS, done, is_done, kind};
+use recorder_ring::{Decision, Place, Policy, Record, Standing, futex};
 
 /// What the threads that are parked at the race are blocked on.
 static PARKED_KEY: u8 = 0;
@@ -39,6 +41,17 @@ enum Phase {
     Following = 1,
     /// It was left; the process is about to be ended.
     Failed = 2,
+    /// It is over; the policy takes over as soon as somebody has the scheduler locked.
+    Ending = 3,
+}
+
+/// What comes where the plan ends, or was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The end of the process.
+    Nothing,
+    /// The rest of the run, under its policy.
+    Policy,
 }
 
 static PHASE: AtomicU8 = AtomicU8::new(Phase::Off as u8);
@@ -47,6 +60,7 @@ static PLAN: Plan = Plan {
     place: Cell::new(Place::NOWHERE),
     words: Cell::new(ptr::null_mut()),
     len: Cell::new(0),
+    then: Cell::new(Then::Nothing),
     races: Cell::new(0),
     cursor: Cell::new(0),
     woken: Cell::new(None),
@@ -59,11 +73,12 @@ struct Plan {
     place: Cell<Place>,
     words: Cell<*mut u64>,
     len: Cell<usize>,
+    then: Cell<Then>,
     /// Racing accesses, which are the last steps.
     races: Cell<usize>,
     /// The first step that is not done.
     cursor: Cell<usize>,
-    /// Whom the last notify wakes.
+    /// Whom the last notify wakes, until it did.
     woken: Cell<Option<u32>>,
     /// Who is parked at which racing access.
     parked: [Cell<Option<&'static Thread>>; 2],
@@ -84,12 +99,16 @@ pub enum Whose {
 }
 
 /// Takes the plan over, before there are other threads.
-pub fn start(place: Place, whose: Whose) {
+pub fn start(place: Place, whose: Whose, policy: Policy) {
     // SAFETY: the ring is attached with this file, and no other thread exists.
     unsafe {
         if let Some((words, len)) = RING.plan(place) {
             PLAN.words.set(words);
             PLAN.len.set(len);
+            PLAN.then.set(match policy {
+                Policy::Schedule => Then::Nothing,
+                _ => Then::Policy,
+            });
             PLAN.races
                 .set((0..len).rev().take_while(|&at| PLAN.step(at).race).count());
             PHASE.store(Phase::Following as u8, Relaxed);
@@ -131,6 +150,18 @@ fn performer(step: Step) -> u32 {
     }
 }
 
+/// Whether the plan is over, and the policy has not taken over yet.
+#[inline]
+pub fn is_ending() -> bool {
+    PHASE.load(Relaxed) == Phase::Ending as u8
+}
+
+/// The policy has taken over. The scheduler is locked.
+pub fn is_over() {
+    PLAN.woken.set(None);
+    PHASE.store(Phase::Off as u8, Relaxed);
+}
+
 impl Plan {
     /// A step's first word.
     fn word(&self, at: usize) -> &Cell<u64> {
@@ -156,7 +187,7 @@ impl Plan {
     /// Whether what the thread does next is to end a wait on a condition variable without having been notified.
     fn waits_in_vain(&self, thread: u32) -> bool {
         let next = self.steps_of(thread).next();
-        next.is_some_and(|(_, step)| step.kind == kind::WAIT_END && step.value != 0)
+        next.is_some_and(|(_, step)| step.kind == kind::WAIT_END && step.value.is_some_and(|value| value != 0))
     }
 
     /// Whether what the thread does next is to give up waiting for a semaphore.
@@ -174,8 +205,7 @@ impl Plan {
     /// The racing access of one of these kinds that is part of the call that the thread is about to make: of all that comes
     /// from this code position without anything in between.
     fn race_in_call(&self, thread: u32, pc: usize, kinds: &[u8]) -> Option<usize> {
-        let pc = pc as u64 & PC_MASK;
-        let mut call = self.steps_of(thread).take_while(|(_, step)| u64::from(step.pc) == pc);
+        let mut call = self.steps_of(thread).take_while(|(_, step)| step.is_at(pc as u64));
         let race = call.find(|(_, step)| step.race);
         race.filter(|(_, step)| kinds.contains(&step.kind)).map(|(at, _)| at)
     }
@@ -187,6 +217,21 @@ impl Plan {
         }
         // SAFETY: attached, since there is a plan.
         unsafe { RING.progress() }.step.store(self.cursor.get() as u64, Relaxed);
+        if self.cursor.get() == self.len.get() && self.then.get() == Then::Policy {
+            self.leave(Standing::Done, self.len.get());
+        }
+    }
+
+    /// The run goes no further along the plan, from this step on. True if it goes on under its policy.
+    fn leave(&self, standing: Standing, step: usize) -> bool {
+        // SAFETY: attached, since there is a plan.
+        let progress = unsafe { RING.progress() };
+        progress.step.store(step as u64, Relaxed);
+        progress.standing.store(standing as u32, Release);
+        let goes_on = self.then.get() == Then::Policy;
+        let phase = if goes_on { Phase::Ending } else { Phase::Failed };
+        PHASE.store(phase as u8, Relaxed);
+        goes_on
     }
 
     /// Whose turn it is; `None` when all racing threads are parked.
@@ -221,8 +266,10 @@ pub fn observe(thread: u32, pc: u64, kind: u8) {
         }
         PLAN.mark_done(at);
     } else {
-        // The event shall be seen; the process is ended at the next opportunity.
-        tell(Standing::Diverged, at);
+        // SAFETY: attached, since there is a plan; the caller has the baton.
+        unsafe { RING.progress().instead.store(RING.events() + 1, Relaxed) };
+        // The event shall be seen; if the process is to be ended, it is at the next opportunity.
+        PLAN.leave(Standing::Diverged, at);
     }
 }
 
@@ -232,6 +279,9 @@ pub fn gate(me: &'static Thread, intent: &Intent) -> bool {
     loop {
         if PHASE.load(Relaxed) == Phase::Failed as u8 {
             end();
+        }
+        if is_ending() {
+            baton::go_on_without_plan(me);
         }
         if !is_followed() {
             return true;
@@ -312,7 +362,7 @@ impl Plan {
     }
 }
 
-/// The thread whose turn it is, taken out of the scheduler's queues; `None` while it is outside.
+/// The thread whose turn it is, taken out of the scheduler's queues; `None` while it is outside, or if the plan is over now.
 pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
     let turn = PLAN.turn()?;
     let is_next = |thread: &&Thread| thread.index.get() == turn;
@@ -330,14 +380,17 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
             // What wakes it is no event: it looks again, unless that never helped.
             _ if scheduler.blocked.as_slice()[at].looks_again() => Woken::Thread,
             NEVER if PLAN.waits_in_vain(turn) => Woken::Signal,
-            NEVER => fail(Standing::Blocked),
+            NEVER => {
+                leave_or_end(Standing::Blocked);
+                return None;
+            }
             _ => Woken::Deadline,
         };
         scheduler.unblock(at, woken);
         return Some(scheduler.ready.remove(scheduler.ready.as_slice().len() - 1));
     }
     if scheduler.outside.get() == 0 {
-        fail(Standing::Gone);
+        leave_or_end(Standing::Gone);
     }
     None
 }
@@ -357,9 +410,9 @@ pub fn may_be_woken(thread: &Thread) -> bool {
     !is_followed() || !PLAN.waits_in_vain(thread) && !PLAN.finds_no_permit(thread)
 }
 
-/// Of the threads that wait, the one that the last notify wakes.
+/// Of the threads that wait, the one that the last notify wakes, which may have been the plan's last step.
 pub fn pick_waiter(mut waiting: impl Iterator<Item = &'static Thread>) -> Option<usize> {
-    let woken = PLAN.woken.get().filter(|_| is_followed())?;
+    let woken = PLAN.woken.take()?;
     waiting.position(|thread| thread.index.get() == woken)
 }
 
@@ -387,8 +440,9 @@ pub fn recorded_writes(to: usize, len: usize, pc: usize, mut each: impl FnMut(us
     crate::pending::pieces(to, len, |addr, size| {
         if let Some((_, step)) = steps.next()
             && step.matches(kind::WRITE, pc as u64)
+            && let Some(value) = step.value
         {
-            each(addr, &step.value.to_le_bytes()[..size]);
+            each(addr, &value.to_le_bytes()[..size]);
         }
     });
 }
@@ -401,7 +455,7 @@ pub fn returned(pc: usize) -> Option<u64> {
     }
     // SAFETY: as in `recorded_writes`.
     let (_, step) = PLAN.steps_of(unsafe { (*thread).index.get() }).next()?;
-    step.matches(kind::INPUT, pc as u64).then_some(step.value)
+    step.value.filter(|_| step.matches(kind::INPUT, pc as u64))
 }
 
 /// A function of libc is about to read this for its caller.
@@ -430,8 +484,7 @@ pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
     }
     let mut steps = PLAN.steps_of(me.index.get()).map(|(_, step)| step);
     steps.next().filter(|step| step.matches(kind::ATOMIC_LOAD, pc as u64))?;
-    let input = steps.next().filter(|step| step.matches(kind::INPUT, pc as u64))?;
-    Some(input.value)
+    steps.next().filter(|step| step.matches(kind::INPUT, pc as u64))?.value
 }
 
 /// The calling thread is about to make a call that accesses memory on its way, somewhere within these ranges: if that is the
@@ -474,17 +527,11 @@ pub fn is_at_race() -> bool {
     PLAN.first[1].get().is_some()
 }
 
-fn tell(standing: Standing, step: usize) {
-    // SAFETY: attached, since there is a plan.
-    let progress = unsafe { RING.progress() };
-    progress.step.store(step as u64, Relaxed);
-    progress.standing.store(standing as u32, Release);
-    PHASE.store(Phase::Failed as u8, Relaxed);
-}
-
-fn fail(standing: Standing) -> ! {
-    tell(standing, PLAN.cursor.get());
-    end()
+/// The next step cannot be done.
+fn leave_or_end(standing: Standing) {
+    if !PLAN.leave(standing, PLAN.cursor.get()) {
+        end();
+    }
 }
 
 /// What is published stays readable.

@@ -111,7 +111,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     sys::prepare_barrier();
     set_process(sys::process_id());
     let first = pthread::thread::first();
-    schedule::start(place, schedule::Whose::Recorders);
+    schedule::start(place, schedule::Whose::Recorders, settings.policy);
     baton::start(settings, first);
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,

@@ -62,8 +62,10 @@ impl Watch {
         if holder.is_null() {
             let in_program = clocks::now(libc::CLOCK_MONOTONIC);
             let next = scheduler.expire(in_program);
+            let followed = schedule::is_followed();
             scheduler.dispatch();
-            if !HOLDER.load(Relaxed).is_null() {
+            // If the plan is over now, deadlines count again.
+            if !HOLDER.load(Relaxed).is_null() || followed && !schedule::is_followed() {
                 return None;
             }
             scheduler.exiting.lose_patience(since);

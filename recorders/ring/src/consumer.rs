@@ -92,18 +92,41 @@ impl Ring {
             OwnedFd::from_raw_fd(fd)
         };
         let len = len_of(row_words, event_bytes);
-        let mut file = File::from(file);
+        let file = File::from(file);
         file.set_len(len)?;
-        file.seek(SeekFrom::End(0))?;
+        let ring = Ring::over(file.into(), None, row_words, event_bytes)?;
+        ring.write_plan(plan)?;
+        ring.begin(settings, plan.len());
+        Ok(ring)
+    }
+
+    /// Puts the plan behind the rings.
+    fn write_plan(&self, plan: &[Words]) -> io::Result<()> {
+        let mut file = File::from(self.file.try_clone()?);
+        file.seek(SeekFrom::Start(len_of(self.row_words, self.event_bytes)))?;
         let mut bytes = Vec::new();
         for some in plan.chunks(1 << 16) {
             bytes.clear();
             bytes.extend(some.iter().flatten().flat_map(|word| word.to_le_bytes()));
             file.write_all(&bytes)?;
         }
-        let ring = Ring::over(file.into(), None, row_words, event_bytes)?;
-        ring.begin(settings, plan.len());
-        Ok(ring)
+        Ok(())
+    }
+
+    /// Makes rings that a process was attached to, and that is no more, as good as new, with another plan.
+    ///
+    /// # Errors
+    /// If there is no room for the plan, or a [`Bell`] of these rings is left.
+    pub fn use_again(&mut self, settings: Settings, plan: &[Words]) -> io::Result<()> {
+        // Whoever has a bell looks at the header.
+        let memory = Arc::get_mut(&mut self.memory).ok_or(io::ErrorKind::ResourceBusy)?;
+        // SAFETY: mapped, page aligned and longer than a header, for which all zeros are valid; the process that had it is no more,
+        // and nobody here has another reference into it.
+        unsafe { memory.start.as_ptr().cast::<Header>().write_bytes(0, 1) };
+        (self.rows_taken, self.events_taken) = (0, 0);
+        self.write_plan(plan)?;
+        self.begin(settings, plan.len());
+        Ok(())
     }
 
     /// As [`create`](Ring::create), in a file that outlives both processes, until this value is dropped in good order. In
@@ -381,6 +404,12 @@ impl Ring {
     #[must_use]
     pub fn step(&self) -> u64 {
         self.header().progress.step.load(Relaxed)
+    }
+
+    /// The number of events before the one that came in place of that step, if one did.
+    #[must_use]
+    pub fn instead(&self) -> Option<u64> {
+        self.header().progress.instead.load(Relaxed).checked_sub(1)
     }
 
     /// Changes whenever the program does something.

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x08");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x09");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
@@ -185,6 +185,8 @@ pub struct Progress {
     pub decision: AtomicU32,
     /// The first step of the plan that is not done.
     pub step: AtomicU64,
+    /// If an event came in place of that step: the number of events before it, and 1.
+    pub instead: AtomicU64,
     /// The kernel's number of the thread at each racing access, in the plan's order; 0 if none.
     pub parked: [AtomicU32; 2],
 }
@@ -197,12 +199,14 @@ pub enum Standing {
     Running = 0,
     /// Every thread of the race is parked before its access.
     AtRace = 1,
-    /// A thread did something else than the plan says; it is the last record.
+    /// A thread did something else than the plan says; where the run ends with its plan, it is the last record.
     Diverged = 2,
     /// The thread of the next step waits for something that the plan does not bring.
     Blocked = 3,
     /// The thread of the next step has ended, or was never created.
     Gone = 4,
+    /// Every step is done; the run goes on under its policy.
+    Done = 5,
 }
 
 impl Standing {
@@ -212,6 +216,7 @@ impl Standing {
             2 => Standing::Diverged,
             3 => Standing::Blocked,
             4 => Standing::Gone,
+            5 => Standing::Done,
             _ => Standing::Running,
         }
     }
@@ -243,7 +248,7 @@ pub enum Policy {
     /// Partial order sampling (Yuan, Yang, Gu, CAV 2018): the operation of the highest of random priorities is performed;
     /// those that race with it draw new ones.
     Pos = 4,
-    /// Along a [`plan`](crate::plan).
+    /// None: the run ends with its [`plan`](crate::plan), if it is not let go on from the race.
     Schedule = 3,
 }
 
@@ -273,6 +278,20 @@ pub struct Settings {
     pub steps: u64,
     /// The program is ended at its first operation after so many events.
     pub most: u64,
+}
+
+impl Settings {
+    /// `fifo`, without a limit.
+    #[must_use]
+    pub fn fifo() -> Settings {
+        Settings {
+            policy: Policy::Fifo,
+            seed: 0,
+            depth: 0,
+            steps: 0,
+            most: u64::MAX,
+        }
+    }
 }
 
 /// Facts about the whole run.

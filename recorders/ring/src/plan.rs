@@ -1,10 +1,13 @@
-//! What a run is to do: the plan that a program follows under [`Policy::Schedule`](crate::Policy).
+//! What a run is to do: the plan that a program follows.
 //!
 //! A plan is a list of steps in the order in which they are to happen. Each is one event of one
 //! thread, named as far as the runtime can compare it without knowing the trace: its kind,
 //! and the lowest twelve bits of the code position, which are the same wherever the module is
-//! loaded. The full comparison is the parent's work. The racing accesses, which are not to happen,
-//! stand at the end.
+//! loaded. The full comparison is the parent's work.
+//!
+//! Under [`Policy::Schedule`](crate::Policy) the run ends with the plan: before the racing accesses, which are not to happen and
+//! stand at the end, or where the program leaves the plan. Under any other policy the plan is the beginning of the run alone:
+//! from its end, or from where it was left, the run goes on under that policy.
 
 /// The kinds of events.
 pub use event_coding::kind;
@@ -22,7 +25,7 @@ pub const WORDS: usize = 2;
 pub type Words = [u64; WORDS];
 
 /// One step of a plan: two words. In the first, from the lowest bit: kind (8 bits), position (12),
-/// thread (20), race (1), done (1, the runtime's own mark), 2 unused, other thread (20). The second is
+/// thread (20), race (1), done (1, the runtime's own mark), any position (1), any value (1), other thread (20). The second is
 /// the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -30,32 +33,37 @@ pub struct Step {
     pub thread: u32,
     /// Its [`kind`].
     pub kind: u8,
-    /// The code position's lowest bits, see [`PC_MASK`].
-    pub pc: u16,
+    /// The code position's lowest bits, see [`PC_MASK`]; `None` for an event at any position.
+    pub pc: Option<u16>,
     /// It is a racing access: its thread is parked before it.
     pub race: bool,
-    /// The thread that it creates or wakes, or the one that notes an atomic store for it.
+    /// The thread that it creates or wakes, or the one that notes an atomic store for it. If none is named, a new thread gets the next
+    /// number, and the policy says who wakes.
     pub other: Option<u32>,
     /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait, whether
-    /// nobody notified the thread: 1 or 0.
-    pub value: u64,
+    /// nobody notified the thread: 1 or 0. `None` if that is left to the run.
+    pub value: Option<u64>,
 }
 
 const RACE: u64 = 1 << 40;
 const DONE: u64 = 1 << 41;
+const ANYWHERE: u64 = 1 << 42;
+const ANY_VALUE: u64 = 1 << 43;
 
 impl Step {
     /// The words that stand for it.
     #[must_use]
     pub fn encode(self) -> Words {
         let other = self.other.map_or(0, |other| u64::from(other) + 1);
-        let race = if self.race { RACE } else { 0 };
+        let flag = |set, bit| if set { bit } else { 0 };
         let head = u64::from(self.kind)
-            | (u64::from(self.pc) & PC_MASK) << 8
+            | (u64::from(self.pc.unwrap_or(0)) & PC_MASK) << 8
             | u64::from(self.thread) << 20
-            | race
+            | flag(self.race, RACE)
+            | flag(self.pc.is_none(), ANYWHERE)
+            | flag(self.value.is_none(), ANY_VALUE)
             | other << 44;
-        [head, self.value]
+        [head, self.value.unwrap_or(0)]
     }
 
     /// The step that these words stand for.
@@ -64,17 +72,23 @@ impl Step {
         Step {
             thread: (word >> 20) as u32 & 0xf_ffff,
             kind: word as u8,
-            pc: (word >> 8 & PC_MASK) as u16,
+            pc: (word & ANYWHERE == 0).then_some((word >> 8 & PC_MASK) as u16),
             race: word & RACE != 0,
             other: ((word >> 44) as u32).checked_sub(1),
-            value,
+            value: (word & ANY_VALUE == 0).then_some(value),
         }
     }
 
     /// Whether an event of this kind at this position is what the step says.
     #[must_use]
     pub fn matches(self, kind: u8, pc: u64) -> bool {
-        self.kind == kind && u64::from(self.pc) == pc & PC_MASK
+        self.kind == kind && self.is_at(pc)
+    }
+
+    /// Whether an event at this position can be what the step says.
+    #[must_use]
+    pub fn is_at(self, pc: u64) -> bool {
+        self.pc.is_none_or(|known| u64::from(known) == pc & PC_MASK)
     }
 }
 
@@ -99,17 +113,23 @@ mod tests {
         let step = Step {
             thread: MAX_THREADS - 1,
             kind: kind::FORK,
-            pc: 0xfff,
+            pc: Some(0xfff),
             race: true,
             other: Some(MAX_THREADS - 1),
-            value: u64::MAX,
+            value: Some(u64::MAX),
+        };
+        let anywhere = Step {
+            pc: None,
+            value: None,
+            ..step
         };
         for step in [
             step,
+            anywhere,
             Step {
                 other: None,
                 race: false,
-                pc: 0,
+                pc: Some(0),
                 thread: 0,
                 ..step
             },
@@ -120,5 +140,6 @@ mod tests {
             assert_eq!(Step::decode([done(word), value]), step);
         }
         assert!(step.matches(kind::FORK, 0x5555_5fff) && !step.matches(kind::FORK, 0x5555_5ffe));
+        assert!(anywhere.matches(kind::FORK, 0x5555_5ffe) && !anywhere.matches(kind::JOIN, 0x5555_5ffe));
     }
 }

@@ -31,9 +31,6 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use trace_format::{Meta, TraceFile};
 
-/// For how long nothing may happen, unless something else is said.
-pub const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Why there was no live run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -172,17 +169,13 @@ pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> 
     let variables = meta.environment[..own].iter().filter_map(|entry| entry.split_once('='));
     let environment: Vec<_> = variables.map(|(name, value)| (name.into(), value.into())).collect();
     Ok(Launch {
-        program: program.clone(),
-        arguments: arguments.to_vec(),
         directory: directory.filter(|directory| !directory.as_os_str().is_empty()),
         environment: (!environment.is_empty()).then_some(environment),
         output: false,
-        same_addresses: true,
-        patience: PATIENCE,
         build_id: build_id_of(trace),
         input: record::StandardInput::here(),
         descent,
-        companions: record::Companions::default(),
+        ..Launch::here(program.clone(), arguments.to_vec())
     })
 }
 
@@ -317,7 +310,8 @@ fn outcome(
         Standing::Diverged => diverged(step, instead()),
         Standing::Blocked => diverged(step, Actual::Waits),
         Standing::Gone => diverged(step, Actual::Gone),
-        Standing::Running => {
+        // The second is of plans that a run goes on after.
+        Standing::Running | Standing::Done => {
             let step = missing.unwrap_or(step);
             Outcome::NotReached {
                 step,

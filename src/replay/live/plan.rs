@@ -2,9 +2,10 @@
 
 use super::noted::{noted_by, with_calls};
 use crate::check::{Checker, Rejection};
-use crate::record::{Step, plan};
+use crate::record::plan;
 use crate::schedule::Schedule;
-use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
+use crate::session::Step;
+use crate::trace::{EventId, Op, ThreadId, Trace};
 use std::ops::Range;
 
 /// What a live run is to do: the schedule's events, then the accesses that it stops before.
@@ -70,76 +71,13 @@ impl Plan {
     }
 }
 
-fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> Step {
-    Step {
-        thread: trace.thread(event).0,
-        kind: kind(trace, event),
-        pc: (trace.pc(event) & plan::PC_MASK) as u16,
-        race,
-        other: match trace.op(event) {
-            Op::Fork { child } => Some(child.0),
-            Op::Notify { .. } => woken.map(|thread| thread.0),
-            _ => noted_by(trace, event).map(|thread| thread.0),
-        },
-        value: written(trace, event),
-    }
-}
-
-/// The value that an event leaves in memory, or gets from outside, or whether a wait ended without a notify; 0 if it has
-/// none.
-fn written(trace: &Trace, event: EventId) -> u64 {
-    match trace.op(event) {
-        Op::Input { value, .. } => return value,
-        Op::WaitEnd { outcome, .. } => return (outcome == WaitOutcome::TimedOut).into(),
-        _ => {}
-    }
-    let Some(access) = trace.access(event).filter(|access| access.kind == AccessKind::Write) else {
-        return 0;
+fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> plan::Step {
+    let step = Step::of(trace, event, woken).to_plan();
+    let other = match trace.op(event) {
+        // Numbers are those of the trace, whoever was created before.
+        Op::Fork { child } => Some(child.0),
+        Op::Notify { .. } => step.other,
+        _ => noted_by(trace, event).map(|thread| thread.0),
     };
-    trace.uses(access).fold(0, |value, used| {
-        let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
-        value | used.written.checked_shl(shift).unwrap_or(0)
-    })
-}
-
-/// An event's kind, as the runtime encodes it.
-fn kind(trace: &Trace, event: EventId) -> u8 {
-    use plan::kind::*;
-    match trace.op(event) {
-        Op::Access(_) => match trace.access(event).map(|access| access.kind) {
-            Some(AccessKind::Write) => WRITE,
-            Some(AccessKind::AtomicLoad) => ATOMIC_LOAD,
-            Some(AccessKind::AtomicStore) => ATOMIC_STORE,
-            Some(AccessKind::AtomicRmw) => ATOMIC_RMW,
-            Some(AccessKind::Use) => USE,
-            Some(AccessKind::Free) => FREE,
-            Some(AccessKind::Read) | None => READ,
-        },
-        Op::Begin => BEGIN,
-        Op::End => END,
-        Op::Fork { .. } => FORK,
-        Op::Join { .. } => JOIN,
-        Op::Acquire { .. } => ACQUIRE,
-        Op::AcquireShared { .. } => ACQUIRE_SHARED,
-        Op::Release { .. } => RELEASE,
-        Op::AcquireFailed { .. } => ACQUIRE_FAILED,
-        Op::WaitBegin { .. } => WAIT_BEGIN,
-        Op::WaitEnd { .. } => WAIT_END,
-        Op::Notify { .. } => NOTIFY,
-        Op::NotifyAll { .. } => NOTIFY_ALL,
-        Op::BarrierEnter { .. } => BARRIER_ENTER,
-        Op::BarrierExit { .. } => BARRIER_EXIT,
-        Op::SemPost { .. } => SEM_POST,
-        Op::SemWait { .. } => SEM_WAIT,
-        Op::SemWaitFailed { .. } => SEM_WAIT_FAILED,
-        Op::SemValue { .. } => SEM_VALUE,
-        Op::OnceBegin { .. } => ONCE_BEGIN,
-        Op::OnceEnd { .. } => ONCE_END,
-        Op::OnceWait { .. } => ONCE_WAIT,
-        Op::Fence { .. } => FENCE,
-        Op::Alloc { .. } => ALLOC,
-        Op::Branch => BRANCH,
-        Op::Input { .. } => INPUT,
-        Op::Output { .. } => OUTPUT,
-    }
+    plan::Step { race, other, ..step }
 }

@@ -16,7 +16,7 @@ mod waits;
 
 pub use exiting::let_others_finish;
 pub use scheduler::{Locked, Scheduler, lock};
-pub use turns::{give_way, lengthen_turn, preempt, turn_over, turn_over_before};
+pub use turns::{give_way, go_on_without_plan, lengthen_turn, preempt, turn_over, turn_over_before};
 pub use waits::{ASLEEP, block, block_cancellably, cancel, count_blocked, wake, wake_each};
 
 use crate::inside::Inside;

@@ -106,7 +106,13 @@ impl Scheduler {
     /// Takes the thread that runs next out of the queue.
     fn next(&self) -> Option<&'static Thread> {
         if schedule::is_followed() {
-            return schedule::next(self);
+            let next = schedule::next(self);
+            if next.is_some() || schedule::is_followed() {
+                return next;
+            }
+        }
+        if schedule::is_ending() {
+            self.leave_plan();
         }
         if let Some(exiting) = self.exits_now() {
             return Some(exiting);

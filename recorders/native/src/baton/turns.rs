@@ -36,8 +36,8 @@ fn look_up_in_time(me: &Thread) {
 }
 
 /// A thread looks up: runs the handlers of its signals, ends if it is cancelled, and ends the program if the trace has
-/// as many events as are wanted. Whether its turn is over.
-fn look_up(me: &'static Thread) -> bool {
+/// as many events as are wanted.
+fn look_up(me: &'static Thread) {
     if me.deferred.load(Relaxed) != 0 {
         signals::deliver(&Inside::of(me), Afterwards::AsItSays);
     }
@@ -49,11 +49,9 @@ fn look_up(me: &'static Thread) -> bool {
             sys::die("");
         }
     }
-    let over = me.ticks.load(Relaxed) >= me.turn_ends.load(Relaxed);
-    if !over {
+    if !is_over(me) {
         look_up_in_time(me);
     }
-    over
 }
 
 /// Gives others a chance; a thread that is alone goes on. The caller has the baton.
@@ -78,10 +76,23 @@ pub fn turn_over(me: &'static Thread) {
 #[cold]
 #[inline(never)]
 pub fn turn_over_before(me: &'static Thread, intent: &Intent) {
-    let over = look_up(me);
-    if schedule::gate(me, intent) && over {
+    look_up(me);
+    // Meanwhile its next turn may have begun.
+    if schedule::gate(me, intent) && is_over(me) {
         let_others(me, intent, false);
     }
+}
+
+fn is_over(me: &Thread) -> bool {
+    me.ticks.load(Relaxed) >= me.turn_ends.load(Relaxed)
+}
+
+/// The plan that the run has followed is over: the thread, which has the baton, is the first that runs under the policy.
+#[cold]
+pub fn go_on_without_plan(me: &'static Thread) {
+    let scheduler = lock();
+    scheduler.leave_plan();
+    begin_turn(&scheduler, me);
 }
 
 /// Lets the thread go on for a while, in the middle of an operation. If it does not come back from there, its turn is

@@ -73,19 +73,9 @@ fn block_once(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     me.deadline.set(deadline);
     me.state.store(state::BLOCKED, Relaxed);
     scheduler.blocked.push(me);
-    if deadline != NEVER && !schedule::is_followed() {
-        // A deadline in the past takes effect at once, else its moment would depend on the watcher. Along a plan all are in the
-        // past that the program worked out from the time of the recorded run.
-        let now = clocks::now(libc::CLOCK_MONOTONIC);
-        if deadline <= now {
-            scheduler.unblock(scheduler.blocked.as_slice().len() - 1, Woken::Deadline);
-        } else if (key == ASLEEP || deadline - now <= SHORT_NANOS)
-            && clocks::may_be_skipped()
-            && scheduler.choices.wait(me, key == ASLEEP)
-        {
-            me.may_wake.set(true);
-            scheduler.sleepers.set(scheduler.sleepers.get() + 1);
-        }
+    // Along a plan all deadlines are in the past that the program worked out from the time of the recorded run.
+    if !schedule::is_followed() {
+        scheduler.heed_deadline(scheduler.blocked.as_slice().len() - 1);
     }
     if me.deferred.load(SeqCst) != 0 {
         // It came since the thread looked up last, which may have slept since then.
@@ -95,6 +85,44 @@ fn block_once(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     drop(scheduler);
     wait(me);
     me.woken_by.get()
+}
+
+impl Scheduler {
+    /// Says when the wait of the blocked thread at `at` may end by its deadline. True if it has ended.
+    fn heed_deadline(&self, at: usize) -> bool {
+        let thread = self.blocked.as_slice()[at];
+        let (key, deadline) = (thread.key.get(), thread.deadline.get());
+        if deadline == NEVER {
+            return false;
+        }
+        // A deadline in the past takes effect at once, else its moment would depend on the watcher.
+        let now = clocks::now(libc::CLOCK_MONOTONIC);
+        if deadline <= now {
+            self.unblock(at, Woken::Deadline);
+            return true;
+        }
+        if (key == ASLEEP || deadline - now <= SHORT_NANOS)
+            && clocks::may_be_skipped()
+            && self.choices.wait(thread, key == ASLEEP)
+        {
+            thread.may_wake.set(true);
+            self.sleepers.set(self.sleepers.get() + 1);
+        }
+        false
+    }
+
+    /// The plan is over: the policy decides from here on.
+    pub(super) fn leave_plan(&self) {
+        schedule::is_over();
+        // SAFETY: null or a thread, which lives for ever.
+        self.choices.take_over(unsafe { self.last_recorded.get().as_ref() });
+        let mut at = 0;
+        while at < self.blocked.as_slice().len() {
+            if !self.heed_deadline(at) {
+                at += 1;
+            }
+        }
+    }
 }
 
 /// As [`block`], where the thread may be cancelled.

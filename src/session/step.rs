@@ -1,0 +1,121 @@
+//! What a run is to do first: events, by what tells them apart in a run whose trace does not exist yet.
+
+use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
+use recorder_ring::plan;
+
+/// One event of a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its thread, by its number in the run: threads are numbered in the order in which they are created.
+    pub thread: ThreadId,
+    /// What it does: one of [`plan::kind`].
+    pub kind: u8,
+    /// Where in the code, if that is to be compared, too.
+    pub pc: Option<u64>,
+    /// What of its outcome is for the scheduler to choose.
+    pub choice: Choice,
+}
+
+/// What the scheduler chooses at an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Nothing, or it is left to the policy.
+    #[default]
+    Free,
+    /// Of a notify: this thread wakes.
+    Wakes(ThreadId),
+    /// Of the end of a wait: a notify has ended it, or (`true`) it has timed out.
+    TimesOut(bool),
+    /// Of a write by the kernel and of an input: the value that the program got then, and gets again.
+    Gets(u64),
+}
+
+impl Step {
+    /// The event of a trace, to be done again as it was done there; `woken` is whom it wakes, if it is a notify.
+    #[must_use]
+    pub fn of(trace: &Trace, event: EventId, woken: Option<ThreadId>) -> Step {
+        let choice = match (trace.op(event), woken) {
+            (Op::Notify { .. }, Some(woken)) => Choice::Wakes(woken),
+            (Op::WaitEnd { outcome, .. }, _) => Choice::TimesOut(outcome == WaitOutcome::TimedOut),
+            _ => value(trace, event).map_or(Choice::Free, Choice::Gets),
+        };
+        Step {
+            thread: trace.thread(event),
+            kind: kind(trace, event),
+            pc: Some(trace.pc(event)),
+            choice,
+        }
+    }
+
+    /// As the runtime knows it.
+    pub(crate) fn to_plan(self) -> plan::Step {
+        let (other, value) = match self.choice {
+            Choice::Free => (None, None),
+            Choice::Wakes(thread) => (Some(thread.0), None),
+            Choice::TimesOut(times_out) => (None, Some(times_out.into())),
+            Choice::Gets(value) => (None, Some(value)),
+        };
+        plan::Step {
+            thread: self.thread.0,
+            kind: self.kind,
+            pc: self.pc.map(|pc| (pc & plan::PC_MASK) as u16),
+            race: false,
+            other,
+            value,
+        }
+    }
+}
+
+/// The value that an event leaves in memory, or gets from outside, if it does so.
+fn value(trace: &Trace, event: EventId) -> Option<u64> {
+    if let Op::Input { value, .. } = trace.op(event) {
+        return Some(value);
+    }
+    let access = trace.access(event).filter(|access| access.kind == AccessKind::Write)?;
+    Some(trace.uses(access).fold(0, |value, used| {
+        let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
+        value | used.written.checked_shl(shift).unwrap_or(0)
+    }))
+}
+
+/// An event's kind, as the runtime encodes it.
+fn kind(trace: &Trace, event: EventId) -> u8 {
+    use plan::kind::*;
+    match trace.op(event) {
+        Op::Access(_) => match trace.access(event).map(|access| access.kind) {
+            Some(AccessKind::Write) => WRITE,
+            Some(AccessKind::AtomicLoad) => ATOMIC_LOAD,
+            Some(AccessKind::AtomicStore) => ATOMIC_STORE,
+            Some(AccessKind::AtomicRmw) => ATOMIC_RMW,
+            Some(AccessKind::Use) => USE,
+            Some(AccessKind::Free) => FREE,
+            Some(AccessKind::Read) | None => READ,
+        },
+        Op::Begin => BEGIN,
+        Op::End => END,
+        Op::Fork { .. } => FORK,
+        Op::Join { .. } => JOIN,
+        Op::Acquire { .. } => ACQUIRE,
+        Op::AcquireShared { .. } => ACQUIRE_SHARED,
+        Op::Release { .. } => RELEASE,
+        Op::AcquireFailed { .. } => ACQUIRE_FAILED,
+        Op::WaitBegin { .. } => WAIT_BEGIN,
+        Op::WaitEnd { .. } => WAIT_END,
+        Op::Notify { .. } => NOTIFY,
+        Op::NotifyAll { .. } => NOTIFY_ALL,
+        Op::BarrierEnter { .. } => BARRIER_ENTER,
+        Op::BarrierExit { .. } => BARRIER_EXIT,
+        Op::SemPost { .. } => SEM_POST,
+        Op::SemWait { .. } => SEM_WAIT,
+        Op::SemWaitFailed { .. } => SEM_WAIT_FAILED,
+        Op::SemValue { .. } => SEM_VALUE,
+        Op::OnceBegin { .. } => ONCE_BEGIN,
+        Op::OnceEnd { .. } => ONCE_END,
+        Op::OnceWait { .. } => ONCE_WAIT,
+        Op::Fence { .. } => FENCE,
+        Op::Alloc { .. } => ALLOC,
+        Op::Branch => BRANCH,
+        Op::Input { .. } => INPUT,
+        Op::Output { .. } => OUTPUT,
+    }
+}
