@@ -24,10 +24,10 @@ use witness::verdict::{Analysis, Pair, Unknown, Verdict};
 
 /// Predict the data races of a trace, and prove each with a schedule.
 ///
-/// Every pair of code positions with conflicting accesses ends as witnessed (with a schedule that
-/// the checker accepted), refuted (no run with these operations shows it; with the reason), not in this
-/// trace (values that reads saw exclude it: another run may show it), or unknown (and why). The results are stored beside the trace, in TRACE.witnesses. An analysis that was interrupted goes on
-/// where it stopped.
+/// Every pair of conflicting code positions ends as witnessed (with a schedule that the checker accepted), refuted (no
+/// run with these operations shows it; with the reason), not in this trace (values that reads saw exclude it: another
+/// run may show it), or unknown (and why). The results are stored beside the trace, in TRACE.witnesses. An interrupted
+/// analysis continues where it stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness analyze trace.bin
@@ -43,10 +43,10 @@ not count: correct programs have many), 2 a trace that cannot be read.")]
 pub struct AnalyzeArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// The results object (schema witness-results/1) instead of the report.
+    /// Print the results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
-    /// Decide only the M-th of N shards of the plan that `witness plan` made; `witness merge` puts them together.
+    /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
         conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model"])]
     shard: Option<Shard>,
@@ -61,44 +61,44 @@ fn shard(text: &str) -> Result<Shard, String> {
         .split_once('/')
         .and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
     let shard = numbers.and_then(|(number, of)| Shard::new(number, of));
-    shard.ok_or_else(|| "not M/N with M from 1 to N".to_owned())
+    shard.ok_or_else(|| "expected M/N with M from 1 to N".to_owned())
 }
 
 /// How hard to try, and where to keep the results.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AnalysisArgs {
-    /// Dynamic instances that are tried for each pair of code positions, or `all`. A pair with
-    /// instances left is neither refuted nor not in this trace.
+    /// Dynamic instances to try for each pair of code positions, or `all`. A pair with untried instances is neither
+    /// refuted nor not in this trace.
     #[arg(long, env = "WITNESS_INSTANCES", value_name = "N|all", default_value_t = Instances::default())]
     instances: Instances,
-    /// Pairs that need the solver's word for which the facts that exclude them are worked out, or `all`; the
-    /// verdicts are the same, also with 0.
+    /// Pairs for which the solver computes the facts that exclude them, or `all`; the verdicts are the same with any
+    /// number, also with 0.
     #[arg(long, env = "WITNESS_EXPLANATIONS", value_name = "N|all", default_value_t = Explanations(Options::default().explanations))]
     explanations: Explanations,
-    /// Solver resource units for each query; about 15 million are a second. Resources, unlike
-    /// seconds, give the same verdicts on every machine.
+    /// Solver resource units for each query; about 15 million take a second. Resources, unlike seconds, give the same
+    /// verdicts on every machine.
     #[arg(long, env = "WITNESS_BUDGET", value_name = "UNITS", default_value_t = Options::default().budget)]
     budget: u32,
-    /// Who decides what the fast predictors leave open: our own solver and then Z3, or one of them alone.
+    /// The solver for pairs that the fast predictors leave open: our own and then Z3, or one of them alone.
     #[arg(long, env = "WITNESS_SOLVER", default_value = "both")]
     solver: SolverArg,
-    /// What has to be linearized: a prefix that ends at the race, or, as in the founding paper and
-    /// only to compare with it, the whole trace, which finds fewer races.
+    /// What a schedule must order: a prefix that ends at the race, or, as in the founding paper and only for
+    /// comparison, the whole trace, which finds fewer races.
     #[arg(long, env = "WITNESS_MODEL", default_value = "prefix")]
     model: Model,
-    /// Where the results are stored and looked for [default: TRACE.witnesses].
+    /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Threads that decide pairs [default: as many as there are processors]. The results are the same with any number.
+    /// Threads that decide pairs [default: one per processor]. The results are the same with any number.
     #[arg(long, env = "WITNESS_THREADS", value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Seconds that the analysis of a trace may take, from reading it to the reports; kept within a second. What is not decided then is
-    /// unknown: time, and `witness analyze` goes on there when it is started again [default: no limit, since verdicts would depend on
-    /// the machine; --budget bounds each question].
+    /// Seconds that the analysis of a trace may take, from reading it to the reports; kept within a second. Pairs that
+    /// are undecided then are unknown: time; start `witness analyze` again to continue with them [default: no limit,
+    /// since verdicts would depend on the machine; --budget bounds each question].
     #[arg(long, env = "WITNESS_TIME_LIMIT", value_name = "SECONDS")]
     time_limit: Option<u64>,
-    /// Memory that the analysis of a trace may take, in megabytes, or with a K, M or G. One that needs more ends with status 2, and keeps
-    /// what it has decided [default: nine tenths of what is available when it begins].
+    /// Memory that the analysis of a trace may take, in megabytes, or with K, M or G. An analysis that needs more ends
+    /// with status 2 and keeps its decisions [default: nine tenths of what is available when it begins].
     #[arg(long, env = "WITNESS_MEMORY_LIMIT", value_name = "SIZE")]
     memory_limit: Option<Bytes>,
 }
@@ -133,7 +133,7 @@ impl std::str::FromStr for Explanations {
             text => text
                 .parse()
                 .map(|number| Explanations(Some(number)))
-                .map_err(|_| "not a number, and not `all`".to_owned()),
+                .map_err(|_| "expected a number or `all`".to_owned()),
         }
     }
 }
@@ -162,7 +162,7 @@ impl std::str::FromStr for Instances {
             "all" => Ok(Instances(None)),
             text => match text.parse() {
                 Ok(number) if number > 0 => Ok(Instances(Some(number))),
-                _ => Err("not a positive number, and not `all`".to_owned()),
+                _ => Err("expected a positive number or `all`".to_owned()),
             },
         }
     }
@@ -315,7 +315,7 @@ impl AnalysisArgs {
         let left = analysis.pairs.iter().filter(late).count();
         if left > 0 {
             say!(
-                "witness: out of time: {left} of {} pairs are not decided; `witness analyze` goes on there when it is started again",
+                "witness: out of time: {left} of {} pairs are undecided; start `witness analyze` again to continue there",
                 analysis.pairs.len()
             );
         }
@@ -397,7 +397,7 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
         Ok(()) => kept,
         Err(error) => {
             say!(
-                "witness: the results are not stored: {error}; `witness replay` needs them: --store FOLDER keeps them elsewhere"
+                "witness: cannot store the results: {error}; `witness replay` needs them: choose another folder with --store"
             );
             findings
         }
@@ -409,7 +409,7 @@ pub fn warn_if_cut(path: &Path, trace: &Trace) {
     if let Some(cut) = trace.cut() {
         let (events, cause) = (cut.events, &cut.cause);
         say!(
-            "witness: {} is cut: {cause}; only its first {events} events are there",
+            "witness: {} is cut: {cause}; it has only the first {events} events",
             path.display()
         );
     }

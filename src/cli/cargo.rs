@@ -29,11 +29,11 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 The standard library is built anew, from its source: rustup component add rust-src.
 The exit status is cargo's.")]
 pub struct CargoArgs {
-    /// Leave the standard library without instrumentation: quick to build, but orders that it makes are
-    /// not seen, and may be reported as races. The traces say that they are incomplete.
+    /// Do not instrument the standard library: quick to build, but the order that it makes is not seen, so pairs that
+    /// it orders may be reported as races. The traces say that they are incomplete.
     #[arg(long, env = "WITNESS_PLAIN_STD")]
     plain_std: bool,
-    /// What cargo is given.
+    /// The arguments for cargo.
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -64,12 +64,13 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     let mut cargo = cargo(toolchain);
     // Under `witness test`, programs become recorders by themselves.
     let in_suite = std::env::var_os(record::SUITE_VARIABLE).is_some();
-    let witness = std::env::current_exe().context("where this program lies")?;
+    let witness = std::env::current_exe().context("cannot find the program witness itself")?;
     let witness = witness.to_string_lossy();
     let mut runner = None;
     if !in_suite && witness.contains(' ') {
         // cargo cuts the variable at the spaces of a path. A setting can be a list, but only cargo's own commands take it.
-        let words = serde_json::to_string(&[&*witness, "record", "--"]).context("the command that records")?;
+        let words =
+            serde_json::to_string(&[&*witness, "record", "--"]).context("cannot encode the recording command")?;
         cargo.arg("--config").arg(format!("target.{TARGET}.runner={words}"));
     } else if !in_suite {
         runner = Some(format!("{witness} record --"));
@@ -80,7 +81,7 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     } else {
         cargo.env(
             "WITNESS_DEGRADED",
-            "Rust's standard library was not instrumented; orders that it makes may be missing",
+            "Rust's standard library was not instrumented; order that it makes may be missing",
         );
     }
     cargo.args(arguments);

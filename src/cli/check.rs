@@ -14,10 +14,9 @@ use witness::store::read_schedule;
 
 /// Check a schedule against its trace, or the trace itself.
 ///
-/// With schedules: executes each from the start of the trace, and accepts it if both accesses are
-/// then next in their threads, enabled and in conflict. Without: executes the trace itself, and
-/// says whether it is a sequentially consistent execution; if not, the first event that is not
-/// possible, and why.
+/// With schedules: executes each from the start of the trace, and accepts it if both accesses are then next in their
+/// threads, enabled and in conflict. Without: executes the trace itself, and says whether it is a sequentially
+/// consistent execution; if not, which event is the first impossible one, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness check trace.bin
@@ -27,7 +26,7 @@ Exit status: 0 accepted, 1 not accepted, 2 a file that cannot be read.")]
 pub struct CheckArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Schedules of it.
+    /// Schedules of the trace.
     #[arg(value_name = "SCHEDULE")]
     schedules: Vec<std::path::PathBuf>,
 }
@@ -36,7 +35,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let file = args.input.file()?;
     if let Ending::Cut { events, cause, .. } = file.ending() {
         let path = args.input.trace.display();
-        say!("witness: {path} is cut: {cause}; only its first {events} events are there");
+        say!("witness: {path} is cut: {cause}; it has only the first {events} events");
     }
     let events = Events::of_file(&file)?;
     let checker = Checker::new(&events);

@@ -18,10 +18,10 @@ use std::process::{Command, ExitCode};
   witness c++ -std=c++20 -o app app.cc -pthread
   make CC='witness cc' CXX='witness c++'")]
 pub struct CompileArgs {
-    /// Print the command, and do not run it.
+    /// Print the command instead of running it.
     #[arg(long, env = "WITNESS_SHOW")]
     show: bool,
-    /// What the compiler is given.
+    /// The arguments for the compiler.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }

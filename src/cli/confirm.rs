@@ -27,11 +27,11 @@ use witness::warnings::{self, Format, Warning};
 
 /// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
 ///
-/// Reads reports of ThreadSanitizer (gcc, clang, Rust), Helgrind, DRD, Go's race detector, results of witness,
-/// and lists of file:line file:line. The places that they name are searched for in the trace, by module and offset,
-/// else by file, line and function; a line that has moved is offered as a guess. Each pair then gets a
-/// schedule that leads to it, which the checker has accepted, or the reason why no order of the trace's events
-/// does. What the trace does not show stays unknown. What is no data race is counted.
+/// Reads reports of ThreadSanitizer (gcc, clang, Rust), Helgrind, DRD, Go's race detector, results of witness, and
+/// lists of file:line file:line. It searches the trace for the places that they name, by module and offset, otherwise
+/// by file, line and function; a line that has moved is offered as a guess. Each pair then gets a schedule that leads
+/// to it, which the checker has accepted, or the reason why no order of the trace's events does. What the trace does
+/// not show stays unknown. Warnings of other problems are counted.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "witness confirm [OPTIONS] TRACE REPORT...\n       witness confirm [OPTIONS] --run REPORT... -- PROGRAM...",
@@ -51,19 +51,20 @@ pub struct ConfirmArgs {
     /// The trace, and reports of other tools; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The reports' kind: tsan, helgrind, drd, valgrind-xml, go, witness or pairs [default: what their content shows].
+    /// The reports' kind: tsan, helgrind, drd, valgrind-xml, go, witness or pairs [default: recognized by their
+    /// content].
     #[arg(long, env = "WITNESS_REPORT_FORMAT", value_name = "KIND")]
     format: Option<Format>,
-    /// The answers as JSON (schema witness-confirm/1) instead of the report.
+    /// Print the answers as JSON (schema witness-confirm/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
-    /// Record the program first: one run after another, under other policies and seeds, until every warning is witnessed.
+    /// Record the program first, run after run, under other policies and seeds, until every warning is witnessed.
     #[arg(long, env = "WITNESS_RUN", requires = "command")]
     run: bool,
-    /// With --run: runs at most.
+    /// With --run: the maximum number of runs.
     #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// With --run: the trace file; later runs that show something put their number into its name, trace.run2.bin.
+    /// With --run: the trace file. Later runs that show something put their number into its name: trace.run2.bin.
     #[arg(
         short,
         long,
@@ -129,7 +130,7 @@ fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
         (name, bytes)
     };
     if bytes.starts_with(b"\x89WITNESS") {
-        bail!("{name} is a trace, and no report: the trace comes first, witness confirm TRACE REPORT...");
+        bail!("{name} is a trace, not a report; the trace comes first: witness confirm TRACE REPORT...");
     }
     Ok(warnings::read(&name, &bytes, format)?)
 }
@@ -195,7 +196,7 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
             break;
         }
         if record::asked_to_end() {
-            say!("witness: asked to end: run {number} is the last");
+            say!("witness: interrupted: run {number} is the last");
             break;
         }
     }

@@ -13,10 +13,9 @@ use witness::trace::Trace;
 
 /// Convert a trace from one format to another.
 ///
-/// Reads traces of our own, RAPID's STD text and binary traces, RoadRunner's log, and JSON lines;
-/// writes our own, STD and JSON lines. JSON lines lose nothing; STD has no values, and words only
-/// for locks, waits, threads and plain accesses. A trace that no execution can have is refused with
-/// the line and the reason; --repair mends it and lists each repair on stderr.
+/// Reads our own traces, RAPID's STD text and binary traces, RoadRunner's log, and JSON lines; writes our own, STD and
+/// JSON lines. JSON lines lose nothing; STD has no values, and only locks, waits, threads and plain accesses. A trace
+/// that no execution can have is refused with line and reason; --repair mends it and lists each repair on stderr.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness convert trace.std trace.bin
@@ -29,11 +28,10 @@ pub struct ConvertArgs {
     input: PathBuf,
     /// Where to write it.
     output: PathBuf,
-    /// Its format: witness, std, rapidbin, roadrunner, rv-predict or jsonl [default: what its content shows].
+    /// Its format: witness, std, rapidbin, roadrunner, rv-predict or jsonl [default: recognized by its content].
     #[arg(long, env = "WITNESS_FROM_FORMAT", value_name = "FORMAT")]
     from: Option<Format>,
-    /// The format to write: witness, std or jsonl [default: as the output's name ends in .bin, .std
-    /// or .jsonl].
+    /// The format to write: witness, std or jsonl [default: by the output's name, .bin, .std or .jsonl].
     #[arg(long, env = "WITNESS_TO_FORMAT", value_name = "FORMAT")]
     to: Option<Format>,
     /// Mend a trace that no execution can have.
@@ -44,7 +42,10 @@ pub struct ConvertArgs {
 /// Runs the command.
 pub fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let Some(to) = args.to.or_else(|| Format::of_name(&args.output)) else {
-        bail!("the name {} says no format; name it with --to", args.output.display());
+        bail!(
+            "cannot tell a format from the name {}; give one with --to",
+            args.output.display()
+        );
     };
     if matches!(to, Format::RapidBin | Format::RoadRunner) {
         bail!("{to} can be read, but not written; --to takes witness, std or jsonl");

@@ -17,10 +17,10 @@ use witness::report::Paint;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Verdict};
 
-/// Check the set-up: compiler, recorder, solver, live replay.
+/// Check the setup: compiler, recorder, solver, live replay.
 ///
-/// Builds a small program with a race, records it, analyzes the trace, and drives the program along the witness, each as
-/// you would. What fails is told with its remedy.
+/// Builds a small program with a race, records it, analyzes the trace, and replays the witness live, each step as you
+/// would. For each check that fails, it says what to do.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness doctor
@@ -127,7 +127,7 @@ fn compile(folder: &Path) -> anyhow::Result<(PathBuf, String)> {
             .find(|line| line.contains("error") || line.contains("cannot find"));
         bail!(
             "{name} does not build with -fsanitize=thread: {}",
-            first.unwrap_or("it says nothing").trim()
+            first.unwrap_or("no message").trim()
         );
     }
     Ok((
@@ -166,15 +166,15 @@ fn witnessed(analysis: &Analysis) -> Found {
         .count()
     {
         0 => Found::Bad(
-            "the race of the program is not found".to_owned(),
-            "This is a bug of witness: please report it",
+            "the program's race was not found".to_owned(),
+            "This is a bug in witness: please report it",
         ),
-        count => Found::Good(format!("{count} data race witnessed, as there should be")),
+        count => Found::Good(format!("{count} data race witnessed, as expected")),
     }
 }
 
 fn confirmed(folder: &Path, trace: &Trace, analysis: &Analysis) -> Found {
-    let remedy = "Witnesses are proofs all the same; `witness replay --live` would show them in the program";
+    let remedy = "Only `witness replay --live` needs this; witnesses are proofs without it";
     let schedule = analysis.pairs.iter().find_map(|pair| match &pair.verdict {
         Verdict::Witnessed(schedule) => Some(schedule),
         _ => None,
@@ -204,8 +204,8 @@ fn addresses() -> Found {
             "Not needed; runs are then compared without addresses being equal. In a container: --security-opt seccomp=unconfined",
         ),
         Err(_) => Found::Lacking(
-            "whether their randomization can be switched off is not known".to_owned(),
-            "Not needed; setarch of util-linux would tell",
+            "cannot tell whether their randomization can be switched off".to_owned(),
+            "Not needed; install setarch (util-linux) to find out",
         ),
     }
 }
@@ -220,11 +220,11 @@ fn debugger() -> Found {
             "Only for `witness replay --live --gdb`: apt-get install gdb",
         ),
         (Ok(_), "2" | "3") => Found::Lacking(
-            format!("the kernel lets nobody attach one (ptrace_scope {})", scope.trim()),
+            format!("the kernel forbids attaching one (ptrace_scope {})", scope.trim()),
             "Only for `witness replay --live --gdb`: sysctl kernel.yama.ptrace_scope=0",
         ),
         (Ok(_), "1") if !is_root() => Found::Lacking(
-            "the kernel lets it attach to what it started only (ptrace_scope 1)".to_owned(),
+            "the kernel lets it attach only to programs that it started (ptrace_scope 1)".to_owned(),
             "Only for `witness replay --live --gdb`: sysctl kernel.yama.ptrace_scope=0, or attach with sudo gdb",
         ),
         (Ok(output), _) => {

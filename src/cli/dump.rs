@@ -11,7 +11,7 @@ use witness::symbols::Symbols;
 
 /// Print the events of a trace.
 ///
-/// One event a line: its number, thread, kind and fields, and where in the source it is.
+/// Prints one event per line: its number, thread, kind and fields, and its place in the source.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness dump trace.bin --from 1000 --count 20
@@ -19,16 +19,16 @@ use witness::symbols::Symbols;
 pub struct DumpArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Number of the first event to print; the trace starts with 0.
+    /// Number of the first event to print; events are numbered from 0.
     #[arg(long, env = "WITNESS_FROM", value_name = "EVENT", default_value_t = 0)]
     from: u64,
-    /// How many events to print at most.
+    /// Maximum number of events to print.
     #[arg(long, env = "WITNESS_COUNT", value_name = "N")]
     count: Option<u64>,
     /// Only the events of this thread.
     #[arg(long, env = "WITNESS_THREAD", value_name = "THREAD")]
     thread: Option<u32>,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
 }

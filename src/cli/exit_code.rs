@@ -10,21 +10,23 @@ pub enum ExitCode {
     NotAccepted = 1,
     /// Bad usage, or a file that is missing, unreadable or damaged.
     BadInput = 2,
-    /// No race witnessed, but some pairs are left unknown, or the trace is cut; `confirm`, `explain`: or are only not in this trace.
+    /// No race witnessed, but some pairs are unknown or the trace is cut; `confirm`, `explain`: also if some are not in
+    /// this trace.
     OnlyUnknowns = 3,
-    /// `replay --live`: the program did something else than a schedule says.
+    /// `replay --live`: the program departed from a schedule.
     Diverged = 4,
-    /// `replay --live`: the program did not come to a race, though it did nothing else.
+    /// `replay --live`: the program kept to the schedule but did not reach the race.
     NotReached = 5,
-    /// At least one race is witnessed (as ThreadSanitizer ends).
+    /// At least one race is witnessed (ThreadSanitizer uses the same status).
     Witnessed = 66,
-    /// `run`: no race, but threads of the program waited for one another for ever. `record`: so the run ended.
+    /// `run`: no race, but threads of the program waited for one another forever. `record`: the run ended in such a
+    /// deadlock.
     Deadlock = 67,
-    /// `run`: no race, but the program failed: it died, or ended with another status than 0.
+    /// `run`: no race, but a signal killed the program, or it exited with a status other than 0.
     Failed = 68,
     /// A bug in `witness` itself, such as a schedule that its own checker rejects.
     Internal = 70,
-    /// `record`, `run`: the program was ended by `--timeout` (as `timeout` ends).
+    /// `record`, `run`: `--timeout` ended the program (`timeout` uses the same status).
     TimedOut = 124,
 }
 
@@ -49,20 +51,20 @@ impl ExitCode {
   0   nothing witnessed, nothing left open; for other commands: done
   1   check: the trace is no sequentially consistent execution, or the schedule is rejected
   2   bad usage, or a file that is missing, unreadable or damaged
-  3   no race witnessed, but some pairs are left unknown, or the trace is cut; confirm, explain: or are only not in this trace
-  4   replay --live: a live run did something else than its schedule says
-  5   replay --live: a live run did not come to the race, though it did nothing else
-  66  at least one race is witnessed; replay --live: every race shown is confirmed
-  67  run: no race, but threads waited for one another for ever; record: that ended the run
-  68  run: no race, but the program died, or ended with a status other than 0
+  3   no race witnessed, but some pairs are unknown or the trace is cut; confirm, explain: also if some are not in this trace
+  4   replay --live: the program departed from a schedule
+  5   replay --live: the program kept to the schedule but did not reach the race
+  66  at least one race is witnessed; replay --live: every witness shown is confirmed
+  67  run: no race, but threads waited for one another forever; record: the run ended in such a deadlock
+  68  run: no race, but a signal killed the program, or it exited with a status other than 0
   70  a bug in witness itself
   124 record, run: --timeout ended the program
 `witness record` otherwise ends with the exit status of the recorded program.";
 }
 
 impl ExitCode {
-    /// What two traces, or a trace and the run that it is of, say together: a bug before a race, a race before how the
-    /// program ended, that before what is not known.
+    /// The status of two traces together, or of a trace and its run: a bug ranks before a race, a race before the
+    /// program's end, and that before unknown pairs.
     pub fn or_worse(self, other: ExitCode) -> ExitCode {
         let rank = |code: ExitCode| ExitCode::ALL.iter().position(|&one| one == code);
         if rank(self) >= rank(other) { self } else { other }

@@ -19,9 +19,9 @@ use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_positio
 
 /// Decide one pair of accesses, and show the proof: the schedule, or the facts that exclude it.
 ///
-/// Each of the two is file:line, a location as a trace of another tool numbers or names it, the name of a function (all
-/// that it accesses) or of a variable, or the number of an event (see `witness dump`; `event:8` where the trace's
-/// locations are numbers, too). Where several instructions are meant, each pair of them is decided.
+/// Each of the two accesses is file:line, a location as a trace of another tool numbers or names it, the name of a
+/// function (all its accesses) or of a variable, or the number of an event (see `witness dump`; write `event:8` if the
+/// trace's locations are numbers, too). If several instructions match, each pair of them is decided.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness explain trace.bin queue.c:17 queue.c:29
@@ -34,11 +34,11 @@ or an event that is no access.")]
 pub struct ExplainArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// The one access: file:line, a function, a variable, or the number of an event.
+    /// One access: file:line, a function, a variable, or the number of an event.
     a: String,
     /// The other access.
     b: String,
-    /// The results object (schema witness-results/1) instead of the report.
+    /// Print the results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
     #[command(flatten)]
@@ -164,13 +164,13 @@ fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Result<E
     let event = EventId(number);
     if event.index() >= trace.len() {
         bail!(
-            "there is no event {number}: they are numbered from 0 to {}",
+            "there is no event {number}: events are numbered from 0 to {}",
             trace.len().saturating_sub(1)
         );
     }
     if trace.access(event).is_none() {
         let words = Words { trace, symbols };
-        bail!("event {number} is no access to memory: {}", words.sentence(event));
+        bail!("event {number} is not a memory access: {}", words.sentence(event));
     }
     Ok(event)
 }

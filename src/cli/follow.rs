@@ -59,7 +59,7 @@ impl<'a> Following<'a> {
         match (opened, self.plan) {
             (Ok(Some(opened)), _) => Ok(Some(opened)),
             (Ok(None), Some(_)) => bail!("{}: another process analyzes this shard", self.path.display()),
-            (Err(error), Some(_)) => Err(error).context("the decisions of a shard cannot be kept"),
+            (Err(error), Some(_)) => Err(error).context("cannot store the shard's decisions"),
             // A whole analysis can do without; if nothing can be stored at all, that is said at its end.
             (Ok(None), None) => Ok(None),
             (Err(error), None) => {
@@ -80,13 +80,13 @@ impl Follow for Following<'_> {
     fn begin(&self, candidates: &[Candidate]) -> anyhow::Result<Vec<Decision>> {
         let plan = Plan::new(self.trace, self.options, candidates);
         if self.plan.is_some_and(|planned| *planned != plan) {
-            bail!("the candidates of the trace are not those of its plan; `witness plan` writes it anew");
+            bail!("the trace's candidates differ from its plan's; run `witness plan` again");
         }
         let (journal, earlier) = self.open(&plan)?.unzip();
         let earlier = earlier.unwrap_or_default();
         if !earlier.is_empty() {
             say!(
-                "witness: taking up an analysis that was interrupted: {} of {} pairs are decided",
+                "witness: continuing an interrupted analysis: {} of {} pairs are decided",
                 earlier.len(),
                 plan.share(self.shard)
             );
@@ -105,9 +105,9 @@ impl Follow for Following<'_> {
         let mut kept = kept(begun);
         if let Some(Err(error)) = kept.journal.as_mut().map(|journal| journal.append(decision)) {
             if self.plan.is_some() {
-                return Err(error).context("the decisions of a shard cannot be kept");
+                return Err(error).context("cannot store the shard's decisions");
             }
-            say!("witness: if this analysis is interrupted, it cannot be taken up: {error}");
+            say!("witness: if this analysis is interrupted, it cannot be continued: {error}");
             kept.journal = None;
             self.watch.lost();
         }

@@ -17,7 +17,7 @@ pub struct GenerateArgs {
     /// Where to write the trace.
     #[arg(short, long, env = "WITNESS_OUTPUT", default_value = "trace.bin")]
     output: PathBuf,
-    /// Number of events, at least.
+    /// Minimum number of events.
     #[arg(long, env = "WITNESS_EVENTS", default_value_t = Shape::default().events)]
     events: u64,
     /// Number of threads.
@@ -29,13 +29,13 @@ pub struct GenerateArgs {
     /// Number of locks.
     #[arg(long, env = "WITNESS_LOCKS", default_value_t = Shape::default().locks)]
     locks: u32,
-    /// Share of accesses to shared variables outside of their lock, 0 to 1.
+    /// Share of accesses to shared variables made outside their lock, 0 to 1.
     #[arg(long, env = "WITNESS_UNPROTECTED", default_value_t = Shape::default().unprotected, value_parser = share)]
     unprotected: f64,
-    /// Share of blocks with locks that wait on a condition or notify it, 0 to 1.
+    /// Share of locked blocks that wait on a condition or notify it, 0 to 1.
     #[arg(long, env = "WITNESS_WAITS", default_value_t = Shape::default().waits, value_parser = share)]
     waits: f64,
-    /// Distinct values that are written: the fewer, the more writes can explain a read.
+    /// Number of distinct values written: the fewer, the more writes can explain a read.
     #[arg(long, env = "WITNESS_VALUES", default_value_t = Shape::default().values, value_parser = clap::value_parser!(u64).range(1..))]
     values: u64,
     /// Seed of the random numbers.
@@ -46,7 +46,7 @@ pub struct GenerateArgs {
 fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("not a share between 0 and 1".into()),
+        _ => Err("expected a number between 0 and 1".into()),
     }
 }
 

@@ -35,8 +35,8 @@ pub fn count(file: &TraceFile) -> Result<(usize, usize), ReadError> {
 pub fn warning((created, idle): (usize, usize)) -> Option<String> {
     (idle > 0).then(|| {
         format!(
-            "{idle} of {created} threads that the program created did nothing before the run ended: nothing is said of what \
-             they would have done"
+            "{idle} of {created} threads that the program created did nothing before the run ended: races in their code cannot \
+             be predicted from it"
         )
     })
 }

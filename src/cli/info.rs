@@ -16,7 +16,7 @@ use witness::standstill::Standstill;
 use witness::symbols::printable;
 use witness::trace::{ThreadId, Trace};
 
-/// Say what a trace holds: threads, events by kind, modules, objects, how it ends.
+/// Show what a trace holds: threads, events by kind, modules, objects, how it ends.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness info trace.bin
@@ -24,7 +24,7 @@ use witness::trace::{ThreadId, Trace};
 pub struct InfoArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// One JSON object.
+    /// Print one JSON object.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
 }

@@ -13,7 +13,8 @@ use witness::trace::Trace;
 pub struct InputArgs {
     /// The trace: recorded, or in another tool's format (see `witness convert --help`).
     pub trace: PathBuf,
-    /// The trace's format: witness, std, rapidbin, roadrunner, rv-predict or jsonl [default: what its content shows].
+    /// The trace's format: witness, std, rapidbin, roadrunner, rv-predict or jsonl [default: recognized by its
+    /// content].
     #[arg(long, env = "WITNESS_FORMAT", value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Mend a foreign trace that no execution can have, and list each repair.
@@ -45,7 +46,9 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
     match record::salvage(trace)? {
         Salvage::Nothing => {}
         Salvage::Running { process } => {
-            say!("witness: {shown}: the program still runs (pid {process}), and its last events are not on file yet");
+            say!(
+                "witness: {shown}: the program is still running (pid {process}); its last events are not in the file yet"
+            );
         }
         Salvage::Done {
             events,
@@ -57,7 +60,7 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
                 (false, Some(status)) => format!(", and nothing is missing: the program ended with status {status}"),
                 (false, None) => String::new(),
             };
-            say!("witness: {shown}: {events} events that its recorder had not written are on file now{more}");
+            say!("witness: {shown}: added {events} events that the killed recorder had not written{more}");
         }
     }
     Ok(())
@@ -69,6 +72,6 @@ pub fn list_repairs(repairs: &[Repair]) {
         say!("witness: {repair}");
     }
     if !repairs.is_empty() {
-        say!("witness: {} repairs; verdicts are as good as they are", repairs.len());
+        say!("witness: {} repairs; verdicts are only as good as these", repairs.len());
     }
 }

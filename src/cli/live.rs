@@ -21,23 +21,22 @@ use witness::trace::Trace;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Live replay")]
 pub struct LiveArgs {
-    /// Which of the two accesses goes first, once both are pending: `a` or `b`, as the report names
-    /// them (of an unordered race, a is done by then). The program then goes on by itself; else it is
-    /// ended there.
+    /// Which of the two accesses goes first, once both are pending: `a` or `b`, as the report names them (in an
+    /// unordered race, a is already done). The program then runs on by itself; without this flag it is ended there.
     #[arg(long, env = "WITNESS_FIRST", value_name = "a|b", requires = "live")]
     first: Option<First>,
-    /// Stop before the two accesses for a debugger: runs gdb if there is a terminal, else prints how
-    /// to attach and waits for the program's end.
+    /// Stop before the two accesses for a debugger: run gdb if there is a terminal, otherwise print how to attach, and
+    /// wait for the program's end.
     #[arg(long, env = "WITNESS_GDB", requires = "live", conflicts_with = "first")]
     gdb: bool,
-    /// Runs for each witness that is not confirmed at once; later ones change the schedule a little
-    /// where it was left.
+    /// Runs for each witness that is not confirmed at once; later runs change the schedule a little where the program
+    /// departed from it.
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
-    /// Leave the kernel's randomization of addresses on.
+    /// Leave the kernel's address randomization on.
     #[arg(long, env = "WITNESS_ASLR", requires = "live")]
     aslr: bool,
-    /// Seconds in which nothing happens after which a run is given up.
+    /// Give up a run after this many seconds in which nothing happens.
     #[arg(long, env = "WITNESS_PATIENCE", value_name = "SECONDS", default_value_t = PATIENCE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     #[command(flatten)]
@@ -50,11 +49,12 @@ pub struct LiveArgs {
 /// Commands around each run of a program.
 #[derive(Debug, clap::Args)]
 pub struct CompanionArgs {
-    /// Run this before each run of the program, by `sh -c` in the program's directory: to put back the files that it changes.
+    /// Run this before each run of the program, by `sh -c` in the program's directory: to restore the files that it
+    /// changes.
     #[arg(long, env = "WITNESS_SETUP", value_name = "COMMAND")]
     setup: Option<OsString>,
-    /// Run this beside each run of the program, by `sh -c` in the program's directory, with the number of the program's process in
-    /// `WITNESS_PROCESS`: the client of a server. It is ended with the run.
+    /// Run this beside each run of the program, by `sh -c` in the program's directory, with the program's process
+    /// number in `WITNESS_PROCESS`: the client of a server. It is ended with the run.
     #[arg(long, env = "WITNESS_WITH", value_name = "COMMAND")]
     with: Option<OsString>,
 }
@@ -144,7 +144,7 @@ fn afterwards(run: Run, shown: &[Shown; 2], args: &LiveArgs) -> anyhow::Result<(
         First::B => Decision::Second,
     })?;
     let how = match first {
-        _ if shown.iter().any(|shown| !shown.pending) => "went on with b, a being done already",
+        _ if shown.iter().any(|shown| !shown.pending) => "went on with b (a was already done)",
         First::A => "went on with a first",
         First::B => "went on with b first",
     };
@@ -163,9 +163,9 @@ fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
         // The runtime has no debug information, so a debugger does not know the variable's type.
         let set = "set var *(int*)&witness_first=1, then detach or continue";
         Ok(if shown.iter().all(|shown| shown.pending) {
-            writeln!(out, "  to go on, a first: {set}; b first: =2")
+            writeln!(out, "  to continue with a first: {set}; with b first: =2")
         } else {
-            writeln!(out, "  to go on: {set}")
+            writeln!(out, "  to continue: {set}")
         }?)
     })?;
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
@@ -176,7 +176,7 @@ fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
             // Whatever the user did there, dropping the run ends the program.
             return Ok(());
         }
-        say!("witness: gdb does not start; attach another debugger");
+        say!("witness: cannot start gdb; attach another debugger");
     }
     let status = run.stopped.wait()?;
     print(|out| Ok(writeln!(out, "  the program ended with {status}")?))

@@ -17,9 +17,9 @@ use witness::verdict::Verdict;
 
 /// Plan an analysis that several machines share.
 ///
-/// Writes the trace's identity, the options and the pairs to decide, in their order, to TRACE.witnesses/plan.json. Each
-/// shard of the plan can then be analyzed wherever trace and plan are, and when the shards are together in
-/// TRACE.witnesses/shards, `witness merge` makes of them what one analysis would have written, byte for byte.
+/// Writes the trace's identity, the options and the pairs to decide, in their order, to TRACE.witnesses/plan.json. Any
+/// machine that has trace and plan can then analyze any shard of the plan. Once the shards are together in
+/// TRACE.witnesses/shards, `witness merge` writes what one analysis would have written, byte for byte.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness plan trace.bin
@@ -34,10 +34,10 @@ pub struct PlanArgs {
     analysis: AnalysisArgs,
 }
 
-/// Put the shards of an analysis together.
+/// Combine the shards of an analysis.
 ///
-/// Reads TRACE.witnesses/plan.json and the shards in TRACE.witnesses/shards, checks every schedule, and stores and reports what
-/// `witness analyze` would have. Missing shards, and shards of another plan, are named.
+/// Reads TRACE.witnesses/plan.json and the shards in TRACE.witnesses/shards, checks every schedule, and stores and
+/// reports what `witness analyze` would have. Names shards that are missing, and shards of another plan.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness merge trace.bin
@@ -47,12 +47,12 @@ Exit status: as `witness analyze`; 2 also if shards are missing or damaged.")]
 pub struct MergeArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// The results object (schema witness-results/1) instead of the report.
+    /// Print the results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
     #[command(flatten)]
     reports: ReportArgs,
-    /// Where plan and shards are, and the results are stored [default: TRACE.witnesses].
+    /// The folder of the plan, the shards and the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<std::path::PathBuf>,
 }

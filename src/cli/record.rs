@@ -19,8 +19,8 @@ use witness::standstill::Standstill;
 
 /// Record one run of a program.
 ///
-/// The program must be built with ThreadSanitizer's instrumentation (gcc -g -fsanitize=thread, or
-/// clang with -shared-libsan as well). Its input, output, signals and exit status pass through.
+/// The program must be built with ThreadSanitizer's instrumentation (gcc -g -fsanitize=thread; clang also needs
+/// -shared-libsan). Its input, output, signals and exit status pass through.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   witness record -- ./app --threads 4
@@ -28,27 +28,27 @@ use witness::standstill::Standstill;
   witness record --max-events 1000000 -- ./server
   witness record --with './client; kill $WITNESS_PROCESS' -- ./server")]
 pub struct RecordArgs {
-    /// The trace file, or a folder: then PROGRAM.bin in it [default: trace.bin]. While another recording writes a file that
-    /// was not named, the next free one is taken: trace-2.bin.
+    /// The trace file, or a folder for PROGRAM.bin [default: trace.bin]. While another recording writes a file that you
+    /// did not name, the next free name is taken: trace-2.bin.
     #[arg(short, long, env = "WITNESS_OUTPUT", value_name = "PATH")]
     output: Option<PathBuf>,
-    /// How the thread that runs next is chosen.
+    /// The policy that chooses the thread to run next.
     #[arg(long, env = "WITNESS_POLICY", value_enum, default_value = "fifo")]
     policy: PolicyName,
-    /// Seed of the policy: the same seed gives the same run, as far as the program lets it.
+    /// Seed of the policy: the same seed gives the same run, as far as the program depends on its schedule alone.
     #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// For pct: how many ordering constraints the bugs looked for have.
+    /// For pct: the number of ordering constraints that the bugs sought have.
     #[arg(long, env = "WITNESS_DEPTH", value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     depth: u32,
-    /// For pct: about how many accesses and calls the run has; priorities change within as many. Without it, each seed
-    /// draws a power of two from 16 to 65,536.
+    /// For pct: about how many accesses and calls the run has; priorities change within that many. Without it, each
+    /// seed draws a power of two from 16 to 65,536.
     #[arg(long, env = "WITNESS_STEPS", value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
-    /// End the program once the trace has N events; the trace is whole, the exit status 0.
+    /// End the program once the trace has N events; the trace is complete, the exit status 0.
     #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
     max_events: Option<u64>,
-    /// End the program after S seconds; the trace is whole, the exit status 124.
+    /// End the program after S seconds; the trace is complete, the exit status 124.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -75,11 +75,11 @@ enum PolicyName {
     Fifo,
     /// Switches between threads at random events.
     Random,
-    /// The thread of the highest of random priorities runs; a few times, the running one's sinks to
-    /// the bottom (Burckhardt et al., ASPLOS 2010).
+    /// The thread with the highest random priority runs; a few times, the running thread's priority drops to the lowest
+    /// (Burckhardt et al., ASPLOS 2010).
     Pct,
-    /// The operation of the highest of random priorities is next; what races with it draws new ones (Yuan, Yang, Gu,
-    /// CAV 2018).
+    /// The operation with the highest random priority is next; operations that race with it draw new priorities (Yuan,
+    /// Yang, Gu, CAV 2018).
     Pos,
 }
 
@@ -195,7 +195,7 @@ fn say_idle(trace: &Path) {
     }
 }
 
-/// Says which threads wait for ever, and where the program died.
+/// Says which threads wait forever, and where the program died.
 fn say_standstill(trace: &Path, process: &str) {
     let standstill = match TraceFile::open(trace).and_then(|file| Standstill::of(&file)) {
         Ok(standstill) => standstill,
@@ -224,7 +224,7 @@ pub fn split(command: &[OsString]) -> anyhow::Result<(&OsString, &[OsString])> {
         let before = words.len().checked_sub(command.len() + 1).and_then(|at| words.get(at));
         ensure!(
             before.is_some_and(|word| word == "--"),
-            "there is no flag {} here: `--help` lists the flags; the program stands behind `--`",
+            "unknown flag {}: `--help` lists the flags; put the program after `--`",
             program.display()
         );
     }
@@ -264,7 +264,7 @@ fn summary_of(process: &Process) -> String {
         line += &format!(" (stopped after {} events)", process.summary.events);
     }
     if process.goes_on {
-        line += " (it goes on without being recorded)";
+        line += " (it runs on unrecorded)";
     }
     line + &remarks(process.deadlock, &process.degraded)
 }

@@ -19,9 +19,9 @@ use witness::verdict::{Analysis, Verdict};
 
 /// Show the witnesses of a trace step by step, and check each once more.
 ///
-/// Executes each schedule from the start of the trace: what each thread does, which values it
-/// reads and writes, which locks it takes, up to the two accesses that are then both next. Uses
-/// the results stored beside the trace; without any, analyses the trace first.
+/// Executes each schedule from the start of the trace: what each thread does, which values it reads and writes, which
+/// locks it takes, up to the two accesses that are then both next. Uses the results stored beside the trace; without
+/// any, it first analyzes the trace.
 ///
 /// With --live, the program itself runs again, with the command line, the directory and the
 /// environment of the recorded run, and is forced along the schedule until both accesses are
@@ -42,13 +42,13 @@ is not there or is another build.")]
 pub struct ReplayArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Only this witness; they are numbered from 1.
+    /// Show only this witness; witnesses are numbered from 1.
     #[arg(long, env = "WITNESS_WITNESS", value_name = "N")]
     witness: Option<usize>,
-    /// This schedule of the trace, in place of its witnesses. May be given more than once.
+    /// Show this schedule of the trace instead of the witnesses; repeat for several.
     #[arg(long, env = "WITNESS_SCHEDULE", value_name = "FILE", conflicts_with_all = ["witness", "live"])]
     schedule: Vec<PathBuf>,
-    /// Every event, also those that have nothing to do with the race.
+    /// Show every event, also those that have nothing to do with the race.
     #[arg(long, env = "WITNESS_FULL")]
     full: bool,
     /// Run the program again, forced along the schedule.
@@ -105,7 +105,7 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
             Some(schedule) => vec![(number, schedule)],
             None if schedules.is_empty() => bail!("there is no witness {number}: no race was witnessed"),
             None => bail!(
-                "there is no witness {number}: they are numbered from 1 to {}",
+                "there is no witness {number}: witnesses are numbered from 1 to {}",
                 schedules.len()
             ),
         },
@@ -148,12 +148,12 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
         if shown.is_empty() {
             writeln!(
                 out,
-                "witness: no race of {} was witnessed, so there is nothing to replay",
+                "witness: no race in {} was witnessed, so there is nothing to replay",
                 args.input.trace.display()
             )?;
         }
         for (name, schedule) in shown {
-            let replay = Replay::of(&checker, schedule).with_context(|| format!("{name} is not accepted"))?;
+            let replay = Replay::of(&checker, schedule).with_context(|| format!("the checker rejects {name}"))?;
             let access = |event: EventId| {
                 let kind = trace.access(event).map_or("", |access| words.access_noun(access));
                 let frame = symbols.frame(trace.pc(event));

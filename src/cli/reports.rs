@@ -15,14 +15,14 @@ use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JU
 /// What to show, in which forms, and what not.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReportArgs {
-    /// Write a report, again for another: text, json, sarif, junit, github, html, or chrome-trace, which Perfetto shows.
-    /// Without a file, or with `-`, it goes to standard output in place of the text.
+    /// Write a report; repeat for several: text, json, sarif, junit, github, html, or chrome-trace, which Perfetto
+    /// shows. Without a file, or with `-`, it goes to standard output instead of the text.
     #[arg(long, env = "WITNESS_REPORT", value_name = "KIND=FILE", value_parser = OsStringValueParser::new().try_map(Target::parse))]
     report: Vec<Target>,
-    /// Hide the races that a file in ThreadSanitizer's syntax names; may be given again.
+    /// Hide the races that a file in ThreadSanitizer's syntax names; repeat for several files.
     #[arg(long, env = "WITNESS_SUPPRESSIONS", value_name = "FILE")]
     suppressions: Vec<PathBuf>,
-    /// Show only the races that this results object (of --report json=FILE) has not.
+    /// Show only the races that are not in this results object (of --report json=FILE).
     #[arg(long, env = "WITNESS_BASELINE", value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// The folder of the sources, to which SARIF and annotations refer [default: the current one].
@@ -73,7 +73,7 @@ impl Target {
             return Err(format!("expected KIND=FILE, with a kind of {}", names.join(", ")));
         };
         if file.is_empty() {
-            return Err("the file has no name".to_owned());
+            return Err("the file name is empty".to_owned());
         }
         let file = (file != "-").then(|| PathBuf::from(file));
         Ok(Target { kind, file })

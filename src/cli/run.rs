@@ -13,12 +13,13 @@ use witness::report::Filters;
 
 /// Record runs of a program, analyze them, and show each race live.
 ///
-/// As `witness record`, then `witness analyze` of its trace, then `witness replay --live` of each
-/// witness, without what the program prints then. Unless races were found and nothing is left open, other runs follow, under other policies
-/// and seeds, up to --runs; all of them make one report, with each race once, by its id. The traces of later runs are trace.run2.bin, …
-/// beside the first; those that add nothing are removed. Other processes of the program, which have traces of their own, are
-/// reported one after another. A witness is a proof also if its live run does not come to the race. Without one, the run must have
-/// ended well: the status is another than 0 if the program died, failed, deadlocked or was ended by --timeout.
+/// Does what `witness record`, `witness analyze`, and `witness replay --live` for each witness do, without the
+/// program's output in the live runs. Unless races were found and nothing is left open, more runs follow, under other
+/// policies and seeds, up to --runs. All runs give one report, with each race once, by its id. Traces of later runs are
+/// trace.run2.bin, … beside the first; those that add nothing are removed. Other processes of the program, which have
+/// traces of their own, are reported one after another. A witness is a proof even if its live run does not reach the
+/// race. Without a witness, the status is 0 only if the run ended well, not if the program crashed, failed, deadlocked
+/// or was ended by --timeout.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness run -- ./app --threads 4
@@ -28,13 +29,14 @@ use witness::report::Filters;
   witness run --report sarif=races.sarif --baseline known.json -- ./app
 
 Exit status: 66 a race witnessed, confirmed live or not; without a race 67 if threads waited for one
-another for ever, 68 if the program died or ended with a status other than 0, 124 if --timeout ended
+another forever, 68 if a signal killed the program or its status was not 0, 124 if --timeout ended
 it; 3 only unknowns, 0 nothing, 2 a program that cannot be recorded.")]
 pub struct RunArgs {
-    /// Runs at most: the first as --policy and --seed say, later ones by turns at random and by priorities, with further seeds.
+    /// Maximum number of runs: the first with --policy and --seed, later ones alternating among random, pos and pct
+    /// with further seeds.
     #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Do not run the program along its witnesses.
+    /// Do not replay the witnesses live.
     #[arg(long, env = "WITNESS_NO_LIVE")]
     no_live: bool,
     /// Live runs for each witness that is not confirmed at once.
@@ -68,7 +70,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
                 Ok(recorded) => recorded,
                 Err(error) => {
                     // What the runs before showed is not lost.
-                    say!("witness: run {run} fails, and is the last: {error:#}");
+                    say!("witness: run {run} failed and is the last: {error:#}");
                     break;
                 }
             },
@@ -90,16 +92,16 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
             if run == 1 {
                 return Err(error);
             }
-            say!("witness: run {run} is left out: {error:#}");
+            say!("witness: run {run} is ignored: {error:#}");
         }
         if let Some(how) = program_end::failure(&recorded).filter(|_| recorded.stopped.is_none() && !recorded.deadlock)
         {
-            say!("witness: the program {how}: what is said of its races is of the run up to there");
+            say!("witness: the program {how}: the report covers the run up to there");
         }
         // The first run holds the name that the others are called after.
         first.get_or_insert(recorded);
         if asked_to_end() {
-            say!("witness: asked to end: run {run} is the last");
+            say!("witness: interrupted: run {run} is the last");
             break;
         }
         if processes.iter().all(|process| process.is_settled(live.is_some())) {

@@ -59,7 +59,7 @@ pub fn remove(trace: &Path, results: Option<&Path>) {
         _ => Ok(()),
     });
     if let Err(error) = removed {
-        say!("witness: {} is not removed: {error}", trace.display());
+        say!("witness: cannot remove {}: {error}", trace.display());
     }
 }
 

@@ -33,9 +33,9 @@ pub struct Process {
     pub events: u64,
     /// How it failed, in words, if it did.
     pub failed: Option<String>,
-    /// Which threads wait for ever, where it died.
+    /// Which threads wait forever, where it died.
     pub standstill: Vec<String>,
-    /// Threads wait for ever.
+    /// Threads wait forever.
     pub deadlock: bool,
     /// Why it was not recorded, if it was not.
     pub not_recorded: Option<String>,

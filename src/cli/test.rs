@@ -19,10 +19,11 @@ use witness::record::{self, Companions, Naming, PROCESSES, StandardInput, TraceN
 
 /// Record every instrumented program that a test suite runs, and analyze them all.
 ///
-/// The command, and the shells, makes and scripts between it and the tests, need not be instrumented; each program built for recording
-/// that they start, directly or not, is recorded into a folder. When the command has ended, the traces are analyzed, and make one report
-/// in which each race stands once, by its id, with the trace that shows it. Traces of programs with one thread, and those that add
-/// nothing, are removed. With --live, each program is driven along its witnesses, as `witness run` does.
+/// The command, and the shells, makefiles and scripts between it and the tests, need not be instrumented. Each program
+/// built for recording that they start, directly or not, is recorded into a folder. When the command has ended, the
+/// traces are analyzed and give one report, in which each race appears once, by its id, with the trace that shows it
+/// best. Traces of programs with one thread, and those that add nothing, are removed. With --live, each program runs
+/// along its witnesses, as with `witness run`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness test -- make check
@@ -31,27 +32,27 @@ use witness::record::{self, Companions, Naming, PROCESSES, StandardInput, TraceN
   witness test -- env LD_PRELOAD=libtsan.so.2 pytest tests
   witness test --runs 5 --live -- sh run-tests.sh
 
-Exit status: 66 a race witnessed; else 67 if threads of a test waited for one another for ever; else the
+Exit status: 66 a race witnessed; else 67 if threads of a test waited for one another forever; else the
 command's own, if that is not 0; else 3 only unknowns, 0 neither. 2 if no instrumented program was started.")]
 pub struct TestArgs {
-    /// The folder for the traces; those of an earlier test are removed.
+    /// The folder for the traces; traces of an earlier test in it are removed.
     #[arg(long, env = "WITNESS_TRACES", value_name = "DIR", default_value = "witness-test")]
     traces: PathBuf,
     /// Keep all traces, also those that add nothing.
     #[arg(long, env = "WITNESS_KEEP")]
     keep: bool,
-    /// How often the command is run: the first time as --policy and --seed say, then by turns at random and by priorities, with further
-    /// seeds, as `witness run` does.
+    /// Number of times to run the command: first with --policy and --seed, then alternating among random, pos and pct
+    /// with further seeds, as `witness run` does.
     #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Run each program along its witnesses, with its command line, environment and working folder, after the command has ended: what the
-    /// suite set up before a test and removed after it is not there.
+    /// Run each program along its witnesses, with its command line, environment and working folder, after the command
+    /// has ended. What the suite sets up before a test and removes after it is missing then.
     #[arg(long, env = "WITNESS_LIVE")]
     live: bool,
     /// Live runs for each witness that is not confirmed at once.
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 3, requires = "live", value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
-    /// How the thread that runs next is chosen: fifo, random, pct or pos, in each program.
+    /// The policy that chooses the thread to run next, in each program: fifo, random, pct or pos.
     #[arg(long, env = "WITNESS_POLICY", value_name = "POLICY", default_value = "fifo", value_parser = ["fifo", "random", "pct", "pos"])]
     policy: String,
     /// Seed of the policy.
@@ -177,7 +178,7 @@ fn empty_folder(folder: &Path) -> anyhow::Result<PathBuf> {
         let is_trace = [".bin", ".bin.witnesses"].iter().any(|end| name.ends_with(end));
         ensure!(
             ours || !is_trace,
-            "{} holds {name}, which no test has recorded: name another folder with --traces",
+            "{} contains {name}, which `witness test` did not write: choose another folder with --traces",
             folder.display()
         );
         if name.ends_with(".bin.witnesses") {
@@ -208,7 +209,7 @@ fn await_stragglers(folder: &Path) -> anyhow::Result<()> {
             return Ok(());
         }
         if begun.elapsed() > PATIENCE {
-            say!("witness: {busy} programs of the test still run, and are not analyzed");
+            say!("witness: {busy} programs are still running and are not analyzed");
             return Ok(());
         }
         thread::sleep(Duration::from_millis(20));

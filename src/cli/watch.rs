@@ -162,7 +162,7 @@ impl State {
             if let Some(limit) = self.memory
                 && Bytes::in_use().is_some_and(|used| used > limit)
             {
-                let what = format!("out of memory, which may be {limit}");
+                let what = format!("out of memory (the limit is {limit})");
                 let remedy = "`--threads 1`, a larger --memory-limit if there is more, or a shorter recording (`witness record --max-events`)";
                 self.end(&progress, &what, remedy, ExitCode::BadInput);
             }
@@ -175,15 +175,15 @@ impl State {
         let decided = match (progress.pairs, progress.kept) {
             (None, _) => "no pair is decided yet".to_owned(),
             (Some(all), true) => format!(
-                "{} of {all} pairs are decided and kept; `witness analyze` goes on there when it is started again",
+                "{} of {all} pairs are decided and stored; start `witness analyze` again to continue there",
                 progress.decided
             ),
             (Some(all), false) => format!(
-                "{} of {all} pairs were decided, and could not be kept",
+                "{} of {all} pairs were decided, but could not be stored",
                 progress.decided
             ),
         };
-        say!("witness: {trace}: {what} ({stage}): {decided}; what helps: {remedy}");
+        say!("witness: {trace}: {what} ({stage}): {decided}; try {remedy}");
         if let Some(all) = progress.pairs {
             let Summary {
                 witnessed,
@@ -247,7 +247,7 @@ impl FromStr for Bytes {
             "K" | "k" => 10,
             "M" | "m" => 20,
             "G" | "g" => 30,
-            _ => return Err("not a number of megabytes, nor one with K, M or G".to_owned()),
+            _ => return Err("expected a number of megabytes, or a number with K, M or G".to_owned()),
         };
         let bytes = number
             .parse::<u64>()
@@ -256,7 +256,7 @@ impl FromStr for Bytes {
         bytes
             .filter(|&bytes| bytes > 0)
             .map(Bytes)
-            .ok_or_else(|| "not a positive amount".to_owned())
+            .ok_or_else(|| "expected a positive amount".to_owned())
     }
 }
 

@@ -161,11 +161,7 @@ impl Text {
         if counts.is_empty() {
             return Ok(());
         }
-        writeln!(
-            out,
-            "Not looked into, since they are no data races: {}",
-            counts.join(", ")
-        )?;
+        writeln!(out, "Not decided, since they are no data races: {}", counts.join(", "))?;
         for (warning, _) in shown {
             writeln!(
                 out,
@@ -201,7 +197,7 @@ impl Text {
         let beside = outcome.beside();
         if beside > 0 {
             let plural = if beside == 1 { "race" } else { "races" };
-            text += &format!("; beside these {beside} {plural} witnessed");
+            text += &format!("; also {beside} related {plural} witnessed");
         }
         writeln!(
             out,

@@ -103,12 +103,12 @@ impl Confirmed<'_> {
                 let sides = self.warning.sides.iter().zip(missing).filter(|(_, missing)| **missing);
                 let sides: Vec<String> = sides.map(|(side, _)| described(side)).collect();
                 format!(
-                    "not in this trace: {}; another run may come there (--run tries some)",
+                    "not in this trace: {}; another run may get there (--run tries some)",
                     sides.join("; and ")
                 )
             }
             Unmatched::Allocation => {
-                "one side is the allocation of the memory, which is no access in a trace: each use comes after it"
+                "one side is the allocation of the memory, which is not an access in a trace: each use comes after it"
                     .to_owned()
             }
             Unmatched::NotGiven => "the report gives the place of neither access".to_owned(),
@@ -152,7 +152,7 @@ impl Confirmed<'_> {
                 How::Drift { by } => {
                     let lines = by.unsigned_abs();
                     notes.push(format!(
-                        "a guess: {}, {lines} line{} {}, is taken for {}",
+                        "a guess: {}, {lines} line{} {}, is used for {}",
                         place.at,
                         if lines == 1 { "" } else { "s" },
                         if by > 0 { "further down" } else { "further up" },
@@ -186,14 +186,14 @@ impl Confirmed<'_> {
                     }
                 }
                 _ if place.moved => notes.push(format!(
-                    "a guess: {} has another folder than in the report, and no function to compare",
+                    "a guess: {} is in another folder than in the report, and there is no function to compare",
                     place.at
                 )),
                 _ => {}
             }
             if place.other_kind {
                 notes.push(format!(
-                    "the trace has no such access at {}; its other accesses there are meant",
+                    "the trace has no such access at {}; its other accesses there are used instead",
                     place.at
                 ));
             }

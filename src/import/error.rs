@@ -49,7 +49,7 @@ pub enum ImportError {
         reason: String,
     },
     /// A trace with values that no execution can have, by the checker's table.
-    #[error("{file}:{line}: no execution has this: {violation}; correct the trace (--repair does not)")]
+    #[error("{file}:{line}: no execution can do this: {violation}; correct the trace (--repair cannot)")]
     NoExecution {
         /// The file.
         file: String,
@@ -67,7 +67,7 @@ pub enum ImportError {
         error: String,
     },
     /// The binary header is not one, or claims another number of events than there are.
-    #[error("{file} is no RapidBin trace: {reason}")]
+    #[error("{file} is not a RapidBin trace: {reason}")]
     Header {
         /// The file.
         file: String,
@@ -75,7 +75,7 @@ pub enum ImportError {
         reason: String,
     },
     /// A log of RV-Predict that is damaged, cut, or none.
-    #[error("{file} is no whole log of RV-Predict, at byte {offset}: {reason}; log the run again")]
+    #[error("{file} is not a complete RV-Predict log, at byte {offset}: {reason}; log the run again")]
     Log {
         /// The file.
         file: String,

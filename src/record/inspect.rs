@@ -64,7 +64,7 @@ pub enum NotRecordable {
     },
     /// Compiled without instrumentation.
     #[error(
-        "{path}: not instrumented, its memory accesses cannot be seen.\nBuild it with: gcc -g -fsanitize=thread app.c -o app -pthread",
+        "{path}: not instrumented, so its memory accesses cannot be recorded.\nBuild it with: gcc -g -fsanitize=thread app.c -o app -pthread",
         path = path.display()
     )]
     NotInstrumented {
@@ -73,7 +73,7 @@ pub enum NotRecordable {
     },
     /// ThreadSanitizer's runtime is part of the program.
     #[error(
-        "{path}: ThreadSanitizer's runtime is linked into it, so the recorder cannot take its place.\nBuild it with gcc's shared one (the default: gcc -g -fsanitize=thread app.c -o app -pthread),\nor with clang: clang -g -fsanitize=thread -shared-libsan app.c -o app -pthread",
+        "{path}: ThreadSanitizer's runtime is linked into it, so the recorder cannot replace it.\nBuild it with gcc's shared runtime (the default: gcc -g -fsanitize=thread app.c -o app -pthread),\nor with clang: clang -g -fsanitize=thread -shared-libsan app.c -o app -pthread",
         path = path.display()
     )]
     StaticRuntime {

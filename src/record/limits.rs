@@ -1,4 +1,4 @@
-//! Ending a program that would go on for ever after a time. (After a number of events it ends itself: only inside of it
+//! Ending a program that would go on forever after a time. (After a number of events it ends itself: only inside of it
 //! is that number known at every moment.)
 
 use super::Options;

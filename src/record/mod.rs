@@ -175,10 +175,10 @@ pub enum RecordError {
         why: String,
     },
     /// No shared memory.
-    #[error("cannot make the memory that is shared with the program")]
+    #[error("cannot create the memory shared with the program")]
     Ring(#[source] io::Error),
     /// Signals cannot be passed on.
-    #[error("cannot watch for signals")]
+    #[error("cannot install signal handlers")]
     Signals(#[source] io::Error),
     /// The program does not start.
     #[error("cannot start {}", program.display())]
@@ -195,14 +195,14 @@ pub enum RecordError {
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
     /// A trace without an end cannot be gone on with.
-    #[error("cannot read the trace that was left")]
+    #[error("cannot read the unfinished trace")]
     Read(#[source] ReadError),
     /// The trace file cannot be written.
     #[error("cannot write the trace")]
     Write(#[from] WriteError),
     /// It never began to run.
     #[error(
-        "the program did not start: the dynamic linker ended it with status {LINKER_FAILED}, and says above what it lacks"
+        "the program did not start: the dynamic linker ended it with status {LINKER_FAILED}; its message above says what is missing"
     )]
     NotLinked,
     /// The program ran without the runtime.
@@ -212,7 +212,7 @@ pub enum RecordError {
     NotAttached,
     /// The runtime does not know the program's C library.
     #[error(
-        "the recorder does not know the program's C library, and has said above what differs; use one of those in docs/limits.md"
+        "the recorder does not know the program's C library; the message above says what differs, and docs/limits.md which versions are supported"
     )]
     UnknownLibrary,
 }

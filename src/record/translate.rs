@@ -118,9 +118,9 @@ impl<W: Write> Translator<W> {
         if matches!(end, ProgramEnd::Exited(_)) && !self.finished && !replaced {
             self.degrade(match end {
                 ProgramEnd::Exited(LINKER_FAILED) => {
-                    "the end was not seen: the dynamic linker ended the process with status 127, for want of a symbol"
+                    "the end was not seen: the dynamic linker ended the process with status 127, because a symbol is missing"
                 }
-                _ => "the end was not seen: the process left past the C library",
+                _ => "the end was not seen: the process exited without the C library",
             });
         }
         self.meta.pending = self.pending(ring);

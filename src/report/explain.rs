@@ -15,7 +15,7 @@ impl Words<'_> {
         match &pair.verdict {
             Verdict::Witnessed(_) => Vec::new(),
             Verdict::Refuted(refutation) => self.refutation(pair, refutation, "must happen before"),
-            Verdict::NotInTrace(why) => self.refutation(pair, why, "comes, as this run went, before"),
+            Verdict::NotInTrace(why) => self.refutation(pair, why, "comes, in this run, before"),
             Verdict::Unknown(unknown) => vec![self.unknown(unknown, &pair.instances)],
         }
     }
@@ -60,7 +60,7 @@ impl Words<'_> {
             Refutation::LockHistory { first, second } => {
                 let side = |access: EventId, holds: ObjectId, (wants, took): (ObjectId, EventId)| {
                     format!(
-                        "{} holds {} at {}, and since it took that it has locked {} at {}",
+                        "{} holds {} at {}, and has since locked {} at {}",
                         self.thread_of(access),
                         self.object(holds),
                         self.place(access),
@@ -71,12 +71,12 @@ impl Words<'_> {
                 vec![
                     side(a, first.0, *second),
                     side(b, second.0, *first),
-                    "so whichever takes its lock first keeps the other from coming there".to_owned(),
+                    "so the thread that takes its lock first keeps the other from getting there".to_owned(),
                 ]
             }
             Refutation::Core(facts) if facts.is_empty() => {
                 vec![
-                    "its facts were not worked out; --explanations all does so, in traces of up to 50,000 events"
+                    "its facts were not computed; --explanations all computes them, in traces of up to 50,000 events"
                         .to_owned(),
                 ]
             }
@@ -86,18 +86,20 @@ impl Words<'_> {
 
     fn unknown(&self, unknown: &Unknown, instances: &Instances) -> String {
         match unknown {
-            Unknown::Budget => "the solver's budget was spent on at least one instance; --budget raises it".to_owned(),
-            Unknown::Steps => "the steps of witness' own solver did not suffice, and Z3 was not asked: it is with --solver both, about \
+            Unknown::Budget => "the solver's budget ran out on at least one instance; --budget raises it".to_owned(),
+            Unknown::Steps => "witness's own solver ran out of steps, and Z3 was not asked: --solver both asks it, in \
                                traces of up to 50,000 events; a shorter run may be decided (record --max-events)"
                 .to_owned(),
             Unknown::Instances => {
                 let open = instances.total.saturating_sub(instances.ordered + instances.locked);
                 format!(
-                    "of up to {open} instances that neither order nor locks exclude, the solvers were asked about the nearest only, and \
-                     found no schedule; --instances has them asked about more"
+                    "neither order nor locks exclude up to {open} instances; the solvers tried only the nearest, and found \
+                     no schedule; --instances tries more"
                 )
             }
-            Unknown::Time => "the time limit was reached before it was decided; --time-limit raises it".to_owned(),
+            Unknown::Time => {
+                "the time limit ended the analysis before the pair was decided; --time-limit raises it".to_owned()
+            }
             Unknown::Unrecorded(access) => self.unrecorded(*access),
             Unknown::Unsynchronized {
                 library,
@@ -121,19 +123,20 @@ impl Words<'_> {
                          program itself, or {build}"
                     ),
                     Goal::UnorderedRace(..) => format!(
-                        "nothing that was recorded synchronizes the two accesses, but {what} may do so between them, and no live run \
-                         can show that it does not: {build}"
+                        "nothing that was recorded synchronizes the two accesses, but {what} may do so between them, and no live run can show the opposite: {build}"
                     ),
                 }
             }
-            Unknown::Rejected => "the checker rejected the schedule that was found: a bug of witness".to_owned(),
+            Unknown::Rejected => {
+                "the checker rejected the schedule that was found: this is a bug in witness".to_owned()
+            }
             Unknown::Cut(how) => {
                 let how = match how {
                     CutRefutation::MustHappenBefore => "by must-happen-before",
                     CutRefutation::Locks => "by locks",
                     CutRefutation::Core => "by the solver",
                 };
-                format!("refuted {how} up to the point where the trace is cut; what was lost may show it")
+                format!("refuted {how} up to the point where the trace is cut; the lost part may show the race")
             }
         }
     }
@@ -141,7 +144,7 @@ impl Words<'_> {
     /// What unrecorded code has to do with it.
     fn unrecorded(&self, access: Option<EventId>) -> String {
         let Some(access) = access else {
-            return "excluded only if code that was not recorded, and changed memory here, keeps its place; build it with \
+            return "excluded only if unrecorded code, which changed memory here, keeps its place; build it with \
                     -fsanitize=thread, too, and record again"
                 .to_owned();
         };
@@ -181,7 +184,7 @@ impl Words<'_> {
                 )
             }
             Fact::HandedOver { lock } => format!(
-                "{}, which threads give back for each other, is taken only when it is free and given back only when it is held",
+                "{}, which threads release for each other, is acquired only when free and released only when held",
                 self.object(*lock)
             ),
             Fact::Wait { end, notifies } => format!(
@@ -403,9 +406,9 @@ mod tests {
         assert_eq!(
             explained(Verdict::Refuted(history)),
             [
-                "thread 1 holds mutex l at a.c:1, and since it took that it has locked mutex k at a.c:3",
-                "thread 0 (main) holds mutex k at a.c:6, and since it took that it has locked mutex l at a.c:4",
-                "so whichever takes its lock first keeps the other from coming there"
+                "thread 1 holds mutex l at a.c:1, and has since locked mutex k at a.c:3",
+                "thread 0 (main) holds mutex k at a.c:6, and has since locked mutex l at a.c:4",
+                "so the thread that takes its lock first keeps the other from getting there"
             ]
         );
     }
@@ -468,7 +471,7 @@ mod tests {
         assert!(said(Unknown::Time).contains("--time-limit"));
         assert_eq!(
             said(Unknown::Instances),
-            "of up to 6 instances that neither order nor locks exclude, the solvers were asked about the nearest only, and found no schedule; --instances has them asked about more"
+            "neither order nor locks exclude up to 6 instances; the solvers tried only the nearest, and found no schedule; --instances tries more"
         );
         assert!(said(Unknown::Cut(CutRefutation::Core)).contains("where the trace is cut"));
     }

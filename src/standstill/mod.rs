@@ -1,6 +1,6 @@
 //! Who waits for whom when a run ends, which of these waits can never end, and what the program died of.
 //!
-//! The trace lists the operations that threads had begun ([`PendingInfo`]). A wait is *for ever* if nobody is left who could
+//! The trace lists the operations that threads had begun ([`PendingInfo`]). A wait is *forever* if nobody is left who could
 //! end it: the greatest set of waiting threads is taken, and each thread is taken out of it that somebody outside of it may
 //! still wake. A lock is given back by those who hold it; a thread that is joined ends by itself; everything else may be
 //! done by any other thread that has not ended. So two threads that wait for each other's locks are found also where
@@ -171,7 +171,7 @@ impl std::fmt::Display for Wait {
             }
         }
         if self.for_ever {
-            f.write_str(", for ever")?;
+            f.write_str(", forever")?;
         }
         Ok(())
     }

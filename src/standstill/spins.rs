@@ -1,7 +1,7 @@
 //! Threads that were still reading the same when a run was ended: a loop on a flag that nobody sets looks like that.
 //!
 //! A thread *spins* if the last things that it did, over and over, were to read the same values at the same places, under the same locks
-//! perhaps, and to write, if anything, the same values again. Whether it would have done so for ever is not known: what leaves no events, a count in a register or a wait for
+//! perhaps, and to write, if anything, the same values again. Whether it would have done so forever is not known: what leaves no events, a count in a register or a wait for
 //! another process, may end the loop. So it is only said of runs that somebody had to end.
 
 use crate::symbols::Symbols;

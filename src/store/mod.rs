@@ -39,7 +39,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The results are no results object.
-    #[error("{}: {source}; `witness analyze` writes it anew", path.display())]
+    #[error("{}: {source}; `witness analyze` rewrites it", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -47,13 +47,13 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// There is no plan.
-    #[error("{}: there is no plan; `witness plan` makes one", path.display())]
+    #[error("{}: there is no plan; `witness plan` writes one", path.display())]
     NoPlan {
         /// Where it should be.
         path: PathBuf,
     },
     /// The plan is no plan.
-    #[error("{}: {source}; `witness plan` writes it anew", path.display())]
+    #[error("{}: {source}; `witness plan` rewrites it", path.display())]
     MalformedPlan {
         /// The file.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// The plan is for something else.
-    #[error("{}: this is a plan for another {what}; `witness plan` writes it anew", path.display())]
+    #[error("{}: this is a plan for another {what}; `witness plan` rewrites it", path.display())]
     OtherPlan {
         /// The file.
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum StoreError {
         foreign: Vec<PathBuf>,
     },
     /// A shard is not as it was written.
-    #[error("{}:{line}: the file is damaged or not complete; analyze this shard again", path.display())]
+    #[error("{}:{line}: the file is damaged or incomplete; analyze this shard again", path.display())]
     DamagedShard {
         /// The file.
         path: PathBuf,
@@ -107,7 +107,7 @@ fn shards(missing: &[String], foreign: &[PathBuf]) -> String {
     };
     if !foreign.is_empty() {
         let foreign: Vec<_> = foreign.iter().map(|path| path.display().to_string()).collect();
-        text += &format!("; of another plan, and not used: {}", foreign.join(", "));
+        text += &format!("; ignored, since they belong to another plan: {}", foreign.join(", "));
     }
     text
 }

@@ -26,7 +26,7 @@ pub enum ReadError {
         other: Format,
     },
     /// It is no well-formed XML.
-    #[error("{file}:{line}: no well-formed XML: {reason}; if the program was killed, let it run to its end")]
+    #[error("{file}:{line}: not well-formed XML: {reason}; if the program was killed, let it run to its end")]
     Xml {
         /// The report.
         file: String,
@@ -46,7 +46,7 @@ pub enum ReadError {
         reason: String,
     },
     /// It is no results object.
-    #[error("{file}:{line}: no results of witness: {reason}; `witness analyze TRACE --json` writes them")]
+    #[error("{file}:{line}: not results of witness: {reason}; `witness analyze TRACE --json` writes them")]
     Results {
         /// The report.
         file: String,

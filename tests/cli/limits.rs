@@ -20,7 +20,7 @@ fn memory_that_runs_out_is_an_error_with_a_remedy() {
     let ended = witness(&folder, &["analyze", "t.bin", "--memory-limit", "1"]).status(2);
     let summary = "SUMMARY: witness: nothing decided";
     for words in [
-        "out of memory, which may be 1 MB",
+        "out of memory (the limit is 1 MB)",
         "--threads 1",
         "--memory-limit",
         summary,
@@ -28,7 +28,11 @@ fn memory_that_runs_out_is_an_error_with_a_remedy() {
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
     let wrong = witness(&folder, &["analyze", "t.bin", "--memory-limit", "many"]).status(2);
-    assert!(wrong.stderr.contains("not a number of megabytes"), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("expected a number of megabytes"),
+        "{}",
+        wrong.stderr
+    );
 }
 
 #[test]

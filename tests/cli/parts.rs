@@ -88,7 +88,7 @@ fn shards_that_are_missing_or_foreign_or_damaged_are_named() {
         let outcome = witness(&folder, &["merge", "t.bin"]).status(2);
         assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     };
-    refused("plan.json: there is no plan; `witness plan` makes one");
+    refused("plan.json: there is no plan; `witness plan` writes one");
     let outcome = witness(&folder, &["analyze", "t.bin", "--shard", "1/2"]).status(2);
     assert!(outcome.stderr.contains("there is no plan"), "{}", outcome.stderr);
     witness(&folder, &["plan", "t.bin"]).status(0);
@@ -110,11 +110,11 @@ fn shards_that_are_missing_or_foreign_or_damaged_are_named() {
     fs::write(&shard, [&lines[..1], &lines[2..]].concat().concat()).expect("a file");
     refused(&format!("1-of-3.decisions:{}: the file is damaged", lines.len() - 1));
     fs::write(&shard, lines[..lines.len() - 1].concat()).expect("a file");
-    refused("the file is damaged or not complete");
+    refused("the file is damaged or incomplete");
 
     fs::write(&shard, &whole).expect("a file");
     witness(&folder, &["plan", "t.bin", "--instances", "3"]).status(0);
-    refused("of another plan, and not used: t.bin.witnesses/shards/1-of-3.decisions");
+    refused("ignored, since they belong to another plan: t.bin.witnesses/shards/1-of-3.decisions");
     figure3(&folder.join("t.bin"));
     refused("a plan for another trace");
 }
@@ -153,7 +153,7 @@ fn an_analysis_that_was_killed_goes_on_where_it_stopped() {
     }
     let last = witness(&folder, &arguments).status(66);
     assert!(
-        last.stderr.contains("taking up an analysis that was interrupted"),
+        last.stderr.contains("continuing an interrupted analysis"),
         "{}",
         last.stderr
     );
@@ -172,7 +172,8 @@ fn what_there_was_no_time_for_is_unknown_until_the_analysis_is_started_again() {
     let without_time = [&arguments[..], &["--time-limit", "0"]].concat();
     let none = witness(&folder, &without_time).status(3);
     assert!(
-        none.stdout.contains("the time limit was reached before it was decided"),
+        none.stdout
+            .contains("the time limit ended the analysis before the pair was decided"),
         "{}",
         none.stdout
     );
@@ -192,7 +193,11 @@ fn what_there_was_no_time_for_is_unknown_until_the_analysis_is_started_again() {
     child.wait().expect("a child");
     // What is decided stays, and counts.
     let some = witness(&folder, &without_time).status(66);
-    assert!(some.stdout.contains("the time limit was reached"), "{}", some.stdout);
+    assert!(
+        some.stdout.contains("the time limit ended the analysis"),
+        "{}",
+        some.stdout
+    );
 
     assert_eq!(in_one(&folder, &[]), printed);
     assert_eq!(stored(&folder), stored(&whole));

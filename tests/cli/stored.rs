@@ -43,7 +43,7 @@ fn a_stored_schedule_is_checked_again() {
     fs::write(&schedule, format!("{head}\nend\n")).expect("a file");
     let outcome = witness(&folder, &["replay", "race.bin"]).status(2);
     assert!(
-        outcome.stderr.contains("witness 1 is not accepted"),
+        outcome.stderr.contains("the checker rejects witness 1"),
         "{}",
         outcome.stderr
     );
@@ -88,7 +88,7 @@ fn one_witness_can_be_chosen() {
     assert!(all.contains(&second) && second.starts_with("Witness 1:"), "{second}");
     for number in ["0", "99"] {
         let outcome = witness(&folder, &["replay", "trace.bin", "--witness", number]).status(2);
-        let expected = format!("witness: there is no witness {number}: they are numbered from 1 to ");
+        let expected = format!("witness: there is no witness {number}: witnesses are numbered from 1 to ");
         assert!(outcome.stderr.starts_with(&expected), "{}", outcome.stderr);
     }
 }
@@ -100,7 +100,7 @@ fn a_folder_that_cannot_be_written_does_not_hide_the_race() {
     fs::write(folder.join("occupied"), "").expect("a file");
     let outcome = witness(&folder, &["analyze", "race.bin", "--json", "--store", "occupied"]).status(66);
     assert!(
-        outcome.stderr.contains("the results are not stored: occupied"),
+        outcome.stderr.contains("cannot store the results: occupied"),
         "{}",
         outcome.stderr
     );

@@ -59,8 +59,13 @@ fn what_is_no_pair_is_said_to_be_none() {
         let all = said.stdout + &said.stderr;
         assert!(all.contains(words), "{all}");
     };
-    refused("0", "8", 2, "event 0 is no access to memory: thread 0 (main) begins");
-    refused("99999", "8", 2, "there is no event 99999: they are numbered from 0 to ");
+    refused("0", "8", 2, "event 0 is not a memory access: thread 0 (main) begins");
+    refused(
+        "99999",
+        "8",
+        2,
+        "there is no event 99999: events are numbered from 0 to ",
+    );
     refused(
         "wrong_lock.c:19",
         "nowhere.c:1",

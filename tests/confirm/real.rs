@@ -347,7 +347,7 @@ fn what_cannot_be_read_ends_in_status_2_with_file_line_and_remedy() {
         &["confirm", &trace, "noise.txt"],
         "noise.txt has no report that is known",
     );
-    refused(&["confirm", &trace, "cut.xml"], "cut.xml:2: no well-formed XML");
+    refused(&["confirm", &trace, "cut.xml"], "cut.xml:2: not well-formed XML");
     refused(
         &["confirm", &trace, "noise.txt", "--format", "pairs"],
         "noise.txt:1: not two positions",
@@ -387,7 +387,7 @@ fn a_race_beside_a_refuted_warning_is_told() {
         );
         let told = fs::read_to_string(folder.join("told.txt")).expect("the text");
         assert!(told.contains("But these functions race on that memory"), "{told}");
-        let counted = told.contains("; beside these 1 race witnessed");
+        let counted = told.contains("; also 1 related race witnessed");
         assert_eq!(counted, results.summary.witnessed == 0, "{report}: {told}");
         let schedule = beside.schedule.clone().expect("a file");
         witness(&folder, &["check", &trace, &schedule]).expect(0);
@@ -444,7 +444,7 @@ fn mistaken_arguments_are_said_to_be_mistaken() {
     }
     refused(
         &["confirm", &report, &trace],
-        "wrong_lock.bin is a trace, and no report: the trace comes first",
+        "wrong_lock.bin is a trace, not a report; the trace comes first",
     );
     // A log in which nothing was found, if it is said to be one.
     fs::write(folder.join("clean.log"), "all is well\n").expect("a file");

@@ -434,7 +434,7 @@ fn what_is_said_to_a_debugger_lets_the_program_go_on() {
     }
     let program = variants("gdb");
     let mut parked = Parked::new(&program);
-    let set = field(&parked.report, "to go on, a first:")
+    let set = field(&parked.report, "to continue with a first:")
         .split(", then ")
         .next()
         .unwrap();
@@ -475,7 +475,7 @@ fn of_an_unordered_race_only_one_access_is_left_to_go() {
     for first in ["a", "b"] {
         let outcome = program.live(&["--first", first]);
         assert_eq!(outcome.status, 66, "{}", outcome.stdout);
-        let said = "went on with b, a being done already: the program ended with exit status: 0";
+        let said = "went on with b (a was already done): the program ended with exit status: 0";
         assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
     }
 }

@@ -93,7 +93,9 @@ fn nothing_is_lost_if_the_recorder_is_killed() {
         let before = orphan.open().events.len();
         let info = orphan.info();
         assert!(
-            said(&info).contains("are on file now, and nothing is missing: the program ended with status 0\n"),
+            said(&info).contains(
+                "that the killed recorder had not written, and nothing is missing: the program ended with status 0\n"
+            ),
             "{info:?}"
         );
         assert!(!orphan.ring().exists());
@@ -104,7 +106,7 @@ fn nothing_is_lost_if_the_recorder_is_killed() {
         // Once is enough.
         let again = orphan.info();
         assert!(
-            said(&again).is_empty() || !said(&again).contains("on file now"),
+            said(&again).is_empty() || !said(&again).contains("had not written"),
             "{again:?}"
         );
         assert_eq!(again.stdout, info.stdout);
@@ -117,14 +119,14 @@ fn a_program_that_still_runs_keeps_its_ring() {
     let mut orphan = Orphan::new(&program, "slowly", &[], &["slowly"], Duration::from_millis(100));
     let info = orphan.info();
     assert!(
-        said(&info).contains(&format!("still runs (pid {})", orphan.process)),
+        said(&info).contains(&format!("still running (pid {})", orphan.process)),
         "{info:?}"
     );
     assert!(orphan.ring().exists());
     kill("-KILL", &orphan.process);
     orphan.end();
     let before = orphan.open().events.len();
-    assert!(said(&orphan.info()).contains("are on file now\n"));
+    assert!(said(&orphan.info()).contains("that the killed recorder had not written\n"));
     assert!(orphan.open().events.len() > before);
 }
 
@@ -158,7 +160,9 @@ fn every_process_leaves_a_ring() {
     for (path, last) in [(orphan.partial(), parent), (trace_of_child, child)] {
         let info = info(&path);
         assert!(
-            said(&info).contains("are on file now, and nothing is missing: the program ended with status 0\n"),
+            said(&info).contains(
+                "that the killed recorder had not written, and nothing is missing: the program ended with status 0\n"
+            ),
             "{info:?}"
         );
         let recorded = replay(&TraceFile::open(&path).expect("a readable part"));

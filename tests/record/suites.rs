@@ -195,7 +195,7 @@ fn only_what_a_test_has_recorded_is_removed() {
     fs::write(folder.join("mine.bin"), "mine").expect("a file");
     let output = run(&folder, &["--traces", "."], &["sh", "tests.sh"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(text(&output.stderr).contains("holds mine.bin"), "{output:?}");
+    assert!(text(&output.stderr).contains("contains mine.bin"), "{output:?}");
     assert!(folder.join("mine.bin").exists());
     let results = folder.join("results");
     let store = ["--store", &results.to_string_lossy()];

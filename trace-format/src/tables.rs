@@ -230,7 +230,7 @@ pub enum ProgramEnd {
     Exited(i32),
     /// Killed by this signal.
     Signaled(i32),
-    /// Ended by the recorder: its threads waited for one another for ever.
+    /// Ended by the recorder: its threads waited for one another forever.
     Deadlock,
     /// Ended by the recorder after so many events as were wanted.
     EventLimit,
