@@ -352,6 +352,9 @@ fn pending_kind(waits: Waits) -> PendingKind {
         Waits::Once => PendingKind::Once,
         Waits::Futex => PendingKind::Futex,
         Waits::Spin => PendingKind::Spin,
+        Waits::Item => PendingKind::Item,
+        Waits::Tasks => PendingKind::Tasks,
+        Waits::Turn => PendingKind::Turn,
     }
 }
 

@@ -15,8 +15,8 @@ use crate::symbols::{Symbols, printable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::{
-    CodePosition, Ending, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError, StackId, ThreadId,
-    TraceFile,
+    CodePosition, Ending, NOBODYS, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError, StackId,
+    ThreadId, TraceFile,
 };
 
 /// How a run came to a standstill, or to an end.
@@ -317,10 +317,14 @@ fn object(pending: &PendingInfo, file: &TraceFile, symbols: &Symbols<'_>) -> Str
         PendingKind::Join => format!("the end of thread {}", pending.addr),
         PendingKind::Condition => format!("condition {}", variable()),
         PendingKind::Semaphore => format!("semaphore {}", variable()),
+        PendingKind::Barrier if pending.addr >= NOBODYS => "the others of its team at a barrier".to_owned(),
         PendingKind::Barrier => format!("the others at barrier {}", variable()),
         PendingKind::Once => format!("the initialization {}", variable()),
         PendingKind::Futex => format!("a wake-up of futex {}", variable()),
         PendingKind::Spin => format!("another value of {}, which it reads again and again,", variable()),
+        PendingKind::Item => format!("something in queue {}", variable()),
+        PendingKind::Tasks => "the end of tasks".to_owned(),
+        PendingKind::Turn => "its turn in an ordered loop".to_owned(),
         PendingKind::Died(signal) => format!("signal {signal}"),
     }
 }

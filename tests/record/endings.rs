@@ -353,3 +353,57 @@ fn a_signal_ends_a_run_of_what_spins_and_leaves_its_trace() {
         assert!(!folder.join("trace.run2.bin").exists());
     }
 }
+
+#[test]
+fn what_threads_of_libraries_wait_for_is_said() {
+    let openmp = Program::compile("openmp_hangs", "openmp-hangs", &["-fsanitize=thread", "-fopenmp"]);
+    let mut programs = vec![(
+        openmp,
+        [
+            ("openmp_hangs.c:12 ", "which thread 0 has held since "),
+            ("openmp_hangs.c:14 ", "waits for the others of its team at a barrier"),
+        ],
+    )];
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "glib-2.0"])
+        .output();
+    match flags.ok().filter(|flags| flags.status.success()) {
+        Some(flags) => {
+            let flags = String::from_utf8(flags.stdout).expect("flags in UTF-8");
+            let flags: Vec<&str> = ["-fsanitize=thread"]
+                .into_iter()
+                .chain(flags.split_whitespace())
+                .collect();
+            let glib = Program::compile("glib_hangs", "glib-hangs", &flags);
+            programs.push((
+                glib,
+                [
+                    ("glib_hangs.c:21 ", "which thread 1 has held since "),
+                    ("glib_hangs.c:10 ", "waits for something in queue "),
+                ],
+            ));
+        }
+        None => println!("no GLib here: its words are not tested"),
+    }
+    for (program, waits) in programs {
+        let folder = folder_of(&program);
+        let path = program.path.to_str().expect("a path in UTF-8");
+        let says = |text: &str| {
+            waits
+                .iter()
+                .all(|(at, words)| text.lines().any(|line| line.contains(at) && line.contains(words)))
+        };
+        for arguments in [&["record", "--", path][..], &["run", "--runs", "1", "--", path]] {
+            let output = witness(&folder, arguments).output().expect("witness runs");
+            assert_eq!(output.status.code(), Some(67), "{arguments:?}: {output:?}");
+            assert!(says(&said(&output)), "{arguments:?}: {output:?}");
+        }
+        let info = witness(&folder, &["info", "trace.bin"]).output().expect("witness runs");
+        assert!(says(&said(&info)), "{info:?}");
+        let json = witness(&folder, &["analyze", "--json", "trace.bin"]).output();
+        let json: serde_json::Value = serde_json::from_slice(&json.expect("witness runs").stdout).expect("JSON");
+        let said = json["trace"]["standstill"]["waits"].as_array().expect("waits");
+        assert_eq!(said.len(), 2, "{json}");
+        assert!(said.iter().all(|wait| wait["for_ever"] == true), "{json}");
+    }
+}

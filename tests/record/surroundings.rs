@@ -2,7 +2,8 @@
 
 use crate::count;
 use crate::program::Program;
-use trace_format::{ObjectKind, Op};
+use std::collections::BTreeMap;
+use trace_format::{ObjectKind, Op, TraceFile, WaitOutcome};
 
 #[test]
 fn named_and_shared_objects() {
@@ -81,5 +82,32 @@ fn a_c_library_that_keeps_its_data_elsewhere_is_refused() {
             said.contains("does not know the program's C library"),
             "{differs}: {said}"
         );
+    }
+}
+
+#[test]
+fn another_process_wakes_who_waits_for_what_processes_share() {
+    let program = Program::instrumented("processes", "processes");
+    for flags in [
+        &["--policy=fifo"][..],
+        &["--policy=random", "--seed=1"],
+        &["--policy=random", "--seed=2"],
+    ] {
+        let (mut recorder, trace) = program.recorder("processes", flags, &[]);
+        let output = recorder.output().expect("witness runs");
+        assert_eq!(output.status.code(), Some(0), "{flags:?}: {output:?}");
+        let file = TraceFile::open(&trace).expect("a trace");
+        let ops: Vec<Op> = file.events().map(|event| event.expect("an event").op).collect();
+        // Its own two threads meet five times, with those of the other process.
+        let mut rounds: BTreeMap<u32, usize> = BTreeMap::new();
+        for op in &ops {
+            if let Op::BarrierEnter { round, .. } = op {
+                *rounds.entry(*round).or_default() += 1;
+            }
+        }
+        assert_eq!(rounds, (0..5).map(|round| (round, 2)).collect());
+        // It waited for its turn, and nobody of its own process notified it.
+        let is_wait = |op: &&Op| matches!(op, Op::WaitEnd { outcome, .. } if *outcome == WaitOutcome::TimedOut);
+        assert!(ops.iter().filter(is_wait).count() > 0);
     }
 }

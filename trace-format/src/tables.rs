@@ -219,6 +219,12 @@ pub enum PendingKind {
     Spin,
     /// What this signal ended the process for.
     Died(i32),
+    /// To find something in a queue.
+    Item,
+    /// To find tasks done.
+    Tasks,
+    /// To come to its turn, in an ordered loop.
+    Turn,
 }
 
 /// How the recorded program ended.

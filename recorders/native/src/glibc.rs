@@ -31,6 +31,8 @@ pub mod condition {
     pub const FLAGS: usize = 36;
     /// The bit of the flags that says the monotonic one.
     pub const MONOTONIC: i32 = 2;
+    /// The bit of the flags of those that processes share.
+    pub const SHARED: i32 = 1;
 }
 
 /// Offsets into `pthread_rwlock_t`.
@@ -41,12 +43,16 @@ pub mod rwlock {
     pub const OTHER_BITS: u32 = 3;
     /// The kernel's number of the thread that holds it as a writer.
     pub const WRITER: usize = 24;
+    /// Not 0 if processes share it.
+    pub const SHARED: usize = 28;
 }
 
 /// Offsets into `pthread_barrier_t`.
 pub mod barrier {
     /// How many threads it waits for.
     pub const COUNT: usize = 8;
+    /// Not 0 if processes share it.
+    pub const SHARED: usize = 12;
 }
 
 /// Offsets into `sem_t`.
@@ -235,29 +241,48 @@ fn robust_mutexes() -> bool {
     }
 }
 
+const SHARING: [c_int; 2] = [libc::PTHREAD_PROCESS_PRIVATE, libc::PTHREAD_PROCESS_SHARED];
+
 fn conditions() -> bool {
-    [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].into_iter().all(|clock| {
+    let clocks = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC];
+    clocks.into_iter().zip(SHARING).all(|(clock, sharing)| {
         let mut attributes = Object::<libc::pthread_condattr_t>::new();
         let mut condition = Object::<libc::pthread_cond_t>::new();
         // SAFETY: the attributes are initialized before they are used; both are memory that nobody else has.
         let is_made = unsafe {
             libc::pthread_condattr_init(attributes.at()) == 0
                 && libc::pthread_condattr_setclock(attributes.at(), clock) == 0
+                && libc::pthread_condattr_setpshared(attributes.at(), sharing) == 0
                 && real::pthread_cond_init(condition.at(), attributes.at()) == 0
         };
         let is_monotonic = condition.field(condition::FLAGS) & condition::MONOTONIC != 0;
-        is_made && is_monotonic == (clock == libc::CLOCK_MONOTONIC)
+        let is_shared = condition.field(condition::FLAGS) & condition::SHARED != 0;
+        is_made
+            && is_monotonic == (clock == libc::CLOCK_MONOTONIC)
+            && is_shared == (sharing == libc::PTHREAD_PROCESS_SHARED)
     })
 }
 
 fn rwlocks() -> bool {
-    use rwlock::{OTHER_BITS, READERS, WRITER};
+    use rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
+    let says_whether_shared = SHARING.into_iter().all(|sharing| {
+        let mut attributes = Object::<libc::pthread_rwlockattr_t>::new();
+        let mut lock = Object::<libc::pthread_rwlock_t>::new();
+        // SAFETY: the attributes are initialized before they are used; both are memory that nobody else has.
+        let is_made = unsafe {
+            libc::pthread_rwlockattr_init(attributes.at()) == 0
+                && libc::pthread_rwlockattr_setpshared(attributes.at(), sharing) == 0
+                && real::pthread_rwlock_init(lock.at(), attributes.at()) == 0
+        };
+        is_made && (lock.field(SHARED) & 0xff != 0) == (sharing == libc::PTHREAD_PROCESS_SHARED)
+    });
     let own = sys::thread_id();
     let mut lock = Object::<libc::pthread_rwlock_t>::new();
     let holders = |lock: &mut Object<_>| (lock.field(READERS) as u32 >> OTHER_BITS, lock.field(WRITER));
     // SAFETY: it is initialized first; the caller gives back what it took.
     unsafe {
-        real::pthread_rwlock_init(lock.at(), ptr::null()) == 0
+        says_whether_shared
+            && real::pthread_rwlock_init(lock.at(), ptr::null()) == 0
             && holders(&mut lock) == (0, 0)
             && real::pthread_rwlock_tryrdlock(lock.at()) == 0
             && holders(&mut lock) == (1, 0)
@@ -274,10 +299,19 @@ fn rwlocks() -> bool {
 
 fn barriers() -> bool {
     const SOME: u32 = 12_345;
-    let mut barrier = Object::<libc::pthread_barrier_t>::new();
-    // SAFETY: memory that nobody else has.
-    let is_made = unsafe { real::pthread_barrier_init(barrier.at(), ptr::null(), SOME) } == 0;
-    is_made && barrier.field(barrier::COUNT) as u32 == SOME
+    SHARING.into_iter().all(|sharing| {
+        let mut attributes = Object::<libc::pthread_barrierattr_t>::new();
+        let mut barrier = Object::<libc::pthread_barrier_t>::new();
+        // SAFETY: the attributes are initialized before they are used; both are memory that nobody else has.
+        let is_made = unsafe {
+            libc::pthread_barrierattr_init(attributes.at()) == 0
+                && libc::pthread_barrierattr_setpshared(attributes.at(), sharing) == 0
+                && real::pthread_barrier_init(barrier.at(), attributes.at(), SOME) == 0
+        };
+        is_made
+            && barrier.field(barrier::COUNT) as u32 == SOME
+            && (barrier.field(barrier::SHARED) != 0) == (sharing == libc::PTHREAD_PROCESS_SHARED)
+    })
 }
 
 fn semaphores() -> bool {

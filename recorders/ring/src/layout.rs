@@ -138,6 +138,12 @@ pub enum Waits {
     Futex = 7,
     /// Another value than it reads again and again.
     Spin = 8,
+    /// Something in a queue.
+    Item = 9,
+    /// The end of tasks.
+    Tasks = 10,
+    /// Its turn, in an ordered loop.
+    Turn = 11,
 }
 
 impl Waits {
@@ -151,6 +157,9 @@ impl Waits {
             Waits::Once,
             Waits::Futex,
             Waits::Spin,
+            Waits::Item,
+            Waits::Tasks,
+            Waits::Turn,
         ]
         .into_iter()
         .find(|&waits| waits as u8 == code)
@@ -159,7 +168,10 @@ impl Waits {
     /// Whether a signal handler can end such a wait: it may post, notify and wake, and store another value.
     #[must_use]
     pub fn ends_by_a_handler(self) -> bool {
-        matches!(self, Waits::Condition | Waits::Semaphore | Waits::Futex | Waits::Spin)
+        matches!(
+            self,
+            Waits::Condition | Waits::Semaphore | Waits::Futex | Waits::Spin | Waits::Item
+        )
     }
 }
 

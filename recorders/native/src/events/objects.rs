@@ -104,6 +104,14 @@ impl Objects {
         }
     }
 
+    /// A round of the barrier at `addr` is over, if that is the one with this number.
+    pub fn complete(&mut self, addr: u64, number: u32, round: u32) {
+        let known = self.known.get(&addr).map(|&at| &mut self.objects[at]);
+        if let Some(barrier) = known.filter(|barrier| barrier.number == number) {
+            barrier.rounds = barrier.rounds.max(round + 1);
+        }
+    }
+
     /// The object at `addr` is destroyed.
     pub fn end(&mut self, addr: u64) {
         if let Some(at) = self.known.remove(&addr) {

@@ -89,9 +89,11 @@ pub fn record(record: Record, tables: &mut Tables) {
             tables.entered.insert(thread, (number, round));
             flagged(pc, kind::BARRIER_ENTER, false, number, round);
         }
-        Record::BarrierExit { pc, .. } => {
+        Record::BarrierExit { pc, barrier } => {
             // The one that the thread entered, even if it was destroyed before all had left.
             if let Some((number, round)) = tables.entered.remove(&thread) {
+                // Of one that processes share, the first who leaves a round shows that it is full.
+                objects.complete(barrier, number, round);
                 flagged(pc, kind::BARRIER_EXIT, false, number, round);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::object;
 use crate::export::export;
-use crate::glibc::barrier::COUNT;
+use crate::glibc::barrier::{COUNT, SHARED};
 use crate::thread::NEVER;
 use crate::{baton, pending, real};
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
@@ -14,8 +14,26 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
         return unsafe { real::pthread_barrier_wait(barrier) };
     };
     // SAFETY: the program's own barrier; the offset lies inside it, aligned, and was checked at the start.
-    let count = unsafe { barrier.byte_add(COUNT).cast::<u32>().read_volatile() } as usize;
+    let (count, shared) = unsafe {
+        let field = |offset| barrier.byte_add(offset).cast::<u32>().read_volatile();
+        (field(COUNT) as usize, field(SHARED) != 0)
+    };
     let (pc, key) = (pc as u64, barrier as usize);
+    if shared {
+        // Threads of other processes come to it, too: only the real one knows who is the last.
+        pending::push(Record::BarrierEnter {
+            pc,
+            barrier: key as u64,
+            last: false,
+        });
+        // SAFETY: the program's own barrier.
+        let result = inside.outside(|| unsafe { real::pthread_barrier_wait(barrier) });
+        pending::push(Record::BarrierExit {
+            pc,
+            barrier: key as u64,
+        });
+        return result;
+    }
     let last = baton::count_blocked(key) + 1 >= count;
     pending::push(Record::BarrierEnter {
         pc,

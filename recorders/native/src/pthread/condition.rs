@@ -1,18 +1,26 @@
 //! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
 
-use super::{deadline, mutex, object};
+use super::{deadline, mutex, object, try_again_at};
 use crate::export::export;
-use crate::glibc::condition::{FLAGS, MONOTONIC};
+use crate::glibc::condition::{FLAGS, MONOTONIC, SHARED};
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
-fn clock(condition: *mut pthread_cond_t) -> clockid_t {
+fn flags(condition: *mut pthread_cond_t) -> i32 {
     // SAFETY: the program's own condition variable; the offset lies inside it, aligned, and was checked at the start.
-    let flags = unsafe { condition.byte_add(FLAGS).cast::<i32>().read_volatile() };
-    if flags & MONOTONIC != 0 {
+    unsafe { condition.byte_add(FLAGS).cast::<i32>().read_volatile() }
+}
+
+/// Whether processes share it.
+fn is_shared(condition: *mut pthread_cond_t) -> bool {
+    flags(condition) & SHARED != 0
+}
+
+fn clock(condition: *mut pthread_cond_t) -> clockid_t {
+    if flags(condition) & MONOTONIC != 0 {
         libc::CLOCK_MONOTONIC
     } else {
         libc::CLOCK_REALTIME
@@ -42,14 +50,16 @@ unsafe fn wait_until(
         class,
         lock: lock_addr,
     });
+    // What another process notifies is not seen: the thread wakes without a reason, as any wait may, and looks for itself.
+    let until = try_again_at(deadline, is_shared(condition));
     pending::waits(
         inside.thread(),
         Waits::Condition,
         condition as usize,
         pc as usize,
-        deadline,
+        until,
     );
-    let woken = baton::block_cancellably(inside.thread(), condition as usize, deadline);
+    let woken = baton::block_cancellably(inside.thread(), condition as usize, until);
     // SAFETY: the program's own mutex.
     let result = unsafe { mutex::acquire(inside, lock, NEVER, pc as usize) };
     pending::push(Record::WaitEnd {
@@ -60,10 +70,10 @@ unsafe fn wait_until(
         timed_out: woken != Woken::Thread,
     });
     match woken {
-        Woken::Deadline => return libc::ETIMEDOUT,
+        Woken::Deadline if until == deadline => return libc::ETIMEDOUT,
         // If it does not want to be, this is a wake-up without reason, which any wait may have.
         Woken::Cancel => inside.may_be_cancelled(),
-        Woken::Thread | Woken::Signal | Woken::Restart => {}
+        Woken::Thread | Woken::Signal | Woken::Restart | Woken::Deadline => {}
     }
     result
 }
@@ -120,6 +130,11 @@ pub unsafe extern "C-unwind" fn signal(condition: *mut pthread_cond_t, pc: usize
         all: false,
     });
     baton::wake(condition as usize, 1);
+    if is_shared(condition) {
+        // For processes that are not recorded.
+        // SAFETY: the program's own condition variable.
+        return unsafe { real::pthread_cond_signal(condition) };
+    }
     0
 }
 
@@ -134,6 +149,11 @@ pub unsafe extern "C-unwind" fn broadcast(condition: *mut pthread_cond_t, pc: us
         all: true,
     });
     baton::wake(condition as usize, usize::MAX);
+    if is_shared(condition) {
+        // For processes that are not recorded.
+        // SAFETY: the program's own condition variable.
+        return unsafe { real::pthread_cond_broadcast(condition) };
+    }
     0
 }
 

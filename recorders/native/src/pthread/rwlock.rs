@@ -1,8 +1,8 @@
 //! Reader-writer locks.
 
-use super::{deadline, object};
+use super::{deadline, object, try_again_at};
 use crate::export::export;
-use crate::glibc::rwlock::{OTHER_BITS, READERS, WRITER};
+use crate::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
 use crate::{baton, pending, real};
@@ -11,6 +11,12 @@ use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
 const CLASS: ObjectClass = ObjectClass::RwLock;
+
+/// Whether processes share it.
+fn is_shared(lock: *mut pthread_rwlock_t) -> bool {
+    // SAFETY: the program's own lock; the offset lies inside it and was checked at the start.
+    unsafe { lock.byte_add(SHARED).cast::<i8>().read_volatile() != 0 }
+}
 
 unsafe fn try_real(lock: *mut pthread_rwlock_t, shared: bool) -> c_int {
     // SAFETY: the program's own lock.
@@ -47,8 +53,9 @@ unsafe fn lock_until(inside: &Inside, lock: *mut pthread_rwlock_t, shared: bool,
         if writer == inside.os_id.load(Relaxed) {
             return libc::EDEADLK;
         }
-        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc as usize, deadline);
-        if baton::block(inside.thread(), lock as usize, deadline) == Woken::Deadline {
+        let until = try_again_at(deadline, is_shared(lock));
+        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc as usize, until);
+        if baton::block(inside.thread(), lock as usize, until) == Woken::Deadline && until == deadline {
             pending::push(Record::AcquireFailed {
                 pc,
                 class: CLASS,

@@ -1,10 +1,10 @@
 //! Spin locks. Nobody spins: who finds the lock taken waits like for any other.
 
-use super::object;
+use super::{object, try_again_at};
 use crate::export::export;
 use crate::glibc::SPIN_FREE;
 use crate::thread::NEVER;
-use crate::{baton, pending, real};
+use crate::{baton, pending, real, shared_memory};
 use libc::{c_int, pthread_spinlock_t};
 use recorder_ring::{ObjectClass, Record, Waits};
 
@@ -29,8 +29,10 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
         if result != libc::EBUSY {
             return result;
         }
-        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, NEVER);
-        baton::block(inside.thread(), lock as usize, NEVER);
+        // It does not say itself whether processes share it.
+        let until = try_again_at(NEVER, !shared_memory::is_private(lock as usize));
+        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, until);
+        baton::block(inside.thread(), lock as usize, until);
     }
 }
 

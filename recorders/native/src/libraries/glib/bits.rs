@@ -8,7 +8,7 @@ use crate::thread::NEVER;
 use crate::{baton, pending};
 use core::ffi::c_void;
 use libc::c_int;
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 const SEQUENTIALLY_CONSISTENT: u8 = 5;
 
@@ -66,6 +66,7 @@ impl Bit {
     unsafe fn take(self, inside: &Inside, pc: usize) {
         // SAFETY: promised by the caller.
         while !unsafe { self.try_take() } {
+            pending::waits(inside.thread(), Waits::Acquire, self.lock() as usize, pc, NEVER);
             baton::block(inside.thread(), self.lock() as usize, NEVER);
         }
         self.taken(pc);

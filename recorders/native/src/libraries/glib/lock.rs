@@ -7,7 +7,7 @@ use crate::thread::{NEVER, Woken};
 use crate::{baton, pending};
 use core::ffi::c_void;
 use libc::c_int;
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 
 const CLASS: ObjectClass = ObjectClass::Mutex;
 
@@ -15,9 +15,10 @@ const CLASS: ObjectClass = ObjectClass::Mutex;
 ///
 /// # Safety
 /// It is a mutex.
-pub unsafe fn obtain(inside: &Inside, mutex: *mut c_void) {
+pub unsafe fn obtain(inside: &Inside, mutex: *mut c_void, pc: usize) {
     // SAFETY: promised by the caller.
     while unsafe { library::g_mutex_trylock(mutex) } == 0 {
+        pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, NEVER);
         baton::block(inside.thread(), mutex as usize, NEVER);
     }
 }
@@ -38,7 +39,7 @@ pub unsafe fn give_back(mutex: *mut c_void) {
 /// It is a mutex.
 pub unsafe fn lock(inside: &Inside, mutex: *mut c_void, pc: usize) {
     // SAFETY: promised by the caller.
-    unsafe { obtain(inside, mutex) };
+    unsafe { obtain(inside, mutex, pc) };
     pending::push(Record::Acquire {
         pc: pc as u64,
         class: CLASS,
@@ -63,7 +64,8 @@ pub unsafe fn unlock(mutex: *mut c_void, pc: usize) {
 
 /// Waits on a condition; whether it was in time.
 unsafe fn wait(inside: &Inside, condition: *mut c_void, mutex: *mut c_void, deadline: i64, pc: usize) -> bool {
-    let (pc, condition, lock) = (pc as u64, condition as u64, mutex as u64);
+    let (at, condition, lock) = (pc, condition as u64, mutex as u64);
+    let pc = at as u64;
     // SAFETY: the program's own mutex, which it holds.
     unsafe { give_back(mutex) };
     pending::push(Record::WaitBegin {
@@ -72,9 +74,10 @@ unsafe fn wait(inside: &Inside, condition: *mut c_void, mutex: *mut c_void, dead
         class: CLASS,
         lock,
     });
+    pending::waits(inside.thread(), Waits::Condition, condition as usize, at, deadline);
     let woken = baton::block(inside.thread(), condition as usize, deadline);
     // SAFETY: as above.
-    unsafe { obtain(inside, mutex) };
+    unsafe { obtain(inside, mutex, at) };
     pending::push(Record::WaitEnd {
         pc,
         condition,

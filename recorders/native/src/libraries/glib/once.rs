@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use libc::c_int;
-use recorder_ring::Record;
+use recorder_ring::{Record, Waits};
 use std::collections::BTreeSet;
 
 const ACQUIRE: u8 = 2;
@@ -83,6 +83,7 @@ entries! {
                     return value;
                 }
                 _ => {
+                    pending::waits(inside.thread(), Waits::Once, key, pc, NEVER);
                     baton::block(inside.thread(), key, NEVER);
                 }
             }
@@ -101,6 +102,7 @@ entries! {
                 loaded(key, 8, 0, pc);
                 return 1;
             }
+            pending::waits(inside.thread(), Waits::Once, key, pc, NEVER);
             baton::block(inside.thread(), key, NEVER);
         }
     }

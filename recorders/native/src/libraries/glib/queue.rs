@@ -2,14 +2,15 @@
 //! what is popped depends on it; neither orders anything else.
 
 use super::{library, lock};
-use crate::baton;
 use crate::inside::Inside;
 use crate::libraries::{entry::entries, order};
 use crate::thread::{NEVER, Woken};
+use crate::{baton, pending};
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
 use libc::c_int;
+use recorder_ring::Waits;
 use std::collections::{BTreeMap, VecDeque};
 
 static QUEUES: Queues = Queues(RefCell::new(BTreeMap::new()));
@@ -87,7 +88,7 @@ unsafe fn pop(inside: &Inside, queue: *mut c_void, deadline: Option<i64>, locked
         // SAFETY: the program's queue, which begins with its mutex.
         let item = unsafe {
             if !locked {
-                lock::obtain(inside, queue);
+                lock::obtain(inside, queue, pc);
             }
             let item = library::g_async_queue_try_pop_unlocked(queue);
             if !locked {
@@ -108,6 +109,7 @@ unsafe fn pop(inside: &Inside, queue: *mut c_void, deadline: Option<i64>, locked
             if locked {
                 lock::unlock(queue, pc);
             }
+            pending::waits(inside.thread(), Waits::Item, queue as usize, pc, deadline);
             // Not the mutex' own key.
             over = baton::block(inside.thread(), key(queue), deadline) == Woken::Deadline;
             if locked {
@@ -122,14 +124,14 @@ fn key(queue: *mut c_void) -> usize {
 }
 
 /// Does something with a queue's lock.
-unsafe fn locked<R>(inside: &Inside, queue: *mut c_void, work: impl FnOnce() -> R) -> R {
+unsafe fn locked<R>(inside: &Inside, pc: usize, queue: *mut c_void, work: impl FnOnce() -> R) -> R {
     if queue.is_null() {
         // GLib says so, and does nothing.
         return inside.in_program(work);
     }
     // SAFETY: the program's queue, which begins with its mutex.
     unsafe {
-        lock::obtain(inside, queue);
+        lock::obtain(inside, queue, pc);
         let result = work();
         lock::give_back(queue);
         result
@@ -162,7 +164,7 @@ entries! {
     }
     g_async_queue_push(queue: *mut c_void, item: *mut c_void) -> (), reg "rdx": |inside, pc| {
         pushes(queue, item, pc);
-        locked(&inside, queue, || library::g_async_queue_push_unlocked(queue, item));
+        locked(&inside, pc, queue, || library::g_async_queue_push_unlocked(queue, item));
     }
     g_async_queue_push_unlocked(queue: *mut c_void, item: *mut c_void) -> (), reg "rdx": |inside, pc| {
         pushes(queue, item, pc);
@@ -170,7 +172,7 @@ entries! {
     }
     g_async_queue_push_front(queue: *mut c_void, item: *mut c_void) -> (), reg "rdx": |inside, pc| {
         pushes(queue, item, pc);
-        locked(&inside, queue, || library::g_async_queue_push_front_unlocked(queue, item));
+        locked(&inside, pc, queue, || library::g_async_queue_push_front_unlocked(queue, item));
     }
     g_async_queue_push_front_unlocked(queue: *mut c_void, item: *mut c_void) -> (), reg "rdx": |inside, pc| {
         pushes(queue, item, pc);
@@ -180,7 +182,7 @@ entries! {
         |inside, pc| {
         pushes(queue, item, pc);
         let push = || library::g_async_queue_push_sorted_unlocked(queue, item, compare, data);
-        locked(&inside, queue, || inside.in_program(push));
+        locked(&inside, pc, queue, || inside.in_program(push));
     }
     g_async_queue_push_sorted_unlocked(queue: *mut c_void, item: *mut c_void, compare: *mut c_void, data: *mut c_void) -> (),
         reg "r8": |inside, pc| {
@@ -202,7 +204,7 @@ entries! {
         pop(&inside, queue, Some(library::after(micros)), true, pc)
     }
     g_async_queue_remove(queue: *mut c_void, item: *mut c_void) -> c_int, reg "rdx": |inside, pc| {
-        let found = locked(&inside, queue, || library::g_async_queue_remove_unlocked(queue, item));
+        let found = locked(&inside, pc, queue, || library::g_async_queue_remove_unlocked(queue, item));
         if found != 0 { popped(queue, item, pc) } else { seen(queue, pc) }
         found
     }
@@ -213,7 +215,7 @@ entries! {
     }
     g_async_queue_length(queue: *mut c_void) -> c_int, reg "rsi": |inside, pc| {
         seen(queue, pc);
-        locked(&inside, queue, || library::g_async_queue_length_unlocked(queue))
+        locked(&inside, pc, queue, || library::g_async_queue_length_unlocked(queue))
     }
     g_async_queue_length_unlocked(queue: *mut c_void) -> c_int, reg "rsi": |inside, pc| {
         seen(queue, pc);

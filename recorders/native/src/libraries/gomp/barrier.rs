@@ -9,8 +9,8 @@ use crate::inside::Inside;
 use crate::libraries::entry::entries;
 use crate::thread::NEVER;
 use crate::{baton, pending, schedule};
-use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_ring::{Record, Waits};
 
 /// Waits for all of the team.
 pub fn pass(inside: &Inside, member: &Member, pc: usize) {
@@ -38,6 +38,7 @@ pub fn pass(inside: &Inside, member: &Member, pc: usize) {
         if is_over() {
             break;
         }
+        pending::waits(inside.thread(), Waits::Barrier, team.barrier as usize, pc, NEVER);
         baton::block(inside.thread(), team.idle_key(), NEVER);
     }
     team.entered.set(team.entered.get() + 1);

@@ -4,13 +4,14 @@
 
 use super::member;
 use super::share::{self, Bounds, Kind, Share};
-use crate::baton;
 use crate::inside::Inside;
 use crate::libraries::entry::entries;
 use crate::libraries::order;
 use crate::thread::NEVER;
+use crate::{baton, pending};
 use core::ffi::c_uint;
 use core::slice;
+use recorder_ring::Waits;
 
 /// The thread comes to such a loop, `depth` loops within each other.
 ///
@@ -99,6 +100,7 @@ unsafe extern "C-unwind" fn await_posts(arguments: *const Arguments) {
             order::find_set(variable, pc);
             return;
         }
+        pending::waits(inside.thread(), Waits::Turn, share.key(), pc, NEVER);
         baton::block(inside.thread(), share.key(), NEVER);
     }
 }

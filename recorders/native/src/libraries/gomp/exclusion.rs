@@ -11,7 +11,7 @@ use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
 use libc::c_int;
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::{ObjectClass, Record, Waits};
 use std::collections::BTreeMap;
 
 /// The locks that are held: by whom, and how often.
@@ -47,6 +47,7 @@ fn try_take(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) -> Opti
 
 fn take(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) {
     while try_take(inside, lock, class, pc).is_none() {
+        pending::waits(inside.thread(), Waits::Acquire, lock, pc, NEVER);
         baton::block(inside.thread(), lock, NEVER);
     }
 }

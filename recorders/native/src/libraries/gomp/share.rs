@@ -11,6 +11,7 @@ use crate::thread::NEVER;
 use crate::{baton, pending};
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
+use recorder_ring::Waits;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::vec::Vec;
@@ -156,6 +157,7 @@ impl Share {
             return;
         }
         while (self.passed.borrow().len() as u64) < piece {
+            pending::waits(inside.thread(), Waits::Turn, self.key(), pc, NEVER);
             baton::block(inside.thread(), self.key(), NEVER);
         }
         let before = piece.checked_sub(1).map(|before| self.passed.borrow()[before as usize]);

@@ -15,8 +15,8 @@ use core::cell::{Cell, RefCell};
 use core::ffi::{c_long, c_uint, c_void};
 use core::ptr;
 use libc::c_int;
-use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_ring::{Record, Waits};
 use std::rc::Rc;
 use std::vec::Vec;
 
@@ -315,6 +315,7 @@ fn help(
             Some(task) => run(inside, member, &task, pc),
             None if is_over() => {}
             None => {
+                pending::waits(inside.thread(), Waits::Tasks, key, pc, NEVER);
                 baton::block(inside.thread(), key, NEVER);
             }
         }
