@@ -102,7 +102,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         folder: None,
         noise: &noise,
         root: Path::new("/"),
-        heard: &[],
+        attached_warnings: &[],
     };
     let exporters: [&dyn Exporter; 7] = [
         &Json,

@@ -354,7 +354,7 @@ pub fn show(
         folder: None,
         noise: &noise,
         root: shown.root,
-        heard: &[],
+        attached_warnings: &[],
     };
     let findings = stored(findings, shown.folder);
     report(&findings)?;

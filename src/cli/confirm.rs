@@ -244,11 +244,11 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         runs: &runs,
         suppressed: &suppressed,
     };
-    let heard: Vec<_> = (0..runs.len()).map(|run| outcome.heard(run)).collect();
-    let all = runs
-        .iter()
-        .zip(&heard)
-        .map(|(run, heard)| Findings { heard, ..run.findings });
+    let attached: Vec<_> = (0..runs.len()).map(|run| outcome.attached_warnings(run)).collect();
+    let all = runs.iter().zip(&attached).map(|(run, attached_warnings)| Findings {
+        attached_warnings,
+        ..run.findings
+    });
     args.reports.write(
         &all.collect::<Vec<_>>(),
         color,
@@ -271,7 +271,7 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         }
     }
     let summary = Summary {
-        witnessed: outcome.count(Class::Witnessed) + outcome.beside(),
+        witnessed: outcome.count(Class::Witnessed) + outcome.related_races(),
         refuted: outcome.count(Class::Refuted),
         // Nothing clears a warning that another run may show.
         unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
@@ -298,7 +298,7 @@ fn findings<'a>(
         folder: None,
         noise,
         root: Path::new(""),
-        heard: &[],
+        attached_warnings: &[],
     }
 }
 

@@ -98,7 +98,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         folder: None,
         noise: &noise,
         root: Path::new(""),
-        heard: &[],
+        attached_warnings: &[],
     };
     let runs = [Run {
         findings: stored(findings, &folder),

@@ -199,7 +199,7 @@ impl<'a> Merged<'a> {
                 folder: None,
                 noise,
                 root: &root,
-                heard: &[],
+                attached_warnings: &[],
             };
             let folder = stored(findings(own), &one.folder).folder;
             all.push(Findings {

@@ -14,7 +14,7 @@ pub struct Answer {
     /// What each side was taken for; `None` if it is not in the trace, or may be several places.
     pub places: [Option<Place>; 2],
     /// If all that was asked about is refuted, or not in this trace: a witnessed pair of the analysis, in the same functions on the same memory.
-    pub beside: Option<usize>,
+    pub related_race: Option<usize>,
 }
 
 impl Answer {
@@ -22,7 +22,7 @@ impl Answer {
         Answer {
             finding,
             places,
-            beside: None,
+            related_race: None,
         }
     }
 

@@ -7,11 +7,11 @@
 //! would give different verdicts the answer is that it is ambiguous.
 
 mod answer;
-mod beside;
+mod attached_warnings;
 mod frames;
-mod heard;
 mod matching;
 mod outcome;
+mod related_races;
 mod results;
 mod scope;
 mod suppressed;
@@ -93,8 +93,8 @@ pub fn confirm(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], opt
     decide(trace, symbols, questions, options).1
 }
 
-/// As [`confirm`], and looks for races beside the questions that are refuted ([`Answer::beside`]). What is asked several times is
-/// decided once.
+/// As [`confirm`], and looks for races related to the questions that are refuted ([`Answer::related_race`]). What is
+/// asked several times is decided once.
 #[must_use]
 pub fn confirm_all(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> Confirmation {
     let mut numbers: HashMap<&Question, usize> = HashMap::new();
@@ -109,7 +109,7 @@ pub fn confirm_all(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question],
         })
         .collect();
     let (asked, mut confirmation) = decide(trace, symbols, &unique, options);
-    beside::find(trace, symbols, &asked, options, &mut confirmation);
+    related_races::find(trace, symbols, &asked, options, &mut confirmation);
     confirmation.answers = rows.iter().map(|&row| confirmation.answers[row].clone()).collect();
     confirmation
 }

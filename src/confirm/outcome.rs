@@ -108,10 +108,10 @@ impl<'a> Confirmed<'a> {
         self.findings.number(pairs[0])
     }
 
-    /// If it is refuted or not in this trace: a race beside it that is shown, and the number of its witness.
+    /// If it is refuted or not in this trace: a related race that is shown, and the number of its witness.
     #[must_use]
-    pub fn beside(&self) -> Option<(&'a Pair, usize)> {
-        let row = self.answer.beside?;
+    pub fn related_race(&self) -> Option<(&'a Pair, usize)> {
+        let row = self.answer.related_race?;
         if self.findings.noise.hidden(row).is_some() {
             return None;
         }
@@ -148,7 +148,7 @@ impl<'a> Outcome<'a> {
             let rank = |run: &Run<'_>| {
                 let answer = &run.answers[row];
                 let matched = matches!(answer.finding, Finding::Decided(_) | Finding::BothAtomic(..));
-                let beside = answer.beside.is_none();
+                let without_related = answer.related_race.is_none();
                 let open = match class(answer, &run.findings) {
                     Class::Witnessed => 0,
                     Class::NotInTrace => 1,
@@ -156,7 +156,7 @@ impl<'a> Outcome<'a> {
                     Class::Refuted => 3,
                     Class::Unknown => 4,
                 };
-                (open, beside, answer.is_guess())
+                (open, without_related, answer.is_guess())
             };
             let best = (0..runs.len()).min_by_key(|&run| rank(&runs[run])).unwrap_or(0);
             Confirmed {
@@ -197,14 +197,14 @@ impl<'a> Outcome<'a> {
         witnesses.flatten().collect()
     }
 
-    /// The number of races beside refuted warnings that no warning is witnessed by.
+    /// The number of related races that no warning is witnessed by.
     #[must_use]
-    pub fn beside(&self) -> usize {
-        let beside = self
+    pub fn related_races(&self) -> usize {
+        let related = self
             .shown()
-            .map(|confirmed| Some((confirmed.run, confirmed.beside()?.1)));
-        let beside: BTreeSet<_> = beside.flatten().collect();
-        beside.difference(&self.witnesses()).count()
+            .map(|confirmed| Some((confirmed.run, confirmed.related_race()?.1)));
+        let related: BTreeSet<_> = related.flatten().collect();
+        related.difference(&self.witnesses()).count()
     }
 
     /// The number of races that are not shown: suppressed ones, and those that the baseline has.

@@ -66,9 +66,9 @@ pub struct WarningResult {
     pub witness: Option<usize>,
     /// The file of its schedule.
     pub schedule: Option<String>,
-    /// If it is refuted: the race beside it, in the same functions on the same memory, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<BesideResult>,
+    /// If it is refuted: a related race, in the same functions on the same memory.
+    #[serde(rename = "beside", default, skip_serializing_if = "Option::is_none")]
+    pub related_race: Option<RelatedRaceResult>,
     /// The line of a suppression file that hides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<String>,
@@ -79,7 +79,7 @@ pub struct WarningResult {
 
 /// A witnessed race in the functions of a refuted warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BesideResult {
+pub struct RelatedRaceResult {
     /// Its id.
     pub id: String,
     /// Its two accesses: `file:line`.
@@ -182,12 +182,12 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         let folder = confirmed.findings.folder?;
         Some(folder.join(format!("{number}.sched")).display().to_string())
     };
-    let beside = confirmed.beside().map(|(pair, witness)| {
+    let related_race = confirmed.related_race().map(|(pair, witness)| {
         let words = confirmed.findings.words();
-        BesideResult {
+        RelatedRaceResult {
             id: confirmed
                 .answer
-                .beside
+                .related_race
                 .map_or("", |row| confirmed.findings.noise.id(row))
                 .to_owned(),
             places: [pair.example.0, pair.example.1].map(|event| words.place(event)),
@@ -224,7 +224,7 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         trace: confirmed.run,
         witness,
         schedule: witness.and_then(schedule),
-        beside,
+        related_race,
         suppressed: confirmed.hidden().and_then(line),
         known: confirmed.hidden() == Some(&Hidden::Known),
     }

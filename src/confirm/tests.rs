@@ -300,7 +300,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
             folder: None,
             noise: &noise,
             root: std::path::Path::new(""),
-            heard: &[],
+            attached_warnings: &[],
         },
         answers: std::slice::from_ref(runs[at].2),
     };
@@ -330,9 +330,9 @@ fn of_several_traces_the_one_that_says_most_counts() {
     };
     let (witnessed, refuted, guessed) = (ask(&racing, 50), ask(&ordered, 50), ask(&ordered, 51));
     let (missing, guessed_race) = (ask(&ordered, 90), ask(&racing, 51));
-    let beside = (
+    let related = (
         Answer {
-            beside: Some(0),
+            related_race: Some(0),
             ..refuted.0.clone()
         },
         refuted.1.clone(),
@@ -342,8 +342,8 @@ fn of_several_traces_the_one_that_says_most_counts() {
         ((&racing, &witnessed), (&ordered, &refuted)),
         ((&racing, &witnessed), (&racing, &guessed_race)),
         ((&racing, &guessed_race), (&ordered, &refuted)),
-        ((&ordered, &beside), (&ordered, &refuted)),
-        ((&ordered, &beside), (&ordered, &guessed)),
+        ((&ordered, &related), (&ordered, &refuted)),
+        ((&ordered, &related), (&ordered, &guessed)),
         ((&ordered, &refuted), (&ordered, &guessed)),
         ((&ordered, &guessed), (&ordered, &missing)),
     ] {

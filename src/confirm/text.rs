@@ -115,14 +115,14 @@ impl Text {
             };
             writeln!(out, "  {reason}{sentence}")?;
         }
-        let beside = group.first.beside();
-        if beside.is_some() {
+        let related = group.first.related_race();
+        if related.is_some() {
             writeln!(
                 out,
                 "\n  But these functions race on that memory, in accesses that the report does not name:\n"
             )?;
         }
-        if let Some((pair, number)) = group.first.pair().zip(group.first.witness()).or(beside)
+        if let Some((pair, number)) = group.first.pair().zip(group.first.witness()).or(related)
             && let Verdict::Witnessed(schedule) = &pair.verdict
         {
             let race = Told {
@@ -194,16 +194,16 @@ impl Text {
                 text += &format!(", {count} {what}");
             }
         }
-        let beside = outcome.beside();
-        if beside > 0 {
-            let plural = if beside == 1 { "race" } else { "races" };
-            text += &format!("; also {beside} related {plural} witnessed");
+        let related = outcome.related_races();
+        if related > 0 {
+            let plural = if related == 1 { "race" } else { "races" };
+            text += &format!("; also {related} related {plural} witnessed");
         }
         writeln!(
             out,
             "{}",
             self.paint
-                .summary(witnessed + beside > 0, unknown + not_in_trace > 0, text)
+                .summary(witnessed + related > 0, unknown + not_in_trace > 0, text)
         )
     }
 }

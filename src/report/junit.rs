@@ -87,14 +87,18 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
     for (pair, status) in others.into_values() {
         suite.add_test_case(case(findings, pair, status));
     }
-    for heard in findings.heard.iter().filter(|heard| heard.row.is_none()) {
-        let mut status = match heard.verdict {
+    for warning in findings
+        .attached_warnings
+        .iter()
+        .filter(|warning| warning.row.is_none())
+    {
+        let mut status = match warning.verdict {
             "refuted" => TestCaseStatus::success(),
             _ => TestCaseStatus::skipped(),
         };
-        status.set_message(heard.explanation.join("; "));
-        let mut case = TestCase::new(format!("{} and {}", heard.sides[0], heard.sides[1]), status);
-        case.set_classname(heard.origin.as_str());
+        status.set_message(warning.explanation.join("; "));
+        let mut case = TestCase::new(format!("{} and {}", warning.sides[0], warning.sides[1]), status);
+        case.set_classname(warning.origin.as_str());
         suite.add_test_case(case);
     }
     Ok(suite)

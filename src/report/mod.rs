@@ -35,7 +35,7 @@ pub use junit::JUnit;
 pub use live::{Live, in_short};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
-pub use races::{Heard, Race, Row, name_of};
+pub use races::{AttachedWarning, Race, Row, name_of};
 pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;
@@ -69,7 +69,7 @@ pub struct Findings<'a> {
     /// The folder of the sources: paths below it are given relative to it where that is the custom.
     pub root: &'a Path,
     /// Other tools' warnings that were asked about; empty after an analysis of everything.
-    pub heard: &'a [Heard],
+    pub attached_warnings: &'a [AttachedWarning],
 }
 
 impl<'a> Findings<'a> {

@@ -73,7 +73,7 @@ pub fn name_of(goal: Goal) -> &'static str {
 
 /// A warning of another tool, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct AttachedWarning {
     /// Where it stands: `tsan.log:12`.
     pub origin: String,
     /// Who wrote it.
@@ -218,13 +218,13 @@ impl<'a> Findings<'a> {
 
     /// The warnings that a pair speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …, `90 more`.
     #[must_use]
-    pub fn heard_of(&self, row: usize) -> Vec<String> {
-        let mut heard = self.heard.iter().filter(|heard| heard.row == Some(row));
-        let first = heard.by_ref().take(LISTED_WARNINGS);
+    pub fn warnings_about(&self, row: usize) -> Vec<String> {
+        let mut warnings = self.attached_warnings.iter().filter(|warning| warning.row == Some(row));
+        let first = warnings.by_ref().take(LISTED_WARNINGS);
         let mut told: Vec<String> = first
-            .map(|heard| format!("{} at {}", heard.tool, heard.origin))
+            .map(|warning| format!("{} at {}", warning.tool, warning.origin))
             .collect();
-        let more = heard.count();
+        let more = warnings.count();
         if more > 0 {
             told.push(format!("{more} more"));
         }

@@ -180,10 +180,10 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
     };
     let [a, b] = [pair.example.0, pair.example.1].map(|event| findings.access(event));
     let command = replay_command(findings, race.number());
-    let heard = findings.heard_of(race.first().row);
-    let warned = match &heard[..] {
+    let warnings = findings.warnings_about(race.first().row);
+    let warned = match &warnings[..] {
         [] => String::new(),
-        heard => format!("\nWarned of by {}.", heard.join(", ")),
+        warnings => format!("\nWarned of by {}.", warnings.join(", ")),
     };
     let count = match race.rows.len() {
         1 => String::new(),
@@ -225,7 +225,12 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
 fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
     let mut by_id: BTreeMap<(&str, &str), (&Pair, &str, usize)> = BTreeMap::new();
     for row in findings.shown() {
-        let asked = || findings.heard.iter().any(|heard| heard.row == Some(row.row));
+        let asked = || {
+            findings
+                .attached_warnings
+                .iter()
+                .any(|warning| warning.row == Some(row.row))
+        };
         let (what, reason) = match &row.pair.verdict {
             Verdict::Unknown(unknown) => ("Not decided", unknown_name(unknown)),
             Verdict::NotInTrace(why) if asked() => ("Not in this trace", refutation_name(why)),
@@ -254,20 +259,20 @@ fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
 /// Other tools' warnings that no pair of the trace answers.
 fn unmatched(findings: &Findings<'_>) -> Vec<Value> {
     let open = findings
-        .heard
+        .attached_warnings
         .iter()
-        .filter(|heard| heard.row.is_none() && heard.verdict == "unknown");
-    let results = open.map(|heard| {
+        .filter(|warning| warning.row.is_none() && warning.verdict == "unknown");
+    let results = open.map(|warning| {
         let text = format!(
             "{} warns of {} and {}, which is not decided. {}",
-            heard.tool,
-            heard.sides[0],
-            heard.sides[1],
-            heard.explanation.join("; ")
+            warning.tool,
+            warning.sides[0],
+            warning.sides[1],
+            warning.explanation.join("; ")
         );
-        let (file, line) = match &heard.place {
+        let (file, line) = match &warning.place {
             Some((file, line)) => (file.as_str(), Some(*line)),
-            None => (heard.origin.split(':').next().unwrap_or_default(), None),
+            None => (warning.origin.split(':').next().unwrap_or_default(), None),
         };
         json!({
             "ruleId": RULES[UNDECIDED].0,

@@ -31,13 +31,13 @@ fn confirm(folder: &Path, trace: &str, names: &[String]) -> ConfirmResults {
     let said = witness(folder, &arguments);
     let results: ConfirmResults =
         serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {}", said.stderr));
-    let beside = results
+    let related = results
         .warnings
         .iter()
-        .filter(|warning| warning.beside.is_some())
+        .filter(|warning| warning.related_race.is_some())
         .count();
     let open = results.summary.unknown + results.summary.not_in_trace;
-    let expected = match (results.summary.witnessed + beside, open) {
+    let expected = match (results.summary.witnessed + related, open) {
         (1.., _) => 66,
         (0, 1..) => 3,
         (0, 0) => 0,
@@ -122,13 +122,13 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
                 .reason
                 .as_ref()
                 .map_or_else(String::new, |reason| format!(" ({reason})"));
-            let beside = if warning.beside.is_some() {
-                ", a race beside it"
+            let related = if warning.related_race.is_some() {
+                ", a related race"
             } else {
                 ""
             };
             told += &format!(
-                "{name}:{}: {}{reason}{beside}: {}\n",
+                "{name}:{}: {}{reason}{related}: {}\n",
                 warning.line,
                 warning.verdict,
                 sides(warning)
@@ -252,7 +252,7 @@ fn a_refutation_is_told_with_source_lines() {
     let folder = folder("refuted");
     let trace = record(&folder, "bank_account");
     let report = reports().join("bank_account.clang.tsan").display().to_string();
-    // The race beside it is one.
+    // The related race is one.
     let text = witness(&folder, &["confirm", &trace, &report]).expect(66);
     assert!(text.contains("NOT IN THIS TRACE: "), "{text}");
     let reason = "bank_account.c:26, which only the write of thread 1 at ";
@@ -380,28 +380,28 @@ fn a_race_beside_a_refuted_warning_is_told() {
             .iter()
             .find(|warning| warning.verdict == "not-in-trace")
             .expect("one");
-        let beside = warning.beside.as_ref().expect("a race beside it");
+        let related = warning.related_race.as_ref().expect("a related race");
         assert!(
-            beside.places.iter().any(|place| place.ends_with("bank_account.c:26")),
-            "{report}: {beside:?}"
+            related.places.iter().any(|place| place.ends_with("bank_account.c:26")),
+            "{report}: {related:?}"
         );
         let told = fs::read_to_string(folder.join("told.txt")).expect("the text");
         assert!(told.contains("But these functions race on that memory"), "{told}");
         let counted = told.contains("; also 1 related race witnessed");
         assert_eq!(counted, results.summary.witnessed == 0, "{report}: {told}");
-        let schedule = beside.schedule.clone().expect("a file");
+        let schedule = related.schedule.clone().expect("a file");
         witness(&folder, &["check", &trace, &schedule]).expect(0);
     }
     // Suppressed, it is nobody's business.
     fs::write(folder.join("supp"), "race:charge_fee\n").expect("a file");
     let path = reports().join("bank_account.clang.tsan").display().to_string();
     witness(&folder, &["confirm", &trace, &path, "--suppressions", "supp"]).expect(0);
-    // Where nothing races, there is nothing beside it.
+    // Where nothing races, there is no related race.
     let trace = record(&folder, "signal_orders");
     let path = reports().join("signal_orders.gcc.tsan").display().to_string();
     let told = witness(&folder, &["confirm", &trace, &path]).expect(3);
     assert!(
-        told.contains("1 not in this trace") && !told.contains("beside"),
+        told.contains("1 not in this trace") && !told.contains("related race"),
         "{told}"
     );
 }

@@ -23,10 +23,15 @@ struct Entry<'a> {
 pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]) -> Markup {
     let entries = entries(findings);
     let verdicts = ["witnessed", "unknown", "not-in-trace", "refuted", "suppressed", "known"];
-    let heard: Vec<_> = findings.heard.iter().filter(|heard| heard.row.is_none()).collect();
-    let left_out = entries.len().saturating_sub(LISTED) + heard.len().saturating_sub(LISTED);
+    let unmatched: Vec<_> = findings
+        .attached_warnings
+        .iter()
+        .filter(|warning| warning.row.is_none())
+        .collect();
+    let left_out = entries.len().saturating_sub(LISTED) + unmatched.len().saturating_sub(LISTED);
     let has = |verdict: &str| {
-        entries.iter().any(|entry| entry.verdict == verdict) || heard.iter().any(|heard| heard.verdict == verdict)
+        entries.iter().any(|entry| entry.verdict == verdict)
+            || unmatched.iter().any(|warning| warning.verdict == verdict)
     };
     let verdicts: Vec<&str> = verdicts.into_iter().filter(|verdict| has(verdict)).collect();
     html! {
@@ -43,12 +48,12 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
                 thead { tr { th { "Verdict" } th { "Accesses" } th { "Memory" } th { "Why" } th.number { "Pairs" } } }
                 tbody {
                     @for entry in entries.iter().take(LISTED) { (line(trace, findings, entry, pictured)) }
-                    @for heard in heard.iter().take(LISTED) {
-                        tr data-verdict=(heard.verdict) {
-                            td { span class={ "badge " (heard.verdict) } { (said(heard.verdict)) } }
-                            td { @for side in &heard.sides { div { (side) } } }
+                    @for warning in unmatched.iter().take(LISTED) {
+                        tr data-verdict=(warning.verdict) {
+                            td { span class={ "badge " (warning.verdict) } { (said(warning.verdict)) } }
+                            td { @for side in &warning.sides { div { (side) } } }
                             td {}
-                            td { (heard.tool) " at " (heard.origin) ": " (heard.explanation.join("; ")) }
+                            td { (warning.tool) " at " (warning.origin) ": " (warning.explanation.join("; ")) }
                             td.number {}
                         }
                     }
@@ -125,7 +130,7 @@ fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Ra
             td { span class={ "badge " (entry.verdict) } { (said(entry.verdict)) } }
             td {
                 @for event in [pair.example.0, pair.example.1] { (access(findings, event)) }
-                @for heard in findings.heard_of(entry.row.row) { div.faint { "warned of by " (heard) } }
+                @for warning in findings.warnings_about(entry.row.row) { div.faint { "warned of by " (warning) } }
             }
             td { code { (memory.unwrap_or_default()) } }
             td {

@@ -37,7 +37,7 @@ pub(super) fn section(
                 (schedule.len()) " events, " (switches) " context switch" @if switches != 1 { "es" }
                 @if race.rows.len() > 1 { " · " (race.rows.len()) " pairs of instructions" }
                 " · id " code { (race.first().id) }
-                @for heard in findings.heard_of(race.first().row) { " · warned of by " (heard) }
+                @for warning in findings.warnings_about(race.first().row) { " · warned of by " (warning) }
             }
             div.stage {
                 (Picture::of(findings, replay, sources).draw())

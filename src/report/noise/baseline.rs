@@ -64,12 +64,12 @@ struct Warning {
     #[serde(default)]
     id: Option<String>,
     verdict: String,
-    #[serde(default)]
-    beside: Option<Beside>,
+    #[serde(rename = "beside", default)]
+    related_race: Option<RelatedRace>,
 }
 
 #[derive(serde::Deserialize)]
-struct Beside {
+struct RelatedRace {
     #[serde(default)]
     id: String,
 }
@@ -117,8 +117,8 @@ impl Baseline {
                 let confirmed: Confirmed = serde_json::from_slice(&bytes).map_err(malformed)?;
                 let answered = confirmed.warnings.into_iter().flat_map(|warning| {
                     let own = warning.id.map(|id| Known::new(id, &warning.verdict));
-                    let beside = warning.beside.map(|beside| Known::new(beside.id, WITNESSED));
-                    own.into_iter().chain(beside)
+                    let related = warning.related_race.map(|race| Known::new(race.id, WITNESSED));
+                    own.into_iter().chain(related)
                 });
                 answered.collect()
             }

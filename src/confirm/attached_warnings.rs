@@ -1,21 +1,22 @@
-//! Warnings as the reports of an analysis have them: beside the pairs that they mean.
+//! Other tools' warnings, attached to the pairs that they mean, for the reports of an analysis.
 
 use super::Finding;
 use super::frames::is_intercepted;
 use super::outcome::Outcome;
 use super::words::described;
-use crate::report::Heard;
+use crate::report::AttachedWarning;
 
 impl Outcome<'_> {
-    /// The races that were warned of and that trace `run` answers best. Of suppressed ones, those that mean a pair: it is hidden with them.
+    /// The warnings of races that trace `run` answers best. A suppressed one is included if it means a pair: that pair
+    /// is hidden with it.
     #[must_use]
-    pub fn heard(&self, run: usize) -> Vec<Heard> {
+    pub fn attached_warnings(&self, run: usize) -> Vec<AttachedWarning> {
         let answered = self.confirmed().filter(|confirmed| confirmed.run == run);
         let answered = answered.filter(|confirmed| confirmed.hidden().is_none() || confirmed.pair().is_some());
-        let heard = answered.map(|confirmed| {
+        let attached = answered.map(|confirmed| {
             let warning = confirmed.warning;
             let frame = warning.sides[0].frames().iter().find(|frame| !is_intercepted(frame));
-            Heard {
+            AttachedWarning {
                 origin: format!("{}:{}", warning.report, warning.line),
                 tool: warning.format.to_string(),
                 row: match &confirmed.answer.finding {
@@ -28,6 +29,6 @@ impl Outcome<'_> {
                 explanation: confirmed.explanation(),
             }
         });
-        heard.collect()
+        attached.collect()
     }
 }

@@ -1,8 +1,9 @@
-//! Races beside refuted warnings: in the same functions, reached through the same calls, on the same memory.
+//! Races related to refuted warnings: in the same functions, reached through the same calls, on the same memory.
 //!
-//! A warning names two accesses and often stands for more: ThreadSanitizer keeps one access of a thread to a cell, and
-//! compilers leave out the read of `x++`. Where the named accesses cannot meet because of a value that was read before, that read may
-//! race itself. The warning stays refuted, for it is taken for no more than it says; what races beside it is told with it.
+//! A warning names two accesses and often stands for more: ThreadSanitizer remembers one access of a thread to a cell,
+//! and compilers leave out the read of `x++`. If the named accesses cannot meet because of a value that was read
+//! before, that read may race itself. The warning stays refuted, since its verdict claims no more than the warning
+//! says; the related race is reported with it.
 
 use super::Confirmation;
 use super::answer::{Finding, decided};
@@ -17,7 +18,8 @@ use hashbrown::{HashMap, HashSet};
 /// A side of one of the questions.
 type Side = (usize, usize);
 
-/// Looks for races beside the questions that `confirmation` refutes, and adds them to it. `asked` is what it was found with.
+/// Looks for races related to the questions that `confirmation` refutes, and adds them to it. `asked` is what it was
+/// found with.
 pub(super) fn find(
     trace: &Trace,
     symbols: &Symbols<'_>,
@@ -45,7 +47,7 @@ pub(super) fn find(
         let witnessed = found.first().filter(|&&pair| is_witnessed(&analysis, pair));
         if let Some(&pair) = witnessed {
             let number = add(&mut confirmation.analysis, &analysis, pair);
-            confirmation.answers[question].beside = Some(number);
+            confirmation.answers[question].related_race = Some(number);
         }
     }
     confirmation.analysis.rejected.extend(analysis.rejected);
