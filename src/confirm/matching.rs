@@ -327,7 +327,7 @@ impl<'a> Spots<'a> {
 
 /// Whether an access in the trace is of the kind that a report says.
 fn has_kind(side: &Side, kind: AccessKind) -> bool {
-    let deed = side.writes.is_none_or(|writes| {
+    let same_kind = side.writes.is_none_or(|writes| {
         if writes {
             kind.writes()
         } else {
@@ -335,5 +335,5 @@ fn has_kind(side: &Side, kind: AccessKind) -> bool {
         }
     });
     // A tool that does not tell atomic accesses means either.
-    deed && side.atomic.is_none_or(|atomic| atomic == kind.is_atomic())
+    same_kind && side.atomic.is_none_or(|atomic| atomic == kind.is_atomic())
 }

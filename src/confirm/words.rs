@@ -13,7 +13,7 @@ const LISTED: usize = 4;
 #[must_use]
 pub fn described(side: &Side) -> String {
     let atomic = if side.atomic == Some(true) { "atomic " } else { "" };
-    let deed = match side.writes {
+    let action = match side.writes {
         Some(true) => "write",
         Some(false) => "read",
         None => "access",
@@ -33,7 +33,7 @@ pub fn described(side: &Side) -> String {
             format!("{}{through}", frame.unwrap_or(&frames[0]))
         }
     };
-    printable(&format!("{atomic}{deed}{thread}: {place}")).into_owned()
+    printable(&format!("{atomic}{action}{thread}: {place}")).into_owned()
 }
 
 impl Confirmed<'_> {

@@ -70,7 +70,7 @@ impl Picture<'_> {
             events.push(self.about("thread_name", thread.0, &words.thread(thread)));
         }
         for (index, step) in self.replay.executed.iter().enumerate() {
-            let name = words.deed(step.event, &step.step.woken);
+            let name = words.describe_event(step.event, &step.step.woken);
             events.push(self.slice(step.event, index, &name, category(trace.op(step.event))));
         }
         let last = self.replay.executed.len();

@@ -84,8 +84,8 @@ impl Interleaving<'_> {
                         // The operation that uses the object follows, and says so.
                         continue;
                     }
-                    let deed = self.words.deed(step.event, &step.step.woken);
-                    self.line(step.event, &deed, indent, out)?;
+                    let action = self.words.describe_event(step.event, &step.step.woken);
+                    self.line(step.event, &action, indent, out)?;
                 }
                 Line::Condensed { events, of, .. } => {
                     let thread = self.words.trace.thread(of).0;
@@ -134,7 +134,7 @@ impl Interleaving<'_> {
             let thread = self.words.thread(self.words.trace.thread(writer));
             let who = self.paint.switch(format!("── written by {thread}:"));
             writeln!(out, "{indent}{who}")?;
-            self.line(writer, &self.words.deed(writer, &[]), indent, out)?;
+            self.line(writer, &self.words.describe_event(writer, &[]), indent, out)?;
         }
         Ok(())
     }
@@ -149,16 +149,16 @@ impl Interleaving<'_> {
         let Some(access) = self.words.trace.access(pending.event) else {
             return Ok(());
         };
-        let mut deed = format!("thread {} {}", pending.thread.0, self.words.intent(access));
+        let mut action = format!("thread {} {}", pending.thread.0, self.words.intent(access));
         match (access.kind.reads(), access.kind.writes(), pending.memory) {
-            (true, false, Some(memory)) => deed += &format!(", now {}", value(memory)),
-            (false, true, _) if access.size <= 8 => deed += &format!(" = {}", value(self.words.values(access).1)),
+            (true, false, Some(memory)) => action += &format!(", now {}", value(memory)),
+            (false, true, _) if access.size <= 8 => action += &format!(" = {}", value(self.words.values(access).1)),
             _ => {}
         }
-        self.line(pending.event, &deed, indent, out)
+        self.line(pending.event, &action, indent, out)
     }
 
-    fn line(&self, event: EventId, deed: &str, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    fn line(&self, event: EventId, action: &str, indent: &str, out: &mut dyn Write) -> io::Result<()> {
         let frame = self.words.frame(event);
         let (place, text) = match (&frame.file, frame.line) {
             (Some(file), Some(line)) => {
@@ -170,7 +170,7 @@ impl Interleaving<'_> {
             _ if frame.pc == 0 => (String::new(), None),
             _ => (frame.place(), None),
         };
-        let line = format!("{:>8}  {place:<20} {deed:<48}", event.0);
+        let line = format!("{:>8}  {place:<20} {action:<48}", event.0);
         match text {
             Some(text) => writeln!(out, "{indent}{line} {}", self.paint.faint(format!("│ {text}"))),
             None => writeln!(out, "{indent}{}", line.trim_end()),

@@ -171,10 +171,10 @@ impl Words<'_> {
     #[must_use]
     pub fn sentence(&self, event: EventId) -> String {
         let thread = self.thread(self.trace.thread(event));
-        let deed = self.deed(event, &[]);
+        let action = self.describe_event(event, &[]);
         match self.trace.op(event) {
-            Op::Begin | Op::End if self.trace.pc(event) == 0 => format!("{thread} {deed}"),
-            _ => format!("{thread} {deed} at {}", self.place(event)),
+            Op::Begin | Op::End if self.trace.pc(event) == 0 => format!("{thread} {action}"),
+            _ => format!("{thread} {action} at {}", self.place(event)),
         }
     }
 
@@ -248,7 +248,7 @@ impl Words<'_> {
 
     /// What an event does, as a predicate: `locks mutex m`. `woken` is whom a notify wakes.
     #[must_use]
-    pub fn deed(&self, event: EventId, woken: &[ThreadId]) -> String {
+    pub fn describe_event(&self, event: EventId, woken: &[ThreadId]) -> String {
         let wakes = || match woken {
             [] => String::new(),
             woken => {
@@ -361,13 +361,13 @@ mod tests {
             trace: &trace,
             symbols: &symbols,
         };
-        let said: Vec<String> = trace.events().map(|event| words.deed(event, &[])).collect();
+        let said: Vec<String> = trace.events().map(|event| words.describe_event(event, &[])).collect();
         assert_eq!(said[0], "gets 5 from a call of a library");
         assert_eq!(
             said[1],
             "loads a variable of the recorder's own, 0x8000000000000008 = 1"
         );
-        let descriptors = ["opens", "uses", "closes"].map(|deed| format!("{deed} descriptor 5"));
+        let descriptors = ["opens", "uses", "closes"].map(|action| format!("{action} descriptor 5"));
         assert_eq!(said[2..5], descriptors);
         assert_eq!(said[5], "closes descriptor 0");
     }

@@ -37,7 +37,7 @@
     panel.replaceChildren();
     const number = Number(row.dataset.step);
     const total = all(".row.step", section).at(-1).dataset.step;
-    const texts = all(".deed", row).map((deed) => deed.textContent);
+    const texts = all(".action", row).map((action) => action.textContent);
     const title = row.classList.contains("race-row") ? `Race: ${texts.join(" — ")}` : `${row.dataset.thread} ${texts[0]}`;
     panel.append(make("h4", "", title));
     const locks = held(section, number);

@@ -198,15 +198,15 @@ impl<'a> Picture<'a> {
             Row::Before { .. } | Row::Race => None,
         });
         let racing = self.replay.accepted.goal.performed().any(|event| event == step.event);
-        let deed = words.deed(step.event, &step.step.woken);
+        let action = words.describe_event(step.event, &step.step.woken);
         html! {
             div.row.step.switch[before.is_some_and(|before| before != thread)].racing[racing]
                 data-step=(index + 1) data-event=(step.event.0) data-thread=(words.thread(thread))
                 data-file=[frame.file.as_deref()] data-line=[frame.line]
             {
                 span.number title={ "event " (step.event.0) " of the trace" } { (index + 1) }
-                span.chip style={ "margin-left:" (self.left(thread) - GUTTER + LINE + 10) "px" } title=(deed) {
-                    span.deed { (deed) }
+                span.chip style={ "margin-left:" (self.left(thread) - GUTTER + LINE + 10) "px" } title=(action) {
+                    span.action { (action) }
                     (self.place(&frame))
                 }
             }
@@ -241,19 +241,19 @@ impl<'a> Picture<'a> {
     fn card(&self, pending: &PendingAccess, letter: &str) -> Markup {
         let words = self.findings.words();
         let access = self.findings.trace.access(pending.event);
-        let mut deed = access.map_or_else(String::new, |access| words.intent(access));
+        let mut action = access.map_or_else(String::new, |access| words.intent(access));
         if let Some(access) = access {
             match (access.kind.reads(), access.kind.writes(), pending.memory) {
-                (true, false, Some(memory)) => deed += &format!(", now {}", value(memory)),
-                (false, true, _) if access.size <= 8 => deed += &format!(" = {}", value(words.values(access).1)),
+                (true, false, Some(memory)) => action += &format!(", now {}", value(memory)),
+                (false, true, _) if access.size <= 8 => action += &format!(" = {}", value(words.values(access).1)),
                 _ => {}
             }
         }
         let frame = words.frame(pending.event);
         html! {
-            div.card style={ "left:" (self.left(pending.thread) + LINE + 14) "px" } data-event=(pending.event.0) title=(deed) {
+            div.card style={ "left:" (self.left(pending.thread) + LINE + 14) "px" } data-event=(pending.event.0) title=(action) {
                 span.letter { (letter) }
-                span.deed { (deed) }
+                span.action { (action) }
                 (self.place(&frame))
                 span.held {
                     @if pending.held.is_empty() { "no lock held" } @else {
