@@ -90,7 +90,7 @@ pub(super) fn decide(
         let decided = batch.iter().map(|&(number, candidate)| {
             let started = Instant::now();
             case.rejected = rejected.get(&number).cloned().unwrap_or_default();
-            let pair = case.by_all(candidate, &sites[&candidate.positions])?;
+            let pair = case.decide_all_instances(candidate, &sites[&candidate.positions])?;
             let rejected = std::mem::take(&mut case.rejected);
             Ok(Decided {
                 decision: Decision { number, pair, rejected },
@@ -138,7 +138,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
-    fn by_all(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
+    fn decide_all_instances(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
         let known = self.known;
         if known.options.solver == Solver::Z3Reference {
             return self.by_z3(candidate, sites);
