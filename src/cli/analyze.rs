@@ -280,12 +280,12 @@ impl AnalysisArgs {
     ) -> anyhow::Result<(Analysis, ExitCode)> {
         let (analysis, options) = (self.decide(path, trace, watch)?, self.options());
         let folder = self.folder(path);
-        let shown = Shown {
+        let target = ReportTarget {
             filters,
             root,
             folder: &folder,
         };
-        let code = show(path, trace, &analysis, reported(&options), &shown, |findings| {
+        let code = show(path, trace, &analysis, to_report(&options), &target, |findings| {
             watch.stage("reports");
             watch.hide();
             report(findings)
@@ -304,7 +304,7 @@ impl AnalysisArgs {
         };
         let folder = self.folder(path);
         let journal = store::journal_path(&folder);
-        let following = Following::whole(trace.id(), reported(&options), &journal, watch);
+        let following = Following::whole(trace.id(), to_report(&options), &journal, watch);
         let work = Work {
             threads: self.threads(),
             ..Work::default()
@@ -323,8 +323,8 @@ impl AnalysisArgs {
     }
 }
 
-/// How findings are shown, and where they are stored.
-pub struct Shown<'a> {
+/// Where and how findings are reported: what is hidden, and the folders of sources and results.
+pub struct ReportTarget<'a> {
     pub filters: &'a Filters,
     pub root: &'a Path,
     pub folder: &'a Path,
@@ -336,7 +336,7 @@ pub fn show(
     trace: &Trace,
     analysis: &Analysis,
     options: results::Options,
-    shown: &Shown<'_>,
+    target: &ReportTarget<'_>,
     report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let symbols = Symbols::new(trace.tables());
@@ -344,7 +344,7 @@ pub fn show(
         trace,
         symbols: &symbols,
     };
-    let noise = Noise::of(&words, analysis, shown.filters);
+    let noise = Noise::of(&words, analysis, target.filters);
     let findings = Findings {
         trace,
         path,
@@ -353,17 +353,17 @@ pub fn show(
         options,
         folder: None,
         noise: &noise,
-        root: shown.root,
+        root: target.root,
         attached_warnings: &[],
     };
-    let findings = stored(findings, shown.folder);
+    let findings = stored(findings, target.folder);
     report(&findings)?;
-    name_unused(&shown.filters.suppressions.unused(noise.used(), false));
-    Ok(exit_code(&findings, shown.folder))
+    name_unused(&target.filters.suppressions.unused(noise.used(), false));
+    Ok(exit_code(&findings, target.folder))
 }
 
-/// The options that reports have.
-pub fn taken(options: &results::Options) -> Options {
+/// The analysis options that a report states.
+pub fn from_report(options: &results::Options) -> Options {
     Options {
         instances: options.instances,
         explanations: options.explanations,
@@ -375,8 +375,8 @@ pub fn taken(options: &results::Options) -> Options {
     }
 }
 
-/// The options as reports have them.
-pub fn reported(options: &Options) -> results::Options {
+/// Options in the form in which reports state them.
+pub fn to_report(options: &Options) -> results::Options {
     results::Options {
         instances: options.instances,
         explanations: options.explanations,

@@ -1,7 +1,7 @@
 //! `witness confirm`: what a trace says of other tools' warnings.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
+use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
 use super::live::CompanionArgs;
 use super::output::{Color, say};
@@ -208,7 +208,7 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
     let asked = drop_unused(warnings, asked, &args.analysis.options());
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();
-    let options = reported(&args.analysis.options());
+    let options = to_report(&args.analysis.options());
     let suppressed = Suppressed::of(warnings, &filters.suppressions);
     let noise: Vec<Noise> = asked
         .iter()
@@ -313,7 +313,7 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
         .iter()
         .zip(&symbols)
         .map(|(asked, symbols)| Run {
-            findings: findings(asked, symbols, reported(options), &noise),
+            findings: findings(asked, symbols, to_report(options), &noise),
             answers: &asked.confirmation.answers,
         })
         .collect();

@@ -1,7 +1,7 @@
 //! `witness explain`: the verdict on one pair.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code, warn_if_cut};
+use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
 use super::input::InputArgs;
 use super::output::{Color, print};
@@ -94,7 +94,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         path: &args.input.trace,
         analysis: &confirmation.analysis,
         symbols: &symbols,
-        options: reported(&options),
+        options: to_report(&options),
         folder: None,
         noise: &noise,
         root: Path::new(""),

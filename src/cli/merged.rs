@@ -2,7 +2,7 @@
 //! trace that shows it best. A trace that adds nothing is removed.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, rejected_code, reported, stored, verdict_code};
+use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code};
 use super::live::scratch;
 use super::output::{Color, print, say};
 use super::reports::{ReportArgs, name_unused};
@@ -54,15 +54,15 @@ struct Analysed {
     /// No other thread, and no part is missing.
     one_thread: bool,
     /// By row: what became of the live runs of its witness.
-    live: HashMap<usize, Shown>,
+    live: HashMap<usize, LiveOutcome>,
     /// Why the program cannot be driven along any.
     not_live: Option<String>,
     /// Whether the trace stays, whatever others show.
     keep: bool,
 }
 
-/// What became of a witness' live runs.
-struct Shown {
+/// The result of a witness's live runs.
+struct LiveOutcome {
     confirmed: bool,
     words: String,
 }
@@ -186,7 +186,7 @@ impl<'a> Merged<'a> {
             .enumerate()
             .map(|(row, noise)| noise.only(|id| owners.get(id).is_none_or(|&owner| owner == row)))
             .collect();
-        let options = reported(&analysis.options());
+        let options = to_report(&analysis.options());
         let mut all = Vec::new();
         let rows = self.traces.iter().zip(traces.iter().zip(&symbols));
         for ((one, (trace, symbols)), (own, noise)) in rows.zip(own.iter().zip(&merged)) {
@@ -281,7 +281,7 @@ impl<'a> Merged<'a> {
             for (row, number) in rows {
                 let shown = one.live.get(&row.row);
                 match shown {
-                    Some(Shown { confirmed: true, .. }) => confirmed += 1,
+                    Some(LiveOutcome { confirmed: true, .. }) => confirmed += 1,
                     _ => witnessed += 1,
                 }
                 if let (Some(shown), Some(schedule)) = (shown, row.schedule()) {
@@ -380,7 +380,7 @@ impl Analysed {
         for (row, schedule) in open {
             let (run, ..) = live::attempt(&checker, &schedule, &launch, &scratch(), live.attempts)?;
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
-            let shown = Shown {
+            let shown = LiveOutcome {
                 confirmed,
                 words: in_short(&run.outcome),
             };

@@ -1,7 +1,7 @@
 //! `witness plan`, `witness analyze --shard` and `witness merge`: one analysis on several machines.
 
 use super::ExitCode;
-use super::analyze::{AnalysisArgs, Shown, reported, show, taken, warn_if_cut};
+use super::analyze::{AnalysisArgs, ReportTarget, from_report, show, to_report, warn_if_cut};
 use super::execution::must_be_execution;
 use super::follow::Following;
 use super::input::InputArgs;
@@ -62,7 +62,7 @@ pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
-    let options = reported(&args.analysis.options());
+    let options = to_report(&args.analysis.options());
     let plan = with_candidates(&trace, |candidates| Plan::new(trace.id(), options, candidates));
     let file = plan.save(&args.analysis.folder(path))?;
     print(|out| {
@@ -97,7 +97,7 @@ pub fn carry_out(
     };
     let options = Options {
         until: watch.until(),
-        ..taken(&plan.options)
+        ..from_report(&plan.options)
     };
     let decisions = decide_with(trace, &options, &work, &following)?;
     watch.hide();
@@ -134,14 +134,14 @@ pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let folder = args.store.clone().unwrap_or_else(|| store::folder_of(path));
     let plan = Plan::load(&folder, trace.id())?;
     let decisions = store::load_shards(&folder, &plan.id())?;
-    let analysis = join(&trace, &taken(&plan.options), decisions);
+    let analysis = join(&trace, &from_report(&plan.options), decisions);
     let (filters, root) = (args.reports.filters()?, args.reports.root());
-    let shown = Shown {
+    let target = ReportTarget {
         filters: &filters,
         root: &root,
         folder: &folder,
     };
-    show(path, &trace, &analysis, plan.options, &shown, |findings| {
+    show(path, &trace, &analysis, plan.options, &target, |findings| {
         args.reports.write_findings(findings, color, args.json)
     })
 }

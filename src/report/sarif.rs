@@ -302,7 +302,11 @@ fn code_flows(findings: &Findings<'_>, replay: &Replay) -> Value {
         let step = &replay.executed[index];
         let thread = findings.trace.thread(step.event);
         let essential = goal.performed().any(|event| event == step.event);
-        let text = format!("{} {}", words.thread(thread), words.describe_event(step.event, &step.step.woken));
+        let text = format!(
+            "{} {}",
+            words.thread(thread),
+            words.describe_event(step.event, &step.step.woken)
+        );
         flat.push((thread, flow_location(findings, step.event, &text, index + 1, essential)));
     }
     let last = replay.executed.len() + 1;
