@@ -9,7 +9,7 @@ use super::machine::{Choice, Goes, State, Turn};
 use super::packed::States;
 use super::persistent::Persistent;
 use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
-use super::tables::{Act, Held, Tables};
+use super::tables::{AccessKind, Act, Held, Tables};
 use crate::forest::{Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -219,11 +219,29 @@ impl Search<'_> {
         for thread in state.threads() {
             state.turns(&self.tables, thread, &mut turns);
         }
-        turns.retain(|turn| matches!(turn.goes, Goes::Along(_) | Goes::Stays));
+        turns.retain(|&turn| match turn.goes {
+            Goes::Along(edge) => !self.only_stops(state, turn.thread, edge),
+            Goes::Stays => true,
+            Goes::Open(_) | Goes::OpenRead => false,
+        });
         if let Some(persistent) = &mut self.persistent {
             persistent.keep(&self.tables, state, &mut turns);
         }
         turns
+    }
+
+    /// Whether a thread does nothing more by this than to come to where it ends the program, which no other thread can tell. It stays before
+    /// it, then: a program that is forced has no thread that stands there, and goes on.
+    fn only_stops(&self, state: &State, thread: u32, edge: u32) -> bool {
+        let class = state.class(&self.tables, thread);
+        let edge = &class.edges[edge as usize];
+        let silent = match class.act {
+            Act::Local { .. } | Act::Begin => true,
+            Act::Access(AccessKind::Read | AccessKind::AtomicRead) => edge.leaves.is_empty(),
+            Act::Acquire(..) | Act::Take(_) => edge.outcome == Outcome::GaveUp,
+            _ => false,
+        };
+        silent && self.tables.class(edge.to).act == Act::Stops
     }
 
     /// Notes what is open in `self.now`, and which goals it reaches.

@@ -4,6 +4,7 @@ use super::memory::Memory;
 use super::operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
 use super::run::{Run, RunBlock, RunOperation, RunPlace, RunStep, RunValue, Stands};
 use super::{Edge, Forest, Next, Reservation};
+use hashbrown::HashMap;
 
 /// What a run has added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,9 @@ enum At {
 struct Names<'r> {
     run: &'r Run,
     trees: Vec<Option<TreeId>>,
-    blocks: Vec<Option<NodeId>>,
+    blocks: Vec<Option<Region>>,
+    /// Blocks that are known by a thread and a number.
+    known: HashMap<RunBlock, (u32, u32)>,
     objects: Vec<Option<ObjectId>>,
 }
 
@@ -49,6 +52,11 @@ impl Forest {
                 run,
                 trees: vec![None; run.threads.len()],
                 blocks: Vec::new(),
+                known: run
+                    .known_blocks
+                    .iter()
+                    .map(|known| (known.block, (known.by, known.ordinal)))
+                    .collect(),
                 objects: vec![None; run.objects.len()],
             },
             at: vec![At::Nowhere; run.threads.len()],
@@ -319,7 +327,7 @@ impl Adding<'_, '_> {
     fn place(&self, place: RunPlace) -> Option<Place> {
         let region = match place.block {
             None => Region::Static,
-            Some(block) => Region::Block(self.names.block(block)?),
+            Some(block) => self.names.block(block)?,
         };
         Some(Place {
             region,
@@ -383,7 +391,7 @@ impl Adding<'_, '_> {
             RunOperation::Fence => Operation::Fence,
             RunOperation::Branch => Operation::Branch,
             RunOperation::Alloc { size, .. } => Operation::Alloc(size),
-            RunOperation::Free { block } => Operation::Free(Region::Block(self.names.block(block)?)),
+            RunOperation::Free { block } => Operation::Free(self.names.block(block)?),
             RunOperation::Input { source, .. } => Operation::Input(self.object(source)?),
             RunOperation::Output { source } => Operation::Output(self.object(source)?),
         })
@@ -391,7 +399,11 @@ impl Adding<'_, '_> {
 }
 
 impl Names<'_> {
-    fn block(&self, block: RunBlock) -> Option<NodeId> {
+    fn block(&self, block: RunBlock) -> Option<Region> {
+        if let Some(&(by, ordinal)) = self.known.get(&block) {
+            let tree = (*self.trees.get(by as usize)?)?;
+            return Some(Region::Known(tree, ordinal));
+        }
         *self.blocks.get(block.0 as usize)?
     }
 
@@ -400,7 +412,7 @@ impl Names<'_> {
         if index >= self.blocks.len() {
             self.blocks.resize(index + 1, None);
         }
-        self.blocks[index] = Some(node);
+        self.blocks[index] = Some(Region::Block(node));
     }
 }
 

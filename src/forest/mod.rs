@@ -28,6 +28,7 @@ pub mod operation;
 mod grow;
 mod memory;
 mod objects;
+mod of_trace;
 mod reservation;
 mod run;
 mod values;
@@ -38,7 +39,7 @@ pub use operation::{
     Datum, Mode, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId,
 };
 pub use reservation::Reservation;
-pub use run::{Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands};
+pub use run::{KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands};
 
 use hashbrown::HashMap;
 use memory::Byte;

@@ -40,6 +40,8 @@ pub enum Region {
     Static,
     /// The block that is allocated after this history.
     Block(NodeId),
+    /// A block that is known by a number of this thread, before it is allocated.
+    Known(TreeId, u32),
 }
 
 /// A byte of memory.

@@ -25,6 +25,8 @@ pub enum Reservation {
     },
     /// Values came from outside, and other values were not tried.
     Inputs,
+    /// The program asked for the count of a semaphore, which is not explored.
+    SemaphoreCount,
     /// A loop that waits was cut after so many equal rounds.
     SpinRounds {
         /// How many.
@@ -77,6 +79,9 @@ impl fmt::Display for Reservation {
                 )
             }
             Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
+            Self::SemaphoreCount => {
+                f.write_str("the program asked for the count of a semaphore; other counts were not tried")
+            }
             Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
             Self::Cut => f.write_str("the end of a recording is missing"),
             Self::ForeignRelease => f.write_str("a thread gave back a lock that it did not hold"),

@@ -27,6 +27,17 @@ pub enum RunValue {
     Address(RunPlace),
 }
 
+/// A block that others know before it is allocated, so that it is named otherwise: by a thread and a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownBlock {
+    /// The block.
+    pub block: RunBlock,
+    /// The thread that it is named by: a row of [`Run::threads`].
+    pub by: u32,
+    /// Its number among those of that thread, the same in all runs in which the thread does the same.
+    pub ordinal: u32,
+}
+
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunObjectKind {
@@ -202,6 +213,8 @@ pub struct Run {
     pub threads: Vec<Stands>,
     /// The objects.
     pub objects: Vec<RunObject>,
+    /// Blocks that are known before they are allocated: the stacks of threads that are yet to run.
+    pub known_blocks: Vec<KnownBlock>,
     /// What happened, in order.
     pub steps: Vec<RunStep>,
     /// What the run itself cannot vouch for.

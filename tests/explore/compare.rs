@@ -163,7 +163,7 @@ impl<'f> Names<'f> {
                 Datum::Number(number) => Result::Saw(number as i64),
                 Datum::Address(place) => match place.region {
                     Region::Block(alloc) => Result::SawAddress(self.histories[alloc.index()], place.offset),
-                    Region::Static => unreachable!("programs pass no addresses of variables"),
+                    Region::Static | Region::Known(..) => unreachable!("programs pass no addresses of variables"),
                 },
                 Datum::Part { .. } => unreachable!("programs read whole addresses"),
             },

@@ -233,7 +233,8 @@ impl Running<'_> {
                 Stands::Ended
             } else if me.half != Half::Begin && self.program.code[me.pc] == Instruction::Fail {
                 Stands::Stopped
-            } else if hidden {
+            } else if hidden && !self.world.ways(self.program, thread).is_empty() {
+                // What a thread waits in is told.
                 Stands::Unknown
             } else {
                 Stands::Before(self.pending(thread))

@@ -1,0 +1,654 @@
+//! A recorded trace as a run.
+//!
+//! An address belongs to the block that was last allocated over it, also after that block's end. A thread's stack is known before the thread runs (its
+//! handle points into it), so it is named by the thread that forks; and so are the variables that the recorder makes up for what it has to say of
+//! threads ("moments"), which are numbered in the order of the run. A value of eight bytes that lies in a block is taken for an address. A
+//! number that happens to be one would be told apart from itself in another run; what the run does then is a
+//! [`Nondeterministic`](Reservation::Nondeterministic) at worst, never passed over.
+
+use super::operation::{Mode, Patience};
+use super::reservation::Reservation;
+use super::run::{
+    KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands,
+};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
+use trace_format::{
+    Ending, Event, MemRange, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile, WaitOutcome,
+};
+
+/// Where the recorder keeps variables of its own: no program has this half of the addresses.
+const RECORDERS: u64 = 1 << 63 | 1 << 59;
+/// They are numbered from here on.
+const MOMENTS: u64 = 1 << 40;
+
+impl Run {
+    /// The run that a trace file holds.
+    ///
+    /// # Errors
+    /// [`ReadError`], if a block of the file cannot be read.
+    pub fn of_trace(file: &TraceFile) -> Result<Run, ReadError> {
+        let (mut events, mut block) = (Vec::new(), Vec::new());
+        for index in 0..file.blocks().len() {
+            block.clear();
+            file.decode_block(index, &mut block)?;
+            events.extend_from_slice(&block);
+        }
+        let cut = matches!(file.ending(), Ending::Cut { .. });
+        Ok(Run::of_events(file.tables(), &events, cut))
+    }
+
+    /// The run that these events are; `cut` says that there were more.
+    #[must_use]
+    pub fn of_events(tables: &Tables, events: &[Event], cut: bool) -> Run {
+        let mut reader = Reader::new(tables, events);
+        for (index, event) in events.iter().enumerate() {
+            reader.read(index, event);
+        }
+        if cut {
+            reader.run.reservations.push(Reservation::Cut);
+        }
+        let degraded = tables.meta.degraded.iter().cloned().map(Reservation::Degraded);
+        reader.run.reservations.extend(degraded);
+        reader.stand();
+        reader.run
+    }
+}
+
+/// A piece of memory that belongs to a block.
+#[derive(Clone, Copy)]
+struct Piece {
+    end: u64,
+    block: RunBlock,
+    /// Where the block starts.
+    start: u64,
+}
+
+struct Reader<'t> {
+    tables: &'t Tables,
+    run: Run,
+    /// Memory that was allocated, by address; a piece is its block's until another is allocated over it.
+    memory: BTreeMap<u64, Piece>,
+    /// The block that is alive at an address.
+    alive: HashMap<u64, RunBlock>,
+    blocks: u32,
+    /// Stacks of threads that have not begun, by their address: end, and block.
+    stacks: BTreeMap<u64, (u64, RunBlock)>,
+    stack_of: HashMap<usize, RunBlock>,
+    /// Variables of the recorder, by address; and how many each thread was the first to touch.
+    moments: HashMap<u64, RunBlock>,
+    made: HashMap<ThreadId, u32>,
+    objects: HashMap<ObjectId, u32>,
+    last: HashMap<ThreadId, Op>,
+    ended: HashSet<ThreadId>,
+    /// Enters of each round of a barrier, and whether somebody left it.
+    rounds: HashMap<(ObjectId, u32), (Vec<usize>, bool)>,
+    waiting: HashMap<ThreadId, u32>,
+    begun: HashSet<ObjectId>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(tables: &'t Tables, events: &[Event]) -> Reader<'t> {
+        let mut reader = Reader {
+            tables,
+            run: Run::default(),
+            memory: BTreeMap::new(),
+            alive: HashMap::new(),
+            blocks: 0,
+            stacks: BTreeMap::new(),
+            stack_of: HashMap::new(),
+            moments: HashMap::new(),
+            made: HashMap::new(),
+            objects: HashMap::new(),
+            last: HashMap::new(),
+            ended: HashSet::new(),
+            rounds: HashMap::new(),
+            waiting: HashMap::new(),
+            begun: HashSet::new(),
+        };
+        reader.survey(events);
+        reader
+    }
+
+    /// What has to be known before it comes: stacks, and the rounds of barriers.
+    fn survey(&mut self, events: &[Event]) {
+        let mut forks: HashMap<ThreadId, u32> = HashMap::new();
+        let mut forked_by: HashMap<ThreadId, (u32, u32)> = HashMap::new();
+        let mut before: HashMap<ThreadId, Op> = HashMap::new();
+        for (index, event) in events.iter().enumerate() {
+            match event.op {
+                Op::Fork { child } => {
+                    let ordinal = forks.entry(event.thread).or_default();
+                    forked_by.insert(child, (event.thread.0, *ordinal));
+                    *ordinal += 1;
+                }
+                Op::Alloc { addr, size } if before.get(&event.thread) == Some(&Op::Begin) => {
+                    if let Some(&(by, ordinal)) = forked_by.get(&event.thread) {
+                        let block = self.new_block();
+                        self.run.known_blocks.push(KnownBlock {
+                            block,
+                            by,
+                            ordinal: ordinal * 2,
+                        });
+                        self.stacks.insert(addr, (addr.saturating_add(size), block));
+                        self.stack_of.insert(index, block);
+                    }
+                }
+                Op::BarrierEnter { barrier, round } => self.rounds.entry((barrier, round)).or_default().0.push(index),
+                Op::BarrierExit { barrier, round } => self.rounds.entry((barrier, round)).or_default().1 = true,
+                _ => {}
+            }
+            before.insert(event.thread, event.op);
+        }
+    }
+
+    fn new_block(&mut self) -> RunBlock {
+        self.blocks += 1;
+        RunBlock(self.blocks - 1)
+    }
+
+    fn read(&mut self, index: usize, event: &Event) {
+        let operation = self.operation(index, event);
+        self.run.steps.push(RunStep {
+            thread: event.thread.0,
+            operation,
+            position: event.pc,
+            patience: Patience::Unknown,
+            own_state: None,
+        });
+        if event.op == Op::End {
+            self.ended.insert(event.thread);
+        }
+        self.last.insert(event.thread, event.op);
+    }
+
+    fn operation(&mut self, index: usize, event: &Event) -> RunOperation {
+        let thread = event.thread;
+        match event.op {
+            Op::Begin => RunOperation::Begin,
+            Op::End => RunOperation::End,
+            Op::Fork { child } => RunOperation::Fork { child: child.0 },
+            Op::Join { child } => RunOperation::Join { child: child.0 },
+            Op::Read { mem, value } => RunOperation::Read {
+                at: self.place(thread, mem.addr),
+                size: mem.size,
+                saw: self.value(mem, value),
+            },
+            Op::Write { mem, value } => RunOperation::Write {
+                at: self.place(thread, mem.addr),
+                size: mem.size,
+                value: self.value(mem, value),
+            },
+            Op::AtomicLoad { mem, value, .. } => RunOperation::AtomicLoad {
+                at: self.place(thread, mem.addr),
+                size: mem.size,
+                saw: self.value(mem, value),
+            },
+            Op::AtomicStore { mem, value, .. } => RunOperation::AtomicStore {
+                at: self.place(thread, mem.addr),
+                size: mem.size,
+                value: self.value(mem, value),
+            },
+            Op::AtomicRmw { mem, read, written, .. } => RunOperation::AtomicRmw {
+                at: self.place(thread, mem.addr),
+                size: mem.size,
+                saw: self.value(mem, read),
+                wrote: self.value(mem, written),
+            },
+            Op::Use { mem } => RunOperation::Use {
+                at: self.place(thread, mem.addr),
+                size: mem.size,
+            },
+            Op::Acquire { lock } => self.acquire(lock, Mode::Exclusive, false),
+            Op::AcquireShared { lock } => self.acquire(lock, Mode::Shared, false),
+            Op::AcquireFailed { lock, shared } => {
+                self.acquire(lock, if shared { Mode::Shared } else { Mode::Exclusive }, true)
+            }
+            Op::Release { lock } => RunOperation::Release {
+                lock: self.object(lock),
+            },
+            Op::WaitBegin { condition, lock } => {
+                let depth = self.waiting.entry(thread).or_default();
+                *depth += 1;
+                if *depth > 1 {
+                    self.run.reservations.push(Reservation::NestedWait);
+                }
+                RunOperation::WaitBegin {
+                    condition: self.object(condition),
+                    lock: self.object(lock),
+                }
+            }
+            Op::WaitEnd {
+                condition,
+                lock,
+                outcome,
+            } => {
+                match self.waiting.get_mut(&thread) {
+                    Some(depth) if *depth > 0 => *depth -= 1,
+                    _ => self.run.reservations.push(Reservation::BeganBefore),
+                }
+                RunOperation::WaitEnd {
+                    condition: self.object(condition),
+                    lock: self.object(lock),
+                    timed_out: outcome == WaitOutcome::TimedOut,
+                }
+            }
+            Op::Notify { condition } => RunOperation::Notify {
+                condition: self.object(condition),
+            },
+            Op::NotifyAll { condition } => RunOperation::NotifyAll {
+                condition: self.object(condition),
+            },
+            Op::BarrierEnter { barrier, round } => {
+                let (enters, complete) = &self.rounds[&(barrier, round)];
+                RunOperation::BarrierEnter {
+                    last: *complete && enters.last() == Some(&index),
+                    barrier: self.object(barrier),
+                }
+            }
+            Op::BarrierExit { barrier, .. } => RunOperation::BarrierExit {
+                barrier: self.object(barrier),
+            },
+            Op::SemPost { semaphore } => RunOperation::Post {
+                semaphore: self.object(semaphore),
+            },
+            Op::SemWait { semaphore } => RunOperation::Take {
+                semaphore: self.object(semaphore),
+                gave_up: false,
+            },
+            Op::SemWaitFailed { semaphore } => RunOperation::Take {
+                semaphore: self.object(semaphore),
+                gave_up: true,
+            },
+            Op::SemValue { semaphore, value } => {
+                self.run.reservations.push(Reservation::SemaphoreCount);
+                RunOperation::Input {
+                    source: self.object(semaphore),
+                    value: RunValue::Number(value.into()),
+                }
+            }
+            Op::OnceBegin { once } => {
+                if !self.begun.insert(once) {
+                    self.run.reservations.push(Reservation::OnceAgain);
+                }
+                RunOperation::Once {
+                    once: self.object(once),
+                    first: true,
+                }
+            }
+            Op::OnceWait { once } => RunOperation::Once {
+                once: self.object(once),
+                first: false,
+            },
+            Op::OnceEnd { once } => RunOperation::OnceEnd {
+                once: self.object(once),
+            },
+            Op::Fence { .. } => RunOperation::Fence,
+            Op::Branch => RunOperation::Branch,
+            Op::Alloc { addr, size } => {
+                let block = self.stack_of.get(&index).copied();
+                let block = block.unwrap_or_else(|| self.new_block());
+                self.allocate(addr, size, block);
+                RunOperation::Alloc { block, size }
+            }
+            Op::Free { addr } => match self.alive.remove(&addr) {
+                Some(block) => RunOperation::Free { block },
+                None => RunOperation::Branch,
+            },
+            Op::Input { source, value } => {
+                self.run.reservations.push(Reservation::Inputs);
+                RunOperation::Input {
+                    source: self.object(source),
+                    value: RunValue::Number(value),
+                }
+            }
+            Op::Output { source } => RunOperation::Output {
+                source: self.object(source),
+            },
+        }
+    }
+
+    fn acquire(&mut self, lock: ObjectId, mode: Mode, gave_up: bool) -> RunOperation {
+        RunOperation::Acquire {
+            lock: self.object(lock),
+            mode,
+            gave_up,
+        }
+    }
+
+    /// From here on these bytes are the block's. What it leaves of older ones stays theirs.
+    fn allocate(&mut self, addr: u64, size: u64, block: RunBlock) {
+        let end = addr.saturating_add(size);
+        self.stacks.retain(|_, &mut (_, stack)| stack != block);
+        let before = self
+            .memory
+            .range(..addr)
+            .next_back()
+            .map(|(&start, &piece)| (start, piece));
+        let first = before.filter(|(_, piece)| piece.end > addr);
+        let within: Vec<u64> = self.memory.range(addr..end).map(|(&start, _)| start).collect();
+        if let Some((start, piece)) = first {
+            self.memory.insert(start, Piece { end: addr, ..piece });
+            if piece.end > end {
+                self.memory.insert(end, piece);
+            }
+        }
+        for start in within {
+            let piece = self.memory.remove(&start).expect("it is there");
+            if piece.end > end {
+                self.memory.insert(end, piece);
+            }
+        }
+        let start = addr;
+        self.memory.insert(addr, Piece { end, block, start });
+        self.alive.insert(addr, block);
+    }
+
+    /// Where an access is.
+    fn place(&mut self, thread: ThreadId, addr: u64) -> RunPlace {
+        if let Some(number) = addr.checked_sub(RECORDERS)
+            && number < MOMENTS
+        {
+            return self.moment(thread, addr);
+        }
+        self.in_block(addr, 0).unwrap_or(RunPlace {
+            block: None,
+            offset: addr,
+        })
+    }
+
+    /// A variable of the recorder: known by the thread that touches it first.
+    fn moment(&mut self, thread: ThreadId, addr: u64) -> RunPlace {
+        let block = if let Some(&known) = self.moments.get(&addr) {
+            known
+        } else {
+            let block = self.new_block();
+            let made = self.made.entry(thread).or_default();
+            self.run.known_blocks.push(KnownBlock {
+                block,
+                by: thread.0,
+                ordinal: *made * 2 + 1,
+            });
+            *made += 1;
+            self.moments.insert(addr, block);
+            block
+        };
+        RunPlace {
+            block: Some(block),
+            offset: 0,
+        }
+    }
+
+    /// The block that has an address, or ends at most `behind` bytes before it.
+    fn in_block(&self, addr: u64, behind: u64) -> Option<RunPlace> {
+        let (_, piece) = self.memory.range(..=addr).next_back()?;
+        if addr.saturating_sub(behind) >= piece.end {
+            return None;
+        }
+        Some(RunPlace {
+            block: Some(piece.block),
+            offset: addr - piece.start,
+        })
+    }
+
+    fn value(&self, mem: MemRange, value: u64) -> RunValue {
+        if mem.size < 8 {
+            return RunValue::Number(value);
+        }
+        let to_come = || {
+            let (&start, &(end, block)) = self.stacks.range(..=value).next_back()?;
+            (value < end).then_some(RunPlace {
+                block: Some(block),
+                offset: value - start,
+            })
+        };
+        // The end of an array is an address of it, where nothing else begins.
+        let place = to_come()
+            .or_else(|| self.in_block(value, 0))
+            .or_else(|| self.in_block(value, 1));
+        place.map_or(RunValue::Number(value), RunValue::Address)
+    }
+
+    fn object(&mut self, id: ObjectId) -> u32 {
+        if let Some(&known) = self.objects.get(&id) {
+            return known;
+        }
+        let row = self.tables.object(id);
+        let kind = match row.map(|row| row.kind) {
+            Some(ObjectKind::RecursiveMutex) => RunObjectKind::Lock { recursive: true },
+            Some(ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock) => {
+                RunObjectKind::Lock { recursive: false }
+            }
+            Some(ObjectKind::Condition) => RunObjectKind::Condition,
+            Some(ObjectKind::Barrier) => RunObjectKind::Barrier {
+                parties: self.parties(id),
+            },
+            Some(ObjectKind::Semaphore) => RunObjectKind::Semaphore {
+                initial: row.map_or(0, |row| row.initial),
+            },
+            Some(ObjectKind::Once) => RunObjectKind::Once,
+            Some(ObjectKind::Source) | None => RunObjectKind::Source,
+        };
+        let addr = row.map_or(0, |row| row.addr);
+        let at = match addr {
+            // Traces that name objects otherwise number them alike in all runs, or are single ones.
+            0 => RunPlace {
+                block: None,
+                offset: RECORDERS | u64::from(id.0),
+            },
+            _ => self.in_block(addr, 0).unwrap_or(RunPlace {
+                block: None,
+                offset: addr,
+            }),
+        };
+        let number = self.run.objects.len() as u32;
+        self.run.objects.push(RunObject { kind, at });
+        self.objects.insert(id, number);
+        number
+    }
+
+    /// How many threads make a round: as many as entered one that somebody left.
+    fn parties(&self, barrier: ObjectId) -> Option<u32> {
+        let rounds = self.rounds.iter();
+        let mut complete = rounds.filter(|((of, _), (_, complete))| *of == barrier && *complete);
+        complete.next().map(|(_, (enters, _))| enters.len() as u32)
+    }
+
+    /// Where the threads stood at the end.
+    fn stand(&mut self) {
+        let threads = self.tables.threads.len().max(
+            self.run
+                .steps
+                .iter()
+                .map(|step| match step.operation {
+                    RunOperation::Fork { child } => child.max(step.thread) as usize + 1,
+                    _ => step.thread as usize + 1,
+                })
+                .max()
+                .unwrap_or(0),
+        );
+        for thread in (0..threads as u32).map(ThreadId) {
+            let stands = if self.ended.contains(&thread) {
+                Stands::Ended
+            } else {
+                self.pending(thread).unwrap_or(Stands::Unknown)
+            };
+            self.run.threads.push(stands);
+        }
+    }
+
+    /// What a thread waited in when the run ended, as far as the trace says which operation that is.
+    fn pending(&mut self, thread: ThreadId) -> Option<Stands> {
+        let tables = self.tables;
+        let pending = tables.meta.pending.iter().rfind(|pending| pending.thread == thread)?;
+        let done = self.run.steps.iter().skip(usize::try_from(pending.before).ok()?);
+        if done.into_iter().any(|step| step.thread == thread.0) {
+            return None;
+        }
+        let used = matches!(self.last.get(&thread), Some(Op::Use { mem }) if mem.addr == pending.addr);
+        let object = |kinds: &[ObjectKind]| {
+            let rows = tables.objects.iter().rposition(|row| row.addr == pending.addr);
+            rows.filter(|&row| kinds.contains(&tables.objects[row].kind) && used)
+                .map(|row| ObjectId(row as u32))
+        };
+        let operation = match pending.kind {
+            PendingKind::Died(_) => return Some(Stands::Stopped),
+            PendingKind::Join => RunOperation::Join {
+                child: u32::try_from(pending.addr).ok()?,
+            },
+            PendingKind::Acquire => {
+                let mutex = [ObjectKind::Mutex, ObjectKind::RecursiveMutex, ObjectKind::SpinLock];
+                let lock = object(&mutex)?;
+                self.acquire(lock, Mode::Exclusive, false)
+            }
+            PendingKind::Semaphore => {
+                let semaphore = object(&[ObjectKind::Semaphore])?;
+                RunOperation::Take {
+                    semaphore: self.object(semaphore),
+                    gave_up: false,
+                }
+            }
+            // The second half of a wait is known by its first; of the others no event says what they will be.
+            _ => return None,
+        };
+        Some(Stands::Before(RunStep {
+            thread: thread.0,
+            operation,
+            position: pending.pc,
+            patience: Patience::Unknown,
+            own_state: None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::{Forest, Outcome};
+    use trace_format::StackId;
+
+    /// A run in which the first thread forks two, each of which gets a block; the recorder's addresses are given.
+    fn events(first: u32, blocks: [u64; 2], stacks: [u64; 2]) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut push = |thread, op| {
+            events.push(Event {
+                thread: ThreadId(thread),
+                pc: 0x40,
+                stack: StackId::EMPTY,
+                op,
+            });
+        };
+        let wide = |addr| MemRange { addr, size: 8 };
+        push(0, Op::Begin);
+        for child in [1, 2] {
+            let index = child as usize - 1;
+            push(
+                0,
+                Op::Alloc {
+                    addr: blocks[index],
+                    size: 16,
+                },
+            );
+            // The handle points into the stack to be.
+            push(
+                0,
+                Op::Write {
+                    mem: wide(0x1000),
+                    value: stacks[index] + 0x6c0,
+                },
+            );
+            push(0, Op::Fork { child: ThreadId(child) });
+        }
+        for thread in [first, 3 - first] {
+            let index = thread as usize - 1;
+            push(thread, Op::Begin);
+            push(
+                thread,
+                Op::Alloc {
+                    addr: stacks[index],
+                    size: 0x1000,
+                },
+            );
+            push(
+                thread,
+                Op::Write {
+                    mem: wide(blocks[index] + 8),
+                    value: blocks[index] + 16,
+                },
+            );
+            push(
+                thread,
+                Op::Read {
+                    mem: MemRange { addr: 0x2000, size: 4 },
+                    value: 0,
+                },
+            );
+            push(
+                thread,
+                Op::AtomicStore {
+                    mem: MemRange {
+                        addr: RECORDERS + 8 * u64::from(thread),
+                        size: 1,
+                    },
+                    value: 1,
+                    order: trace_format::MemoryOrder::SeqCst,
+                },
+            );
+            push(thread, Op::Free { addr: stacks[index] });
+            push(thread, Op::End);
+        }
+        events
+    }
+
+    #[test]
+    fn a_run_at_other_addresses_in_another_order_is_the_same() {
+        let tables = Tables::default();
+        let mut forest = Forest::new();
+        let run = Run::of_events(&tables, &events(1, [0x5000, 0x6000], [0x70000, 0x80000]), false);
+        assert!(forest.add(&run).branches > 0);
+        let again = Run::of_events(&tables, &events(2, [0x9000, 0x6000], [0x80000, 0x70000]), false);
+        let added = forest.add(&again);
+        assert_eq!(
+            (added.branches, added.nondeterministic),
+            (0, None),
+            "{:?}",
+            forest.reservations()
+        );
+        assert!(forest.reservations().is_empty(), "{:?}", forest.reservations());
+        let one_way = |node: &crate::forest::Node| node.edges.len() <= 1;
+        assert!(forest.nodes().iter().all(one_way), "one trace has no branches");
+    }
+
+    #[test]
+    fn what_was_never_written_or_differs_is_told() {
+        let tables = Tables::default();
+        let mut forest = Forest::new();
+        let mut first = events(1, [0x5000, 0x6000], [0x70000, 0x80000]);
+        forest.add(&Run::of_events(&tables, &first, true));
+        assert!(forest.reservations().contains(&Reservation::Cut));
+        for event in &mut first {
+            if let Op::Read { value, .. } = &mut event.op {
+                *value = 7;
+            }
+        }
+        let added = forest.add(&Run::of_events(&tables, &first, false));
+        assert_eq!(added.branches, 8, "what follows another value is another history");
+        assert!(
+            forest
+                .reservations()
+                .contains(&Reservation::InitialValue { position: 0x40 })
+        );
+        let saw = |node: &&crate::forest::Node| node.edges.iter().any(|edge| matches!(edge.outcome, Outcome::Saw(_)));
+        assert_eq!(forest.nodes().iter().filter(saw).count(), 2);
+        // The same history, and something else after it.
+        first.retain(|event| event.thread != ThreadId(1) || !matches!(event.op, Op::Read { .. }));
+        let added = forest.add(&Run::of_events(&tables, &first, false));
+        assert!(added.nondeterministic.is_some());
+        let thread = 1;
+        assert!(
+            forest
+                .reservations()
+                .contains(&Reservation::Nondeterministic { thread, after: 3 })
+        );
+    }
+}
