@@ -56,7 +56,7 @@ impl<'t> OtherValues<'t> {
     ///
     /// # Errors
     /// Why that is not known: unrecorded code changes what the read sees, the trace is too long for the solver, its budget or
-    /// the time ran out, or the checker rejected what it found.
+    /// the time ran out, or what it found was rejected, by the checker or for being known.
     pub fn next(&mut self, read: EventId, known: &[Option<u64>]) -> Result<Option<OtherValue>, Unknown> {
         let trace = self.trace;
         let Some(access) = trace.access(read).filter(|access| access.kind.reads()) else {
@@ -75,6 +75,10 @@ impl<'t> OtherValues<'t> {
         };
         let value = number(trace, read, &seen_after(trace, prefix.iter().copied(), read));
         let goal = Goal::OtherValue { read, value };
+        if known.contains(&value) {
+            tracing::error!(?goal, "the solver found what it was not to find");
+            return Err(Unknown::Rejected);
+        }
         let schedule = shorten::of_prefix(trace, self.order, self.sections, &prefix, goal);
         match self.checker.check(&schedule) {
             Ok(_) => Ok(Some(OtherValue { value, schedule })),

@@ -117,6 +117,11 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                     "what {read:?} sees, unrecorded code changes: {found:?}, {open:?}"
                 ));
             }
+            let value = random.bool().then(|| random.u64(..4));
+            let answer = session.ask(Goal::OtherValue { read, value });
+            if !matches!(answer, Answer::Infeasible) {
+                return Err(format!("what {read:?} sees, unrecorded code changes: {answer:?}"));
+            }
             continue;
         }
         let values: BTreeSet<Option<u64>> = found.iter().map(|other| other.value).collect();
