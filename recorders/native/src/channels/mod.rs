@@ -11,10 +11,11 @@
 //!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
 //!   the number in between reads it. How closing races with that: [`descriptor`].
 //!
-//! Regular files, message queues and shared memory are not followed.
+//! What threads share of the kernel beside that: [`shared`]. What is written to regular files and to memory of several processes is not followed.
 
 pub mod descriptor;
 pub mod queue;
+pub mod shared;
 
 use crate::futex::NOBODYS;
 use crate::{images, pending, start, sys};
@@ -46,6 +47,7 @@ static CHANNELS: Channels = Channels {
     files: [const { Cell::new(File::Other) }; MOST_FILES],
     numbers: [const { Cell::new(0) }; MOST_FILES],
     queues: UnsafeCell::new(Vec::new()),
+    objects: UnsafeCell::new(Vec::new()),
     polls: Cell::new(false),
     binds: Cell::new(false),
     talks_to_itself: Cell::new(false),
@@ -56,6 +58,8 @@ struct Channels {
     /// How often each number was closed, or opened after that.
     numbers: [Cell<u32>; MOST_FILES],
     queues: UnsafeCell<Vec<Queue>>,
+    /// The queue whose variables stand for each object that is no channel.
+    objects: UnsafeCell<Vec<(shared::Shared, u32)>>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     binds: Cell<bool>,
@@ -325,7 +329,7 @@ fn ends(file: c_int, pc: usize) {
         // The other end may see that: who reads there, as the end, who writes there, as a failure.
         sends(file, 0, pc);
         if let File::Ends { from, .. } = self::file(file) {
-            with(from, |number, queue| queue.lose_reader(number, pc));
+            with(from, |number, queue| queue.count(number, pc));
         }
         count_number(file, number, pc);
         set(file, File::Other);

@@ -25,8 +25,8 @@ pub struct Queue {
     read: u64,
     writes: Side,
     reads: Side,
-    /// Descriptors to read from that were closed.
-    lost: u64,
+    /// Descriptors to read from that were closed; of what is no channel, operations.
+    counted: u64,
 }
 
 /// The operations in one of the two directions.
@@ -107,7 +107,7 @@ impl Queue {
             read: 0,
             writes: Side::NONE,
             reads: Side::NONE,
-            lost: 0,
+            counted: 0,
         }
     }
 
@@ -125,7 +125,7 @@ impl Queue {
             addr: variable(queue, true, 0),
             size: 8,
             order: SEQUENTIALLY_CONSISTENT,
-            value: self.lost,
+            value: self.counted,
         });
         if self.is_stream {
             self.written += bytes as u64;
@@ -133,17 +133,18 @@ impl Queue {
         }
     }
 
-    /// The calling thread closes a descriptor to read from: that comes after the writes before it only in so far as they succeeded.
-    pub fn lose_reader(&mut self, queue: u32, pc: usize) {
-        let read = self.lost;
-        self.lost += 1;
+    /// Counts something that the calling thread does on a variable that each counts on, and each write looks at: a descriptor to read from is
+    /// closed, which comes after the writes before it only in so far as they succeeded.
+    pub fn count(&mut self, queue: u32, pc: usize) {
+        let read = self.counted;
+        self.counted += 1;
         pending::push(Record::AtomicRmw {
             pc: pc as u64,
             addr: variable(queue, true, 0),
             size: 8,
             order: SEQUENTIALLY_CONSISTENT,
             read,
-            written: self.lost,
+            written: self.counted,
         });
     }
 

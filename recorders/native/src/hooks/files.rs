@@ -313,8 +313,6 @@ library! {
     }
     getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, done.max(0) as usize, pc); }
     getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": system {} (result, pc) { if result == 0 { comes(to, len, pc); } }
-    flock(file: c_int, operation: c_int) -> c_int, "rdx": (away file) {} (result, pc) {}
-    lockf(file: c_int, command: c_int, len: off_t) -> c_int, "rcx": (away file) {} (result, pc) {}
     eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { file = as_recorded(file, pc); if file >= 0 { channels::is_counter(file, pc); } }
     eventfd_read(file: c_int, to: *mut u64) -> c_int, "rdx": (input file) {} (result, pc) {
         if result == 0 { channels::received(file, 8, pc); arrives(to, 8, pc); }

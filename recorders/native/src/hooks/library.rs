@@ -160,7 +160,8 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
-/// file is not ready, and `(waiting limit)` ones unless the limit is 0; these, and `system` ones, which are as
+/// file is not ready, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without waiting, until others have
+/// operated on the object (both are what `before` calls so); these, and `system` ones, which are as
 /// `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it. `before` and `after` see the arguments, and `pc`, and record accesses.
 macro_rules! library {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
@@ -200,6 +201,7 @@ macro_rules! library {
     (@enter (closes $file:ident) $pc:ident) => { $crate::channels::descriptor::enter_to_close($file, $pc) };
     (@enter (slow $file:ident) $pc:ident) => { $crate::channels::descriptor::enter_program($file, $pc) };
     (@enter (waiting $limit:ident) $pc:ident) => { $crate::hooks::library::enter_system($pc) };
+    (@enter (patient $attempt:ident $object:ident) $pc:ident) => { $crate::hooks::library::enter_system($pc) };
     (@enter ($how:tt $file:ident) $pc:ident) => { $crate::channels::descriptor::enter($file, $pc) };
     (@enter $how:tt $pc:ident) => { $crate::hooks::library::enter_system($pc) };
     (@quick $inside:ident, $call:expr) => {{
@@ -230,6 +232,9 @@ macro_rules! library {
     };
     (@(away $file:ident) $inside:ident, $call:expr) => {
         $inside.outside(|| $call)
+    };
+    (@(patient $attempt:ident $object:ident) $inside:ident, $call:expr) => {
+        $crate::channels::shared::patiently(&$inside, $object, $attempt, || $call)
     };
     (@(waiting $limit:ident) $inside:ident, $call:expr) => {
         if $limit == 0 {

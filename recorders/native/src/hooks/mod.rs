@@ -9,6 +9,7 @@ mod heap;
 pub mod library;
 mod files;
 mod format;
+mod kernel_objects;
 mod mappings;
 mod numbers;
 pub mod processes;
