@@ -1,10 +1,9 @@
 //! `witness cargo`: builds a Rust program for recording, and records what cargo runs of it.
 //!
-//! rustc's ThreadSanitizer instrumentation is not stable: a stable compiler is asked for it through
-//! `RUSTC_BOOTSTRAP`. The standard library has to be instrumented as well, from its source (`rustup
-//! component add rust-src`): its condition variables, barriers and scopes order threads by atomics of
-//! their own. Without them a pair may look like a race that they keep from being one, so that is only done
-//! when it is asked for, and the traces say so.
+//! rustc's ThreadSanitizer instrumentation is not stable; `RUSTC_BOOTSTRAP` makes a stable compiler offer it. The
+//! standard library has to be instrumented as well, from its source (`rustup component add rust-src`): its condition
+//! variables, barriers and scopes order threads by atomics of their own. Without their events, a pair that they keep
+//! apart may look like a race, so the library is left out only on request, and the traces say so.
 
 use super::output::say;
 use anyhow::{Context, ensure};

@@ -1,4 +1,4 @@
-//! `witness confirm`: what a trace says of other tools' warnings.
+//! `witness confirm`: decides other tools' warnings from a trace.
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};

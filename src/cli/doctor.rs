@@ -1,4 +1,4 @@
-//! `witness doctor`: whether everything that witness needs is there, and what to do if not.
+//! `witness doctor`: checks that everything `witness` needs is there, and says how to get what is missing.
 
 use super::ExitCode;
 use super::compile::Language;

@@ -1,7 +1,7 @@
-//! Before a trace is analysed: is it an execution at all?
+//! Checks, before a trace is analyzed, that it is an execution.
 //!
-//! The analysis leans on that everywhere. A trace that is none (the recorder missed an operation, or somebody
-//! edited the file) would end with schedules that the checker rejects, and that would be called an internal error.
+//! The analysis relies on that everywhere. A trace that is no execution (the recorder missed an operation, or somebody
+//! edited the file) would lead to schedules that the checker rejects, reported as an internal error.
 
 use anyhow::bail;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the exit status of `witness` says. This is the only place where one is chosen.
+//! The meaning of `witness`'s exit status. No other file chooses one.
 
 /// The statuses with which `witness` ends. `witness record` ends with the recorded program's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

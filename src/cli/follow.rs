@@ -1,4 +1,4 @@
-//! An analysis as it goes on: whoever watches it is told, and a journal is kept, so that an interrupted one can be taken up.
+//! Follows a running analysis: reports its progress, and keeps a journal so that an interrupted analysis can continue.
 
 use super::output::say;
 use super::watch::Watch;

@@ -1,8 +1,8 @@
 //! Threads that were created and did nothing before the run ended.
 //!
-//! What a run does not hold cannot be predicted from it: "0 races" then says nothing of these threads. (The recorder lets
-//! others run before the process ends, so that this happens only to runs that are ended: by a limit, a signal, a deadlock, or a
-//! thread that never stops.)
+//! Nothing can be predicted about code that did not run: "0 races" then says nothing of these threads. (The recorder
+//! lets other threads run before the process ends, so this happens only if a run is ended: by a limit, a signal, a
+//! deadlock, or a thread that never stops.)
 
 use trace_format::{Op, ReadError, TraceFile};
 

@@ -1,5 +1,5 @@
-//! What several traces show together, of the runs of one program or the programs of a test suite: each race once, by its id, with the
-//! trace that shows it best. A trace that adds nothing is removed.
+//! What several traces show together, from the runs of one program or the programs of a test suite: each race once, by
+//! its id, with the trace that shows it best. A trace that adds nothing is removed.
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code};

@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand, each of which parses, calls the library and prints.
+//! The command line: one file per subcommand, each of which parses, calls the library and prints.
 //!
 //! Errors end in status 2 with a message on stderr, panics in status 70. A closed standard output
 //! (`witness dump … | head`) is a normal end. Logs go to stderr, chosen by `WITNESS_LOG`.

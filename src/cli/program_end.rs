@@ -1,7 +1,7 @@
 //! What the end of the recorded program means for the exit status of `witness run`, in one place.
 //!
-//! A verdict is about the run up to its end. If the program died at its start, or its threads wait for one another for
-//! ever, that no race was found says little, and must not look like success.
+//! A verdict is about the run up to its end. If the program died at its start, or its threads deadlocked, finding no
+//! race says little, and must not look like success.
 
 use super::ExitCode;
 use rustix::process::Signal;

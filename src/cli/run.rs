@@ -1,5 +1,5 @@
-//! `witness run`: records a program, analyses the trace, and drives the program along each witness; again, under other policies and
-//! seeds, as long as something is open.
+//! `witness run`: records a program, analyzes the trace, and replays each witness live; then again, under other
+//! policies and seeds, as long as something is open.
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;

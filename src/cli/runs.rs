@@ -1,7 +1,8 @@
-//! Several runs of one program: under which policy each, and into which trace.
+//! Several runs of one program: the policy and the trace of each.
 //!
-//! The first is what the user asked for. Later ones vary the order of threads: every other one at random, between them by
-//! partial order sampling and by priorities in turn, each time with another seed, so that the same command gives the same runs.
+//! The first run is what the user asked for. Later ones vary the order of threads: every other run is random, the ones
+//! between alternate between partial order sampling and priorities, each with another seed, so that the same command
+//! gives the same runs.
 
 use super::output::say;
 use std::fs;

@@ -1,9 +1,9 @@
 //! One program of a test suite: recorded by a `witness record` that took its place.
 //!
-//! The runtime in a program that `witness test` has started, however far down, finds no ring; it makes its process become
+//! The runtime in a program that `witness test` has started, directly or not, finds no ring. It turns its process into
 //! `witness record --in-suite`, which starts the program again as its child, before it has run any code of its own. So
-//! whoever started the program waits for the recorder, which ends as the program does: by the same status, or the same
-//! signal. It says nothing on standard error, which tests compare, but in a line of `processes.jsonl`.
+//! the program's parent waits for the recorder, which ends as the program does: with the same status, or by the same
+//! signal. It writes nothing to standard error, which tests compare, but a line to `processes.jsonl`.
 
 use super::record::{RecordArgs, options};
 use super::{ExitCode, program_end};

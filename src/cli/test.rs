@@ -1,4 +1,4 @@
-//! `witness test`: runs a test suite, records every instrumented program that it starts, and makes one report.
+//! `witness test`: runs a test suite, records every instrumented program that it starts, and writes one report.
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;

@@ -1,8 +1,9 @@
-//! An analysis as somebody waits for it: how far it is, and an end if it takes more time or memory than it may.
+//! Watches an analysis: shows its progress, and ends it if it takes more time or memory than allowed.
 //!
-//! What can stop in good order does so at the time limit: pairs that are not decided then are *unknown: time*, and the results are
-//! stored. A stage that does not come to its end within a second after it, or takes more memory than there is, is ended from
-//! outside, by a thread that looks at both now and then: what is decided by then is in the journal, and is not lost.
+//! Stages that can stop normally do so at the time limit: pairs undecided by then are *unknown: time*, and the results
+//! are stored. A stage that does not stop within a second after the limit, or that takes more memory than allowed, is
+//! ended from outside, by a thread that regularly checks both; the decisions made by then are in the journal, and are
+//! not lost.
 
 use super::ExitCode;
 use super::output::say;

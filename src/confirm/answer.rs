@@ -1,4 +1,4 @@
-//! From the verdicts on all pairs that a question may mean to its answer.
+//! From the verdicts on all pairs that a question may mean to the answer.
 
 use super::matching::{How, Place};
 use super::scope::{Asked, ChoiceId, pairs};

@@ -1,10 +1,10 @@
 //! From an access as a report describes it to the places in the trace that it may be.
 //!
-//! The best evidence is taken and no other: the instruction (module and offset, with the build id or the source
-//! position to show that it is the same build), then file, line and function, then file and line. Line drift (the same
-//! function, some lines off) is a guess, and so is a file of the same name in another folder, if no function speaks
-//! for it. Innermost frames of what a tool intercepts (memcpy, free, …) lead up to the caller; frames in headers of the system, which compilers inline
-//! differently, are passed over if they are not found.
+//! Only the best evidence counts: the instruction (module and offset, with the build id or the source position to show
+//! that it is the same build), then file, line and function, then file and line. Line drift (the same function, some
+//! lines away) is a guess, and so is a file of the same name in another folder, unless the function agrees. The
+//! innermost frames of functions that a tool intercepts (memcpy, free, …) lead up to the caller; frames in system
+//! headers, which compilers inline differently, are skipped if they are not found.
 
 use super::frames::{PathFit, agree, is_allocation, is_intercepted, is_of_the_system, path_fit};
 use crate::symbols::{self, Symbols, file_name, same_function};

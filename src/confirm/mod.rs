@@ -1,10 +1,10 @@
-//! Which pairs of a trace somebody means, and what is to be said of them.
+//! Decides which pairs of a trace a question means, and answers it.
 //!
-//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace. Its
-//! descriptions are matched with the places of the trace (`matching`), the pairs that they come to are decided by
-//! the analysis, alone and with call stacks and variables told apart (`scope`), and the verdicts of all pairs that
-//! a question may mean make its answer. A match that is not certain is called a guess, and where several matches
-//! would give different verdicts the answer is that it is ambiguous.
+//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace.
+//! `matching` matches the descriptions with places in the trace. The analysis decides the resulting pairs alone,
+//! distinguished by call stack and variable (`scope`). The verdicts of all pairs that a question may mean make its
+//! answer. An uncertain match is called a guess; if several matches would give different verdicts, the answer is
+//! *ambiguous*.
 
 mod answer;
 mod attached_warnings;

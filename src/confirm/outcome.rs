@@ -1,4 +1,4 @@
-//! What becomes of each warning, over one or several traces.
+//! The outcome of each warning, over one or several traces.
 
 use super::{Answer, Finding, Suppressed};
 use crate::report::Findings;

@@ -1,4 +1,4 @@
-//! What becomes of each warning, as one documented object, `witness-confirm/1`.
+//! The outcome of each warning, as one documented object, `witness-confirm/1`.
 //!
 //! Fields are only ever added within one schema version.
 

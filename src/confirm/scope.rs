@@ -1,4 +1,4 @@
-//! The part of the trace that the questions are about, as the analysis wants it.
+//! The part of the trace that the questions are about, in the form that the analysis takes.
 //!
 //! Each place that a side of a question may mean is a *choice*, numbered over all questions. An access gets a label
 //! for its instruction and the choices it belongs to, so that the analysis decides pairs of labels.

@@ -1,7 +1,7 @@
-//! Warnings that the user does not want to see, by what their reports say of them.
+//! Suppressed warnings, judged by the text of their reports.
 //!
-//! Other tools would not have written them, had they been given the suppressions: they are matched with the call stacks of the
-//! report. What a trace says of the same places is matched with the trace's (`report::noise`).
+//! With the same suppressions, other tools would not have written them: suppressions are matched with the call stacks
+//! of the report. The races of a trace are matched with the trace's call stacks (`report::noise`).
 
 use super::answer::{Answer, Finding};
 use super::frames::is_intercepted;

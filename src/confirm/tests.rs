@@ -1,4 +1,4 @@
-//! Small traces on which it is plain what a warning means.
+//! Small traces on which the meaning of a warning is plain.
 
 use super::*;
 use crate::trace::{StackId, Tables, ThreadId};

@@ -1,4 +1,4 @@
-//! Why a warning ended as it did, in words.
+//! Explains the answer to a warning, in words.
 
 use super::{Confirmed, Finding, How, Unmatched};
 use crate::results::{refutation_name, unknown_name};

@@ -1,4 +1,4 @@
-//! Who waits on a condition, and who has been notified.
+//! The threads that wait on a condition, and those that have been notified.
 
 use trace_format::WaitOutcome;
 

@@ -1,11 +1,10 @@
 //! Synthetic traces of any length, for benchmarks and experiments.
 //!
-//! The first thread forks all others and joins them at the end. Each thread runs blocks one after
-//! the other: a block takes no lock, or up to three in ascending order (so that the simulated run
-//! cannot deadlock), accesses variables in between and gives the locks back in reverse. A variable
-//! belongs to one lock and is accessed under it, but for the share of accesses that is asked to be
-//! unprotected. Some blocks wait on the condition of their lock, or notify it; a wait that nobody ends
-//! times out. Threads take turns of random length; the trace is valid by construction.
+//! The first thread forks all others and joins them at the end. Each thread runs one block after another: a block takes
+//! no lock, or up to three in ascending order (so that the simulated run cannot deadlock), accesses variables in
+//! between and releases the locks in reverse. A variable belongs to one lock and is accessed under it, except for the
+//! share of accesses that is to be unprotected. Some blocks wait on the condition of their lock, or notify it; a wait
+//! that nobody ends times out. Threads take turns of random length; the trace is valid by construction.
 //!
 //! The same shape gives the same trace.
 

@@ -1,9 +1,8 @@
 //! From records to a trace of our own: addresses, values, rows of the tables.
 //!
-//! Each write of a variable stores the number of writes before it plus one, and each read sees the
-//! last, so that under condition 2 of `docs/SEMANTICS.md` a read keeps the writer that it had: the
-//! strictest reading of a trace without values, which may lose races and invents none. Before the
-//! first write a variable holds 0.
+//! Each write of a variable stores the number of writes before it plus one, and each read sees the last, so that under
+//! condition 2 of `docs/SEMANTICS.md` a read keeps its writer. This is the strictest reading of a trace without values:
+//! it may lose races and invents none. Before the first write a variable holds 0.
 
 use super::Format;
 use super::error::ImportError;

@@ -1,8 +1,8 @@
-//! Which format a content is in.
+//! Detects the format of a content.
 //!
-//! A file that is none is never taken for one: each format has something that no other has. Native
-//! files begin with their magic, RV-Predict's with `LZ4Block`, JSON lines with a brace; RoadRunner's events begin with `@`; STD
-//! has events in its first line that is no comment; a RapidBin header gives the file's length.
+//! No format is mistaken for another: each has something that no other has. Native files begin with their magic,
+//! RV-Predict's with `LZ4Block`, JSON lines with a brace; RoadRunner's events begin with `@`; STD has an event in its
+//! first line that is no comment; a RapidBin header gives the file's length.
 
 use super::Format;
 use super::record::lines;

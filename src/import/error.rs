@@ -1,4 +1,4 @@
-//! Why a foreign trace is refused, and what was changed in one that was mended.
+//! Why a foreign trace is refused, and the repairs made to one.
 
 use crate::check::Violation;
 use std::fmt;

@@ -1,11 +1,10 @@
-//! Our own format as JSON, one row or event a line: lossless, to be read and written by scripts.
+//! Our own format as JSON, one row or event per line: lossless, for scripts to read and write.
 //!
-//! Each line is an object with one key, the kind of the row, and the contents that the types of
-//! `trace-format` have: `{"thread":{"name":"T0","parent":null,"os_id":0}}`. The first line is
-//! `{"trace":{"version":1}}`; rows come before the events that mention them, and are numbered in
-//! their order; the last line is `{"end":…}`. Without that line the trace is a cut one, as it is
-//! in our own format. Export writes all rows first, so an exported trace gives the same tables,
-//! events and ending when it is imported, with blocks cut elsewhere and another identity.
+//! Each line is an object with one key, the kind of the row, and the contents of the type in `trace-format`:
+//! `{"thread":{"name":"T0","parent":null,"os_id":0}}`. The first line is `{"trace":{"version":1}}`; rows come before
+//! the events that mention them, and are numbered in their order; the last line is `{"end":…}`. Without it the trace is
+//! cut, as in our own format. Export writes all rows first, so an exported trace gives the same tables, events and
+//! ending when it is imported, with other block boundaries and another identity.
 
 use super::error::ImportError;
 use super::rewrite::{RewriteError, Rewriter};

@@ -6,10 +6,10 @@
 //! input gives the same bytes, hence the same identity, and the results stored beside it are found
 //! again.
 //!
-//! Formats without values ([`Format::Std`], [`Format::RapidBin`], [`Format::RoadRunner`],
-//! [`Format::RvPredict`]) go one way: a parser yields records, `survey` walks them once to learn what lies
-//! ahead, `mend` walks them again, refuses or mends what no execution can be, and `build` gives
-//! each write a value of its own. `docs/formats.md` describes the formats and every choice made.
+//! Formats without values ([`Format::Std`], [`Format::RapidBin`], [`Format::RoadRunner`], [`Format::RvPredict`]) share
+//! one path: a parser yields records; `survey` walks them once to learn what lies ahead; `mend` walks them again, and
+//! refuses or repairs what no execution can do; `build` gives each write a value of its own. `docs/formats.md`
+//! describes the formats and every choice made.
 //!
 //! Memory is bounded by the size of the input: no count that a file claims is believed.
 //!

@@ -1,4 +1,4 @@
-//! What the parsers of formats without values have in common: events with interned names.
+//! The output of the parsers of formats without values: events with interned names.
 
 use super::error::{ImportError, Malformed};
 use hashbrown::HashMap;

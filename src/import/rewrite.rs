@@ -1,7 +1,7 @@
-//! Writes rows and events that have numbers already, so that they keep them.
+//! Writes rows and events that already have numbers, and keeps these.
 //!
-//! The writer of the trace format numbers stacks as calls first lead to them. Here the numbers are
-//! given, so a thread is led to each stack by calls and returns.
+//! The writer of the trace format numbers stacks in the order in which calls first reach them. Here the numbers are
+//! given, so calls and returns lead a thread to each stack.
 
 use std::io::Write;
 use trace_format::{

@@ -5,15 +5,15 @@
 //! same if their texts are. `Rd Wr` are fields, `ARd AWr` elements of arrays, `VRd VWr` volatile
 //! fields, which are atomic here. The last word of an access that looks like `file:line` is where.
 //!
-//! `Start`, `Join`, `Wait` and `Notify` are logged before the call and after it, with the same
-//! words. Of two such lines that follow each other in their thread, the first `Start`, the second
-//! `Join` and the first `Notify` count; the second `Wait` is the end of the first. Numbers of threads
-//! that have ended are given away again: a `Start` of a known thread begins another one.
+//! `Start`, `Join`, `Wait` and `Notify` are logged before and after the call, with the same words. If two such lines
+//! follow each other in their thread, the first `Start`, the second `Join` and the first `Notify` count; the second
+//! `Wait` ends the first. RoadRunner reuses the numbers of threads that have ended: a `Start` of a known thread begins
+//! another one.
 //!
-//! What else orders threads becomes atomic accesses to a variable of its own. Since a read keeps its
-//! writer, that is at least the order that Java gives: `ClassInited` (write) before `ClassAccssed`
-//! (read; the tool spells it so), `Interrupt` (write) before `Interrupted` (read); each entrance of a
-//! `Barrier` reads and writes, an exit reads. Methods and sleeps order nothing.
+//! Everything else that orders threads becomes atomic accesses to a variable of its own. Since a read keeps its writer,
+//! that is at least the order that Java gives: `ClassInited` (write) before `ClassAccssed` (read; the tool spells it
+//! so), `Interrupt` (write) before `Interrupted` (read); each entry of a `Barrier` reads and writes, an exit reads.
+//! Methods and sleeps order nothing.
 //!
 //! Source: `rr.simple.PrintTool` and the `toString` of the events in RoadRunner's source.
 

@@ -1,9 +1,9 @@
 //! A trace as STD text, for other tools.
 //!
-//! A variable is a cell of the model, so accesses that overlap in part become one line for each
-//! cell they share, and memory that is used again is another variable. What STD has no words for
-//! is left out and counted where it orders nothing; where it orders threads (atomics, shared
-//! locks, barriers …) the export is refused, since other tools would report races that are none.
+//! A variable is a cell of the model, so accesses that overlap in part become one line for each cell they share, and
+//! reused memory is another variable. Events that STD lacks are left out and counted if they order nothing; if they
+//! order threads (atomics, shared locks, barriers …) the export is refused, since other tools would report races that
+//! are none.
 
 use crate::symbols::Symbols;
 use crate::trace::{AccessKind, CellId, IncarnationId, ObjectId, Op, ThreadId, Trace};

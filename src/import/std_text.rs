@@ -1,10 +1,9 @@
-//! RAPID's STD text: a line an event, `thread|operation(object)|location`.
+//! RAPID's STD text: one event per line, `thread|operation(object)|location`.
 //!
-//! The dialects that are met: `acq rel r w fork join begin end` as RAPID's own parser has them,
-//! `rd` and `wr`, `req` (asked for a lock: no event here), `wait notify notifyAll`, `branch`,
-//! `dummy` and `enter`/`exit` (which order nothing), `begin` with and without an empty pair of
-//! parentheses, threads with and without their `T`, a location that is a number, `path:line`, or
-//! absent, blank lines and lines that start with `#` or `//`.
+//! The dialects in use: `acq rel r w fork join begin end` as in RAPID's own parser, `rd` and `wr`, `req` (asked for a
+//! lock: no event here), `wait notify notifyAll`, `branch`, `dummy` and `enter`/`exit` (which order nothing), `begin`
+//! with and without an empty pair of parentheses, threads with and without their `T`, a location that is a number,
+//! `path:line`, or absent, blank lines and lines that start with `#` or `//`.
 
 use super::error::{ImportError, Malformed};
 use super::record::{Each, Names, Record, RecordOp, lines, shown};

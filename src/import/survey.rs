@@ -1,4 +1,4 @@
-//! The first walk over a foreign trace: what the second one has to know of what lies ahead.
+//! The first walk over a foreign trace: what the second walk must know of the events ahead.
 //!
 //! Whether a join comes too early depends on the child's last event, and whether a release starts a
 //! wait on the thread's next event. The survey judges nothing; `mend` does.

@@ -1,8 +1,8 @@
 //! The trace event format of Chrome, which Perfetto and `chrome://tracing` show.
 //!
-//! Each witness is a process and each thread a lane in it. A step takes ten microseconds, in the order of the schedule; the
-//! time that it really took is not known. Arrows show creation and joining of threads, locks that are handed over,
-//! wakes, and who reads what from whom; critical sections are tracks of their own.
+//! Each witness is a process and each thread a lane in it. A step takes ten microseconds, in the order of the schedule;
+//! its real duration is not known. Arrows show creation and joining of threads, locks released and then acquired,
+//! wakes, and reads from other threads' writes; critical sections are tracks of their own.
 
 use super::links::{Kind, Links};
 use super::{Exporter, Findings, Race};

@@ -1,4 +1,4 @@
-//! Why a pair is refuted, not in this trace, or not decided, in words with source lines.
+//! Explains why a pair is refuted, not in this trace, or undecided, in words with source lines.
 
 use super::words::{Words, value};
 use crate::schedule::Goal;

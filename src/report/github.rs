@@ -1,7 +1,7 @@
 //! Annotations of GitHub Actions: workflow commands, which the runner takes from a job's output.
 //!
-//! An error for each race, at its first access, and a notice for each undecided pair. GitHub shows ten of each kind
-//! for a step; SARIF has no such limit.
+//! Writes an error for each race, at its first access, and a notice for each undecided pair. GitHub shows ten of each
+//! kind per step; SARIF has no such limit.
 
 use super::command::replay_command;
 use super::paths::seen;

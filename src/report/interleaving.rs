@@ -1,6 +1,6 @@
-//! A schedule as people read it: who does what, where the context switches, and the race at the end.
+//! A schedule for people: what each thread does, where the context switches, and the race at the end.
 //!
-//! What is shown one by one, and what is condensed to a count, is decided in `condense`.
+//! `condense` decides which steps are shown one by one and which are only counted.
 
 use super::condense::{Line, lines};
 use super::paint::Paint;

@@ -1,4 +1,4 @@
-//! The results object as JSON: one, also of several traces.
+//! The results object as JSON: one object, also for several traces.
 
 use super::{Exporter, Findings};
 use crate::results::Results;

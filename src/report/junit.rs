@@ -1,7 +1,7 @@
-//! JUnit XML, for what shows test results.
+//! JUnit XML, for viewers of test results.
 //!
-//! A test suite a trace, a test case a race or pair of places: a witnessed race fails, a refuted pair passes, an
-//! undecided one is skipped, like one that is not in this trace, and so is what the user hides.
+//! Each trace is a test suite, each race or pair of places a test case: a witnessed race fails, a refuted pair passes;
+//! an undecided pair is skipped, and so is one that is not in this trace or that the user hides.
 
 use super::noise::Hidden;
 use super::text::Told;

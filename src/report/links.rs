@@ -1,7 +1,8 @@
-//! What connects the steps of a schedule: creation, joining, lock hand-over, wakes, and who reads what from whom.
+//! What connects the steps of a schedule: creation, joining, release and acquire of a lock, wakes, and reads from other
+//! threads' writes.
 //!
-//! Links are drawn; they prove nothing. Each goes from the last step that the other could not have come without, in
-//! this schedule, to that other step, and only between threads. What lies among the events as recorded is not drawn.
+//! Links are drawn; they prove nothing. Each goes from the last step that another step depends on, in this schedule, to
+//! that step, and only between threads. Steps among the events "as recorded" are not drawn.
 
 use crate::replay::Replay;
 use crate::trace::{CellId, EventId, ObjectId, Op, ThreadId, Trace};

@@ -1,4 +1,4 @@
-//! What became of a live run, for people.
+//! The outcome of a live run, for people.
 
 use super::paint::Paint;
 use super::words::{Words, value};

@@ -1,4 +1,4 @@
-//! What kind of memory a race is about.
+//! The kind of memory that a race is about.
 
 use super::words::Words;
 use crate::symbols::printable;

@@ -1,7 +1,7 @@
-//! Reports of an analysis: one exporter a file, behind one small trait.
+//! Reports of an analysis: one exporter per file, behind one small trait.
 //!
-//! Every report reads the same [`Findings`]. A report may leave things out, and then says how to
-//! see them; it never says more than the verdict does: a refutation speaks of this trace only.
+//! Every report reads the same [`Findings`]. A report may leave things out, and then says how to see them; it never
+//! claims more than the verdict does.
 
 mod chrome_trace;
 mod command;

@@ -1,11 +1,12 @@
 //! SARIF 2.1.0, for code scanning.
 //!
-//! Each race is one result. Its schedule stands there twice: as a code flow with a thread flow for each
-//! thread, in which `executionOrder` is the place in the schedule (the two racing accesses have the same one, since nothing orders
-//! them), and as one flat thread flow, for viewers that show only the first. Refuted pairs are no results; undecided
-//! ones are, of kind `open`, and so are those that are not in this trace, if a warning asks about them; else they are counted. Suppressed races are there with their suppression, known ones as `unchanged`.
+//! Each race is one result. Its schedule appears twice: as a code flow with a thread flow for each thread, in which
+//! `executionOrder` is the position in the schedule (equal for the two racing accesses, since nothing orders them), and
+//! as one flat thread flow, for viewers that show only the first. Refuted pairs are no results; undecided ones are, of
+//! kind `open`; pairs that are not in this trace are results of kind `open` if a warning asks about them, and otherwise
+//! counted. Suppressed races have their suppression, known ones are `unchanged`.
 //!
-//! The limits are those that GitHub documents for uploads: of more results and steps it would show only a part.
+//! The limits are those that GitHub documents for uploads: it would show only a part of more results and steps.
 
 use super::command::{another_run, replay_command};
 use super::condense::{Line, lines};

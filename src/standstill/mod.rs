@@ -1,11 +1,12 @@
-//! Who waits for whom when a run ends, which of these waits can never end, and what the program died of.
+//! Which thread waits for which when a run ends, which of these waits can never end, and what killed the program.
 //!
-//! The trace lists the operations that threads had begun ([`PendingInfo`]). A wait is *forever* if nobody is left who could
-//! end it: the greatest set of waiting threads is taken, and each thread is taken out of it that somebody outside of it may
-//! still wake. A lock is given back by those who hold it; a thread that is joined ends by itself; everything else may be
-//! done by any other thread that has not ended. So two threads that wait for each other's locks are found also where
-//! others go on, and a thread that waits for work is not taken for one that is stuck. (A program may give back a lock from another
-//! thread than took it; where a trace has an instance of that, a lock counts as given back by anybody.)
+//! The trace lists the operations that threads had begun ([`PendingInfo`]). A wait is *forever* if no remaining thread
+//! could end it: start from all waiting threads, and remove each thread that a thread outside the set may still wake;
+//! the rest, the greatest such set, waits forever. A lock is released by its holders; a joined thread ends by itself;
+//! any other thread that has not ended may do everything else. So two threads that wait for each other's locks are
+//! found even if other threads go on, and a thread that waits for work does not count as stuck. (A program may release
+//! a lock in another thread than the one that took it; if the trace has an instance of that, any thread may release the
+//! lock.)
 
 mod spins;
 

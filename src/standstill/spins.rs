@@ -1,8 +1,10 @@
-//! Threads that were still reading the same when a run was ended: a loop on a flag that nobody sets looks like that.
+//! Threads that kept reading the same values until the run was ended: a loop on a flag that nobody sets looks like
+//! that.
 //!
-//! A thread *spins* if the last things that it did, over and over, were to read the same values at the same places, under the same locks
-//! perhaps, and to write, if anything, the same values again. Whether it would have done so forever is not known: what leaves no events, a count in a register or a wait for
-//! another process, may end the loop. So it is only said of runs that somebody had to end.
+//! A thread *spins* if its last actions, over and over, were to read the same values at the same places, perhaps under
+//! the same locks, and to write, if anything, the same values again. Whether it would have done so forever is not
+//! known: something that leaves no events, such as a count in a register or a wait for another process, may end the
+//! loop. So this is only reported for runs that a limit or a signal ended.
 
 use crate::symbols::Symbols;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,9 @@
-//! Decisions as they are made: the journal of an analysis that goes on, and the result of a shard.
+//! Decisions as they are made: the journal of a running analysis, and the result of a shard.
 //!
-//! One line each: a checksum (CRC-32C, eight hexadecimal digits), a space, and an object. The first line says which plan and
-//! shard, the last one that the shard is complete; between them, a later decision on a candidate replaces an earlier one.
-//! A journal may end anywhere, as that of a process that was killed does: what follows its last good line is cut off. A shard may not.
+//! Each decision is a line: a checksum (CRC-32C, eight hexadecimal digits), a space, and an object. The first line
+//! names plan and shard, the last one says that the shard is complete; between them, a later decision on a candidate
+//! replaces an earlier one. A journal may end anywhere, as after its process was killed: everything after its last good
+//! line is cut off. A shard must be complete.
 
 use super::{PlanId, StoreError, at, remove};
 use crate::analyze::{Decision, Shard};

@@ -1,13 +1,12 @@
 //! Results beside the trace: `trace.bin.witnesses/` holds `results.json` and one schedule file for
 //! each witnessed pair, `1.sched`, `2.sched`, ….
 //!
-//! Every file is written under another name and renamed. `results.json` is removed first and
-//! written last, so where it is, its schedules are there too. It names the trace's identity and
-//! the version that wrote it; results of another trace or version are not used. Nothing that is
-//! read here is trusted: a schedule is checked again before it is shown.
+//! Every file is written under another name and renamed. `results.json` is removed first and written last, so if it is
+//! there, its schedules are there too. It names the trace's identity and the version that wrote it; results of another
+//! trace or version are not used. Nothing read here is trusted: a schedule is checked again before it is shown.
 //!
-//! While an analysis goes on, its decisions are in `journal`; what is there when it begins is not decided again. An analysis
-//! in shards has its [`Plan`] in `plan.json` and their decisions in `shards/`.
+//! A running analysis keeps its decisions in `journal`; the next start does not decide them again. An analysis in
+//! shards has its [`Plan`] in `plan.json` and its decisions in `shards/`.
 
 mod decisions;
 mod plan;

@@ -1,5 +1,5 @@
-//! What is to be decided: the trace, the options, and the candidates in their order. Written down once, it can be carried out in
-//! several shards, on machines that share nothing but the trace and this.
+//! The plan of an analysis: the trace, the options, and the candidates in their order. Several shards can carry it out,
+//! on machines that share nothing but the trace and the plan.
 
 use super::{StoreError, at, write};
 use crate::analyze::Shard;

@@ -1,9 +1,10 @@
 //! Which functions of other libraries a module calls, and where: read from its machine code.
 //!
-//! A call goes through a stub of the linkage table or through a slot of the offset table, and the slot's relocation names the function. A function
-//! that makes such a call, itself or by what it calls directly, counts as a place of the call for its callers. Calls through pointers count in the
-//! function that makes them. An instruction that synchronizes by itself, in inline assembly or in functions that are not instrumented, counts as a
-//! call, too. Jumps through pointers are taken for a `switch`.
+//! A call goes through a stub of the linkage table or through a slot of the offset table, and the slot's relocation
+//! names the function. A function that makes such a call, directly or in a function that it calls directly, counts as a
+//! place of the call for its callers. Calls through pointers count in the function that makes them. An instruction that
+//! synchronizes by itself, in inline assembly or in functions that are not instrumented, counts as a call, too. A jump
+//! through a pointer is assumed to be a `switch`.
 
 use hashbrown::{HashMap, HashSet};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};

@@ -1,12 +1,11 @@
 //! Names for addresses: code positions to file, line and function, data addresses to variables.
 //!
-//! A position that the trace's own `sources` table explains is taken from there. Else the position
-//! is the return address of an instrumentation call, so the instruction is the one before: the
-//! debug information of the module is asked for `pc - 1 - base`, and gives inlined frames too. A
-//! module whose file is not the one that was recorded (another build id) is not asked, since its
-//! answers would be wrong without looking wrong; [`Symbols::problems`] says so. Without debug
-//! information a position is shown as module and offset. Paths are shown as recorded. A variable
-//! of the trace's own `variables` table (imported traces) is found before one of a module.
+//! The trace's own `sources` table comes first. Otherwise a position is the return address of an instrumentation call,
+//! so the instruction is the one before: the debug information of the module is asked for `pc - 1 - base`, and gives
+//! inlined frames too. If the file of a module is not the recorded one (another build id), it is not asked, since its
+//! answers would be wrong without looking wrong; [`Symbols::problems`] says so. Without debug information a position is
+//! shown as module and offset. Paths are shown as recorded. A variable of the trace's own `variables` table (imported
+//! traces) comes before one of a module.
 
 mod calls;
 mod module;

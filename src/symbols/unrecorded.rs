@@ -1,12 +1,14 @@
 //! Where the threads of a trace may have called code that was not recorded, and whether that code may synchronize.
 //!
-//! A library counts as unrecorded if it is not built with the instrumentation, and the runtime takes the place of none of its functions. It may
-//! synchronize if it has atomic instructions, or calls the kernel's futex. Which functions call it is read from the modules' files
-//! ([`calls`]), so nothing is known of modules that are gone or built anew. A call through a pointer leads where one of the pointers to code leads that
-//! its thread read in the same function shortly before; if it read none, it may lead to any library that may synchronize.
+//! A library counts as unrecorded if it is not instrumented and the runtime replaces none of its functions. It may
+//! synchronize if it has atomic instructions, or calls the kernel's futex. The modules' files tell which functions call
+//! it ([`calls`]), so nothing is known of modules that are gone or were rebuilt. A call through a pointer leads where
+//! one of the pointers to code leads that its thread read in the same function shortly before; if it read none, the
+//! call may lead to any library that may synchronize.
 //!
-//! Errs on both sides: a call that stands in a function need not have been made between two events of it. What rests on this is never a
-//! refutation: it names who may have changed memory, and keeps a race from being told as proven until it is shown live.
+//! This errs on both sides: a call in a function need not have been made between two events of it. No refutation rests
+//! on this: it names the code that may have changed memory, and keeps a race from being reported as proven until a live
+//! run shows it.
 
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
 use super::file_name;

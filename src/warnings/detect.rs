@@ -1,4 +1,4 @@
-//! Which dialect a report is in: by what only it writes.
+//! Detects the dialect of a report, by text that only this dialect has.
 
 use super::{Format, lines, pairs, valgrind};
 

@@ -1,7 +1,7 @@
 //! Reports of Go's race detector.
 //!
-//! It is ThreadSanitizer's run-time library with a report of its own: each frame takes two lines, the function
-//! and, further in, `file:line +0xoffset` (the offset in the function).
+//! The detector is ThreadSanitizer's run-time library with a report of its own: each frame takes two lines, the
+//! function and, indented further, `file:line +0xoffset` (the offset in the function).
 
 use super::{Format, Frame, Kind, Side, Stack, Warning, lines, position};
 

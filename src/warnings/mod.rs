@@ -1,8 +1,8 @@
-//! Warnings of other tools, read from their reports: one file a dialect.
+//! Warnings of other tools, read from their reports: one file per dialect.
 //!
-//! A warning of a data race has two sides, each an access with its call stack as far as the report gives it.
-//! Everything else that these tools warn of is classified and kept, so that it can be counted. Program output
-//! between the reports is passed over. What a position means in a trace is not decided here.
+//! A warning of a data race has two sides, each an access with as much of its call stack as the report gives. All other
+//! warnings of these tools are classified and kept, so that they can be counted. Program output between the reports is
+//! skipped. What a position means in a trace is not decided here.
 
 mod detect;
 mod error;

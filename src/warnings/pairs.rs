@@ -1,7 +1,7 @@
-//! A plain list of suspected pairs, for static analysers, papers and people: `file:line file:line` a line, or for traces of
-//! other tools two locations as these number or name them, or two names of functions or variables.
+//! A plain list of suspected pairs, for static analysers, papers and people: one `file:line file:line` per line; for
+//! traces of other tools two locations as these tools number or name them; or two names of functions or variables.
 //!
-//! The two stand apart by blanks, or by a comma or a tab if a path has blanks. `#` starts a comment.
+//! Blanks separate the two, or a comma or a tab if a path has blanks. `#` starts a comment.
 
 use super::{Format, Frame, Kind, ReadError, Side, Stack, Warning, position};
 

@@ -1,4 +1,4 @@
-//! Results of `witness` itself, of another trace: what was witnessed or left open there.
+//! Results of `witness` itself for another trace: the pairs witnessed or left open there.
 
 use super::{Format, Frame, Kind, ReadError, Side, Stack, Warning};
 use crate::results::{AccessResult, FrameResult, Results, SCHEMA};

@@ -1,9 +1,9 @@
 //! ThreadSanitizer's text, of programs built by gcc, clang and rustc, from its first versions on.
 //!
-//! A report begins with `WARNING: ThreadSanitizer: TITLE (pid=N)` and is made of paragraphs, each a heading and its
-//! frames. The accesses come first; creations of threads and mutexes follow and are passed over. What is no race has stacks
-//! without a heading, or with another. Frames differ by version: with or without column, build id, and module; `<null>` stands
-//! for what is not known.
+//! A report begins with `WARNING: ThreadSanitizer: TITLE (pid=N)` and consists of paragraphs, each a heading and its
+//! frames. The accesses come first; creations of threads and mutexes follow and are skipped. Reports of other problems
+//! have stacks without a heading, or with another one. Frames differ by version: with or without column, build id, and
+//! module; `<null>` stands for an unknown name.
 
 use super::{Format, Frame, Kind, Location, Side, Stack, Warning, lines, position};
 

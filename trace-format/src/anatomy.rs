@@ -1,4 +1,4 @@
-//! What an [`Op`] is made of, for the encoding of events.
+//! The parts of an [`Op`], for the encoding of events.
 //!
 //! Every operation falls into a *shape* (its kind, and a parameter byte with what is fixed for one
 //! instruction: access size, memory order, …) and up to three *operands*: the *place* that it acts

@@ -1,4 +1,4 @@
-//! Takes a block out of the bytes of a file: frame, checksums, decompression.
+//! Reads a block from the bytes of a file: frame, checksums, decompression.
 
 use crate::fault::BlockFault;
 use crate::footer::Entry;

@@ -1,4 +1,4 @@
-//! Puts blocks out: compression, frame, checksums, and the index that becomes the footer.
+//! Writes blocks: compression, frame, checksums, and the index that becomes the footer.
 
 use crate::error::WriteError;
 use crate::footer::{IndexBuilder, TRAILER_LEN, encode_trailer};

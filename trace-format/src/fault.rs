@@ -1,4 +1,4 @@
-//! What exactly can be wrong with the bytes of a trace, or with an event that shall become some.
+//! The faults that the bytes of a trace, or an event to be written, can have.
 //!
 //! The faults know nothing of files: [`ReadError`](crate::ReadError) adds the file, the block and
 //! the offset, [`WriteError`](crate::WriteError) the event. Both sides refuse the same things, so

@@ -1,8 +1,7 @@
-//! A file that comes into being under another name.
+//! A file that is written under another name.
 //!
-//! What is written goes to `<path>.partial`; only a finished trace takes the name `path`. A
-//! recording that fails never destroys an older good trace, and what it wrote stays under the
-//! partial name, where it can be read as a cut trace.
+//! Output goes to `<path>.partial`; only a finished trace takes the name `path`. A recording that fails never destroys
+//! an older good trace, and its output stays under the partial name, where it can be read as a cut trace.
 
 use std::ffi::OsString;
 use std::fs::File;

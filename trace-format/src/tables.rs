@@ -1,4 +1,4 @@
-//! The side tables of a trace: who the numbers in its events are.
+//! The side tables of a trace: what the numbers in its events mean.
 //!
 //! Every table only grows. A [`TablesDelta`] is what one side block of the file adds; applying
 //! the deltas in file order gives [`Tables`], so a trace that was cut still names everything that

@@ -1,8 +1,8 @@
 //! Where the processes of a program ask for rings of their own: one page that all of them share.
 //!
-//! A child that was forked asks when it starts; whoever is about to execute a program asks for the process that
-//! it becomes. The recorder makes a ring and says where it is. Nobody waits for a recorder that is gone, and a
-//! process that dies while it asks holds nobody up: each has a slot of its own.
+//! A forked child asks when it starts; a process that is about to execute a program asks for what it becomes. The
+//! recorder makes a ring and says where it is. No process waits for a recorder that is gone, and a process that dies
+//! while it asks delays no other: each has a slot of its own.
 
 use crate::consumer::Ring;
 use crate::futex;

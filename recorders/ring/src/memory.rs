@@ -1,4 +1,4 @@
-//! The file that rings are in, and its mapping into the consumer.
+//! The file that holds the rings, and its mapping into the consumer.
 
 use crate::layout::{HEADER_BYTES, Header};
 use core::ptr::{self, NonNull};

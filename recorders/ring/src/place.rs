@@ -1,4 +1,4 @@
-//! Where a process finds a file that another one holds open.
+//! The path by which a process opens a file that another one holds open.
 
 use core::ffi::CStr;
 

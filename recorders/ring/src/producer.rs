@@ -1,8 +1,8 @@
 //! The program's end of the rings.
 //!
-//! The memory of each ring is mapped twice, one mapping right behind the other, so that what
-//! reaches over its end is written with plain stores all the same. Events are published by one
-//! store of [`Header::published`]: a program killed between two instructions leaves no half event.
+//! The memory of each ring is mapped twice, one mapping right behind the other, so plain stores may reach over its end.
+//! Events are published by one store of [`Header::published`]: a program killed between two instructions leaves no half
+//! event.
 
 use crate::layout::{Death, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Policy, Progress, Settings};
 use crate::place::Place;

@@ -1,5 +1,5 @@
-//! What a hook of the runtime has to say. Where it is said it becomes events and rows of tables;
-//! a record itself is never stored.
+//! What a hook of the runtime reports. The runtime turns it into events and rows of tables at once; a record itself is
+//! never stored.
 //!
 //! A record speaks of the thread that runs. Accesses are of at most 8 bytes, objects are addresses.
 

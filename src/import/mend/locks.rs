@@ -1,7 +1,7 @@
 //! Locks: one thread at a time holds each, or several do for reading.
 //!
-//! A thread that takes a lock for reading while it holds it (to keep only that) goes on holding it
-//! alone until it gives back both: less than Java allows, so no race comes from it.
+//! A thread that takes a lock for reading while it holds it (to keep only that hold) continues to hold it exclusively
+//! until it releases both: less than Java allows, so no race comes from it.
 
 use super::Mender;
 use crate::import::error::{ImportError, Malformed};

@@ -1,10 +1,9 @@
-//! The second walk over a foreign trace: refuses or mends what no execution can be.
+//! The second walk over a foreign trace: refuses or repairs what no execution can do.
 //!
-//! Every event must be enabled when its turn comes, by the table of `docs/SEMANTICS.md`: this walk
-//! keeps who holds each lock, who was forked, who waits. Without `repair` the first event that is
-//! not refuses the trace; with it, [`Malformed::remedy`](super::Malformed::remedy) is applied and
-//! noted. A repair may add or remove order, so what is predicted from a mended trace is as good as
-//! the repairs.
+//! Every event must be enabled when its turn comes, by the table of `docs/SEMANTICS.md`: this walk keeps track of who
+//! holds each lock, who was forked, who waits. Without `repair` the first event that is not enabled refuses the trace;
+//! with it, [`Malformed::remedy`](super::Malformed::remedy) is applied and noted. A repair may add or remove order, so
+//! predictions from a repaired trace are only as good as the repairs.
 
 mod locks;
 mod threads;

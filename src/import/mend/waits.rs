@@ -1,10 +1,9 @@
-//! Waits on conditions, from where the lock is given up to where it is taken again.
+//! Waits on conditions, from the release of the lock to its next acquire.
 //!
-//! Waits come in two ways. As `rel(l) wait(c) … acq(l)`, the wait begins at the release, since the
-//! lock is free from there, and ends at the acquire. As a `wait` by a holder of the lock, it begins
-//! there and ends at the thread's next event: at an `acq(l)`, else just before it. It counts as
-//! notified if a notify finds it waiting, else as timed out; a notify that finds several wakes the
-//! one that ends first, as the checker's `validate` has it.
+//! Logs write a wait in two ways. As `rel(l) wait(c) … acq(l)`, the wait begins at the release, since the lock is free
+//! from there, and ends at the acquire. As a `wait` by a holder of the lock, it begins there and ends at the thread's
+//! next event: at an `acq(l)`, otherwise just before it. It counts as notified if a notify finds it waiting, otherwise
+//! as timed out; a notify that finds several waits wakes the one that ends first, as the checker's `validate` does.
 
 use super::Mender;
 use super::locks::Held;

@@ -1,7 +1,7 @@
 //! One self-contained HTML page: what was found, and a picture of each witness.
 //!
-//! Everything is in the page, and its content policy forbids it to load anything. The pictures and tables are there
-//! without its script; the script steps through a picture by keyboard, shows the source beside it, and filters.
+//! The page contains everything, and its content policy forbids it to load anything. The pictures and tables work
+//! without the script; the script steps through a picture by keyboard, shows the source beside it, and filters.
 
 mod overview;
 mod picture;

@@ -1,7 +1,7 @@
 //! A baseline: races that are known already.
 //!
-//! It is an earlier results object, of `witness analyze` or `confirm`, or the `results.json` beside a trace. What it has under
-//! the same id is known; a race that it only had as unknown and that is witnessed now is new.
+//! A baseline is an earlier results object, of `witness analyze` or `confirm`, or the `results.json` beside a trace.
+//! Races whose id it has are known; a race that it has only as unknown, and that is witnessed now, is new.
 
 use crate::results::{Results, SCHEMA};
 use hashbrown::HashMap;

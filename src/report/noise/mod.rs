@@ -1,8 +1,9 @@
-//! Identity and noise: what a race is called from run to run, and which are not to be shown.
+//! Identity and noise: the id of a race from run to run, and which races are hidden.
 //!
-//! Two pairs of instructions are the same race if they are of the same kind, in the same two functions of the same
-//! two files, and about the same variable, if that is a static one. Lines are not part of that, since they move with every edit, nor are folders, since the same sources
-//! lie elsewhere on another machine. What is hidden is hidden by the user's word, and counted; it stays in the results.
+//! Two pairs of instructions are the same race if they are of the same kind, in the same two functions of the same two
+//! files, and concern the same variable, if that is a static one. Lines are not part of that, since they move with
+//! every edit, nor are folders, since the same sources lie elsewhere on another machine. Only the user, or the program
+//! itself, hides a race; it is counted, and stays in the results.
 
 mod baseline;
 mod suppressions;

@@ -1,7 +1,7 @@
 //! Reports of Valgrind's thread checkers, Helgrind and DRD. What they say is the same in text and in XML.
 //!
-//! Helgrind gives both accesses with their stacks, unless it was told to keep no history. DRD gives one; of the
-//! other it knows only the stretch of its thread in which it happened.
+//! Helgrind gives both accesses with their stacks, unless it was told to keep no history. DRD gives one; of the other
+//! it knows only the segment of its thread in which it happened.
 
 pub(super) mod text;
 pub(super) mod xml;
