@@ -9,8 +9,8 @@ use super::process::{self, is_over};
 use super::settings::of_process;
 use super::translate::Translator;
 use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect};
-use recorder_ring::desk::{Asked, What};
-use recorder_ring::{Desk, Ring, Settings};
+use recorder_ring::ring_broker::{Asked, What};
+use recorder_ring::{Ring, RingBroker, Settings};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::collections::HashMap;
 use std::io::Sink;
@@ -39,7 +39,7 @@ pub struct Descent {
 #[derive(Debug)]
 pub(super) struct Ancestors {
     descent: Descent,
-    desk: Desk,
+    broker: RingBroker,
     /// By number. What is sent is of no interest.
     rings: Vec<(Ring, Translator<Sink>)>,
     /// The number of the ring of the ancestor that came last, and how many steps led to it.
@@ -58,7 +58,7 @@ pub(super) struct Ancestors {
 impl Ancestors {
     pub(super) fn new(descent: Descent) -> Result<Ancestors, RecordError> {
         let mut ancestors = Ancestors {
-            desk: Desk::open().map_err(RecordError::Ring)?,
+            broker: RingBroker::open().map_err(RecordError::Ring)?,
             rings: Vec::new(),
             last: 0,
             steps: 0,
@@ -83,14 +83,14 @@ impl Ancestors {
         let settings = of_process(self.descent.settings, &steps);
         let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
         let number = self.rings.len() as u32;
-        self.desk.introduce(&ring, number);
+        self.broker.introduce(&ring, number);
         self.rings.push((ring, Translator::to_nowhere()?));
         Ok(number)
     }
 
     /// Answers who asks, and takes what the ancestors send.
     pub(super) fn serve(&mut self, wanted: &Ring) -> Result<(), RecordError> {
-        while let Some(asked) = self.desk.next() {
+        while let Some(asked) = self.broker.next() {
             self.answer(&asked, wanted)?;
         }
         for (ring, translator) in &mut self.rings {
@@ -108,16 +108,16 @@ impl Ancestors {
                 self.children.extend(child.clone());
                 let next = self.descent.to.get(self.steps).copied();
                 if ask.of != self.last || Some(ask.nth) != next {
-                    self.desk.answer(asked, None);
+                    self.broker.answer(asked, None);
                     return Ok(());
                 }
                 self.steps += 1;
                 if self.steps == self.descent.to.len() {
                     self.found = child;
-                    self.desk.answer(asked, Some(wanted));
+                    self.broker.answer(asked, Some(wanted));
                 } else {
                     self.last = self.add_ring()?;
-                    self.desk.answer(asked, Some(&self.rings[self.last as usize].0));
+                    self.broker.answer(asked, Some(&self.rings[self.last as usize].0));
                 }
             }
             What::Executes | What::Spawns => {
@@ -125,12 +125,12 @@ impl Ancestors {
                 let program = format!("/proc/{}/fd/{}", ask.process, ask.file);
                 if inspect::check(Path::new(&program)).is_ok() {
                     let number = self.add_ring()?;
-                    self.desk.answer(asked, Some(&self.rings[number as usize].0));
+                    self.broker.answer(asked, Some(&self.rings[number as usize].0));
                 } else {
-                    self.desk.answer(asked, None);
+                    self.broker.answer(asked, None);
                 }
             }
-            What::Failed => self.desk.answer(asked, None),
+            What::Failed => self.broker.answer(asked, None),
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl Ancestors {
     pub(super) fn may_come(&mut self) -> bool {
         let over = *self.over.get_or_insert_with(Instant::now);
         // A child that was announced may still have to ask, unless it was killed before it could.
-        let expected = self.desk.expected() > 0 && over.elapsed() < GRACE;
+        let expected = self.broker.expected() > 0 && over.elapsed() < GRACE;
         expected || self.children.iter().any(|child| !is_over(child))
     }
 
@@ -169,7 +169,7 @@ impl Ancestors {
 
     /// Nobody takes anything any more, and nobody gets an answer.
     pub(super) fn leave(&mut self) {
-        self.desk.close();
+        self.broker.close();
         for (ring, _) in &self.rings {
             ring.abandon();
         }

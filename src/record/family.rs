@@ -1,6 +1,6 @@
 //! The other processes of a recorded program: children that it forked, programs that its processes start or become.
 //!
-//! Each asks at the [`desk`](recorder_ring::desk) for a ring of its own, gets a thread that empties it, and a trace
+//! Each asks at the [`ring_broker`](recorder_ring::ring_broker) for a ring of its own, gets a thread that empties it, and a trace
 //! beside that of the first one. They are numbered by the order in which they came of the process that they came of, so
 //! that the same run gives the same names: the second child of the first child is process 1.2.
 
@@ -11,8 +11,8 @@ use super::salvage::ring_path;
 use super::settings::of_process;
 use super::translate::Translator;
 use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER, ended_by_the_runtime};
-use recorder_ring::desk::{Asked, What};
-use recorder_ring::{Desk, Flag, Ring, Settings};
+use recorder_ring::ring_broker::{Asked, What};
+use recorder_ring::{Flag, Ring, RingBroker, Settings};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs;
@@ -64,7 +64,7 @@ struct Member {
 
 /// The processes of one recording.
 pub(super) struct Family<'a> {
-    desk: Desk,
+    broker: RingBroker,
     settings: Settings,
     options: &'a Options,
     /// The runtime's.
@@ -104,8 +104,8 @@ impl<'a> Family<'a> {
         meta: &Meta,
         ring: &Ring,
     ) -> Result<Self, RecordError> {
-        let desk = Desk::open().map_err(RecordError::Ring)?;
-        desk.introduce(ring, 0);
+        let broker = RingBroker::open().map_err(RecordError::Ring)?;
+        broker.introduce(ring, 0);
         let first = Member {
             steps: Vec::new(),
             program: Mutex::default(),
@@ -113,7 +113,7 @@ impl<'a> Family<'a> {
             failed: AtomicBool::new(false),
         };
         Ok(Family {
-            desk,
+            broker,
             settings,
             options,
             folder,
@@ -141,21 +141,21 @@ impl<'a> Family<'a> {
     /// The first process has ended.
     pub(super) fn first_is_over(&self) {
         *locked(&self.over) = Some(Instant::now());
-        self.desk.wake();
+        self.broker.wake();
     }
 
     /// Whether there is no other process any more, once the first has ended.
     pub(super) fn is_over(&self) -> bool {
         let Some(over) = *locked(&self.over) else { return false };
         // A child that was announced may still have to ask, unless it was killed before it could.
-        let expected = self.desk.expected() > 0 && over.elapsed() < GRACE;
+        let expected = self.broker.expected() > 0 && over.elapsed() < GRACE;
         locked(&self.done).active == 0 && (!expected || self.is_stopped())
     }
 
     /// Ends the recording of all that still run; they go on by themselves.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        self.desk.wake();
+        self.broker.wake();
     }
 
     fn is_stopped(&self) -> bool {
@@ -173,18 +173,18 @@ impl<'a> Family<'a> {
     /// Gives rings to those that ask, until all have ended.
     pub(super) fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         while !self.is_over() {
-            while let Some(asked) = self.desk.next() {
+            while let Some(asked) = self.broker.next() {
                 self.serve_one(&asked, scope);
             }
-            self.desk.wait(PAUSE.as_nanos() as u64);
+            self.broker.wait(PAUSE.as_nanos() as u64);
         }
-        self.desk.close();
+        self.broker.close();
     }
 
     fn serve_one<'scope>(&'scope self, asked: &Asked, scope: &'scope Scope<'scope, '_>) {
         let ask = asked.ask;
         let Some(parent) = locked(&self.members).get(ask.of as usize).cloned() else {
-            return self.desk.answer(asked, None);
+            return self.broker.answer(asked, None);
         };
         let mut steps = parent.steps.clone();
         steps.push(ask.nth);
@@ -192,7 +192,7 @@ impl<'a> Family<'a> {
             for member in locked(&self.members).iter().filter(|member| member.steps == steps) {
                 member.failed.store(true, Ordering::Release);
             }
-            return self.desk.answer(asked, None);
+            return self.broker.answer(asked, None);
         }
         let origin = match ask.what {
             What::Forked => Origin::Forked,
@@ -200,7 +200,7 @@ impl<'a> Family<'a> {
         };
         let program = format!("/proc/{}/fd/{}", ask.process, ask.file);
         if self.is_stopped() || origin == Origin::Executed && inspect::check(Path::new(&program)).is_err() {
-            return self.desk.answer(asked, None);
+            return self.broker.answer(asked, None);
         }
         let program = match origin {
             Origin::Forked => locked(&parent.program).clone(),
@@ -212,7 +212,7 @@ impl<'a> Family<'a> {
         match self.prepare(&number, &parent) {
             Ok((member, ring)) => {
                 locked(&self.done).active += 1;
-                self.desk.answer(asked, Some(&ring));
+                self.broker.answer(asked, Some(&ring));
                 scope.spawn(move || {
                     let followed = self.follow(&member, &number, ring, process);
                     let mut done = locked(&self.done);
@@ -223,11 +223,11 @@ impl<'a> Family<'a> {
                     }
                     done.active -= 1;
                     drop(done);
-                    self.desk.wake();
+                    self.broker.wake();
                 });
             }
             Err(error) => {
-                self.desk.answer(asked, None);
+                self.broker.answer(asked, None);
                 locked(&self.done).failures.push(failure(&number, &error));
             }
         }
@@ -251,7 +251,7 @@ impl<'a> Family<'a> {
             failed: AtomicBool::new(false),
         });
         let mut members = locked(&self.members);
-        self.desk.introduce(&ring, members.len() as u32);
+        self.broker.introduce(&ring, members.len() as u32);
         members.push(Arc::clone(&member));
         Ok((member, ring))
     }

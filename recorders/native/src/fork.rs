@@ -18,11 +18,11 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use libc::{c_long, pid_t};
-use recorder_ring::desk::{Ask, Client, What};
+use recorder_ring::ring_broker::{Ask, Client, What};
 use recorder_ring::{Note, Place, Record, Settings};
 
 /// Where processes that come of this one ask for rings.
-pub static DESK: Client = Client::nowhere();
+pub static BROKER: Client = Client::nowhere();
 
 /// How many processes came of this one: those that it forked, started or became.
 pub static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -36,8 +36,8 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 /// Watches forks.
 pub fn prepare() {
     // SAFETY: attached by `start`.
-    if let Some(place) = unsafe { RING.desk() } {
-        DESK.attach(place);
+    if let Some(place) = unsafe { RING.broker() } {
+        BROKER.attach(place);
     }
     // SAFETY: the three functions have the right type and need nothing.
     unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
@@ -51,10 +51,10 @@ unsafe extern "C" fn before() {
 /// `clone`.
 fn prepare_for(flags: u64) {
     let Some(inside) = Inside::enter_and_stay() else { return };
-    let asks = !schedule::is_followed() && DESK.is_open() && !is_numbered_anew(flags);
+    let asks = !schedule::is_followed() && BROKER.is_open() && !is_numbered_anew(flags);
     ASKS.store(asks, Relaxed);
     if asks {
-        DESK.announce();
+        BROKER.announce();
         COUNT.fetch_add(1, Relaxed);
     } else {
         pending::push(Record::Note { note: Note::Forked });
@@ -117,7 +117,7 @@ fn ring_of_its_own() -> Option<(Place, Settings)> {
     if !ASKS.load(Relaxed) {
         return None;
     }
-    let place = DESK.ask(Ask {
+    let place = BROKER.ask(Ask {
         what: What::Forked,
         process: sys::process_id() as u32,
         file: 0,
@@ -188,7 +188,7 @@ fn numbered(child: pid_t, pc: usize) -> pid_t {
 /// There is no child after all.
 fn take_back() {
     if ASKS.load(Relaxed) {
-        DESK.take_back();
+        BROKER.take_back();
     }
 }
 

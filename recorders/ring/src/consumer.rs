@@ -242,11 +242,11 @@ impl Ring {
         self.file.as_raw_fd() as u32
     }
 
-    /// Tells who attaches the ring its number, and this process' descriptor of the desk.
-    pub(crate) fn introduce(&self, number: u32, desk: u32) {
+    /// Tells who attaches the ring its number, and this process' descriptor of the broker.
+    pub(crate) fn introduce(&self, number: u32, broker: u32) {
         let header = self.header();
         header.number.store(number, Relaxed);
-        header.desk.store(desk + 1, Relaxed);
+        header.broker.store(broker + 1, Relaxed);
     }
 
     /// Whoever attaches the ring waits for [`look`](Ring::look).

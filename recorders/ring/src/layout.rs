@@ -85,8 +85,8 @@ pub struct Header {
     pub number: AtomicU32,
     /// Who made the ring.
     pub recorder: AtomicU32,
-    /// Its descriptor of the [`desk`](crate::desk), and 1; 0 if there is none.
-    pub desk: AtomicU32,
+    /// Its descriptor of the [`ring_broker`](crate::ring_broker), and 1; 0 if there is none.
+    pub broker: AtomicU32,
     /// 1 until the recorder has looked at the process that attached the ring, which waits for that.
     pub unseen: AtomicU32,
     /// The process that the ring is attached to; 0 before.

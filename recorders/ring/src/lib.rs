@@ -13,7 +13,7 @@
 //! - [`consumer`]: the parent's end, a safe interface;
 //! - [`producer`]: the program's end, which allocates nothing and makes no system call unless a
 //!   ring is full or the parent sleeps;
-//! - [`desk`]: where the processes of a program ask for rings of their own;
+//! - [`ring_broker`]: where the processes of a program ask for rings of their own;
 //! - [`place`]: how they find them;
 //! - [`futex`]: sleeping on a word of memory;
 //! - [`addresses`]: the same addresses in every run.
@@ -22,7 +22,6 @@ extern crate std;
 
 pub mod addresses;
 pub mod consumer;
-pub mod desk;
 pub mod futex;
 pub mod layout;
 mod memory;
@@ -30,14 +29,15 @@ pub mod place;
 pub mod plan;
 pub mod producer;
 pub mod record;
+pub mod ring_broker;
 pub mod row;
 
 pub use consumer::{Bell, Corrupt, Ring};
-pub use desk::Desk;
 pub use layout::{Death, Decision, Flag, Note, Policy, Settings, Standing, Waits};
 pub use memory::Reopen;
 pub use place::Place;
 pub use plan::Step;
 pub use producer::Producer;
 pub use record::{MarkClass, ObjectClass, Record};
+pub use ring_broker::RingBroker;
 pub use row::Row;

@@ -573,9 +573,9 @@ impl Producer {
     /// # Safety
     /// Attached.
     #[must_use]
-    pub unsafe fn desk(&self) -> Option<Place> {
-        let desk = self.header().desk.load(Relaxed).checked_sub(1)?;
-        Some(Place::new(self.header().recorder.load(Relaxed), desk))
+    pub unsafe fn broker(&self) -> Option<Place> {
+        let broker = self.header().broker.load(Relaxed).checked_sub(1)?;
+        Some(Place::new(self.header().recorder.load(Relaxed), broker))
     }
 
     /// Says with what status the process leaves.

@@ -7,7 +7,7 @@ mod listed;
 mod program;
 mod spawn;
 
-use crate::fork::{COUNT, DESK};
+use crate::fork::{BROKER, COUNT};
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::start::{self, FOLDER, Phase, RING};
 use crate::{pending, real, sys};
@@ -16,8 +16,8 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_char, c_int, c_long};
 use program::{List, Named, entries, environ, value_of};
-use recorder_ring::desk::{Ask, What};
 use recorder_ring::layout::RING_VARIABLE;
+use recorder_ring::ring_broker::{Ask, What};
 use recorder_ring::{Note, Place, Record};
 use std::vec::Vec;
 
@@ -80,7 +80,7 @@ impl Coming {
     /// The name is a C string or null, the environment null or a list of them.
     unsafe fn new(what: What, named: Named, environment: List) -> Option<Coming> {
         // A child of `vfork` records nothing, but it has the memory of one who does.
-        if start::phase() != Phase::On || !DESK.is_open() {
+        if start::phase() != Phase::On || !BROKER.is_open() {
             return None;
         }
         // SAFETY: promised by the caller.
@@ -95,7 +95,7 @@ impl Coming {
             of: RING.number(),
             nth: COUNT.fetch_add(1, Relaxed) + 1,
         };
-        let ring = DESK.ask(ask);
+        let ring = BROKER.ask(ask);
         // SAFETY: opened above.
         unsafe { sys::call(libc::SYS_close, file as usize, 0, 0, 0) };
         let Some(ring) = ring else {
@@ -112,7 +112,7 @@ impl Coming {
 
     /// It did not come.
     fn failed(&self) {
-        DESK.ask(Ask {
+        BROKER.ask(Ask {
             what: What::Failed,
             ..self.ask
         });

@@ -6,7 +6,7 @@ use crate::inside::Inside;
 use crate::{pending, process_numbers};
 use core::ffi::c_void;
 use libc::{c_char, c_int, pid_t};
-use recorder_ring::desk::What;
+use recorder_ring::ring_broker::What;
 
 crate::real::real! {
     fn posix_spawn(process: *mut pid_t, path: *const c_char, files: *const c_void, attr: *const c_void, arguments: List, environment: List) -> c_int;

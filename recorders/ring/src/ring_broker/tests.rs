@@ -12,9 +12,9 @@ const SETTINGS: Settings = Settings {
     most: 0,
 };
 
-fn client(desk: &Desk) -> Client {
+fn client(broker: &RingBroker) -> Client {
     let client = Client::nowhere();
-    client.attach(Place::new(std::process::id(), desk.file.as_raw_fd() as u32));
+    client.attach(Place::new(std::process::id(), broker.file.as_raw_fd() as u32));
     assert!(client.is_open());
     client
 }
@@ -31,19 +31,19 @@ fn ask(process: u32, nth: u32) -> Ask {
 
 #[test]
 fn each_gets_the_ring_that_was_made_for_it() {
-    let desk = Desk::open().unwrap();
+    let broker = RingBroker::open().unwrap();
     let own = std::process::id();
     let asks: Vec<_> = (0..3 * SLOTS as u32)
         .map(|nth| {
-            let client = client(&desk);
+            let client = client(&broker);
             client.announce();
             thread::spawn(move || (nth, client.ask(ask(own, nth))))
         })
         .collect();
     let mut rings = Vec::new();
     while rings.len() < asks.len() {
-        let Some(asked) = desk.next() else {
-            desk.wait(1_000_000);
+        let Some(asked) = broker.next() else {
+            broker.wait(1_000_000);
             continue;
         };
         assert_eq!(
@@ -52,10 +52,10 @@ fn each_gets_the_ring_that_was_made_for_it() {
         );
         // Every third gets none.
         let ring = (asked.ask.nth % 3 != 0).then(|| Ring::create(512, 4096, SETTINGS).unwrap());
-        desk.answer(&asked, ring.as_ref());
+        broker.answer(&asked, ring.as_ref());
         rings.push((asked.ask.nth, ring));
     }
-    assert_eq!(desk.expected(), 0);
+    assert_eq!(broker.expected(), 0);
     for ask in asks {
         let (nth, place) = ask.join().unwrap();
         let ring = rings
@@ -68,14 +68,14 @@ fn each_gets_the_ring_that_was_made_for_it() {
 
 #[test]
 fn nobody_waits_for_a_desk_that_is_closed() {
-    let desk = Desk::open().unwrap();
-    let late = client(&desk);
-    let waiting = client(&desk);
+    let broker = RingBroker::open().unwrap();
+    let late = client(&broker);
+    let waiting = client(&broker);
     let waits = thread::spawn(move || waiting.ask(ask(std::process::id(), 1)));
-    while desk.next().is_none() {
+    while broker.next().is_none() {
         thread::sleep(Duration::from_millis(1));
     }
-    drop(desk);
+    drop(broker);
     assert_eq!(waits.join().unwrap(), None);
     assert!(!late.is_open());
     assert_eq!(late.ask(ask(1, 1)), None);
@@ -83,20 +83,20 @@ fn nobody_waits_for_a_desk_that_is_closed() {
 
 #[test]
 fn slots_of_the_dead_are_used_again() {
-    let desk = Desk::open().unwrap();
+    let broker = RingBroker::open().unwrap();
     let mut process = std::process::Command::new("true").spawn().unwrap();
     process.wait().unwrap();
-    for slot in &desk.page().slots {
+    for slot in &broker.page().slots {
         slot.state.store(state::CLAIMED, Relaxed);
         slot.process.store(process.id(), Relaxed);
     }
-    let client = client(&desk);
+    let client = client(&broker);
     let asks = thread::spawn(move || client.ask(ask(std::process::id(), 1)));
     let asked = loop {
-        if let Some(asked) = desk.next() {
+        if let Some(asked) = broker.next() {
             break asked;
         }
     };
-    desk.answer(&asked, None);
+    broker.answer(&asked, None);
     assert_eq!(asks.join().unwrap(), None);
 }

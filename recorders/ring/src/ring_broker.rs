@@ -108,7 +108,7 @@ unsafe impl Sync for Mapped {}
 
 /// The recorder's side.
 #[derive(Debug)]
-pub struct Desk {
+pub struct RingBroker {
     file: OwnedFd,
     page: Mapped,
 }
@@ -121,15 +121,15 @@ pub struct Asked {
     slot: usize,
 }
 
-impl Desk {
-    /// Opens a desk.
+impl RingBroker {
+    /// Opens a broker.
     ///
     /// # Errors
     /// If the memory cannot be had.
-    pub fn open() -> io::Result<Desk> {
+    pub fn open() -> io::Result<RingBroker> {
         // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
         let file = unsafe {
-            let fd = libc::memfd_create(c"witness-desk".as_ptr(), libc::MFD_CLOEXEC);
+            let fd = libc::memfd_create(c"witness-broker".as_ptr(), libc::MFD_CLOEXEC);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -140,11 +140,11 @@ impl Desk {
         let file = OwnedFd::from(file);
         // SAFETY: a file of that length.
         let page = unsafe { map(file.as_raw_fd()) }.ok_or_else(io::Error::last_os_error)?;
-        let desk = Desk { file, page };
-        let page = desk.page();
+        let broker = RingBroker { file, page };
+        let page = broker.page();
         page.recorder.store(std::process::id(), Relaxed);
-        page.file.store(desk.file.as_raw_fd() as u32, Relaxed);
-        Ok(desk)
+        page.file.store(broker.file.as_raw_fd() as u32, Relaxed);
+        Ok(broker)
     }
 
     fn page(&self) -> &Page {
@@ -152,7 +152,7 @@ impl Desk {
         unsafe { self.page.0.as_ref() }
     }
 
-    /// Tells whoever gets the ring its number, and where the desk is.
+    /// Tells whoever gets the ring its number, and where the broker is.
     pub fn introduce(&self, ring: &Ring, number: u32) {
         ring.introduce(number, self.file.as_raw_fd() as u32);
     }
@@ -215,7 +215,7 @@ impl Desk {
         }
     }
 
-    /// Ends the sleep of [`wait`](Desk::wait).
+    /// Ends the sleep of [`wait`](RingBroker::wait).
     pub fn wake(&self) {
         self.page().ring_bell();
     }
@@ -229,7 +229,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for RingBroker {
     fn drop(&mut self) {
         self.close();
         // SAFETY: `open` mapped it, and nothing refers to it any more.
@@ -275,7 +275,7 @@ unsafe fn map(file: libc::c_int) -> Option<Mapped> {
     NonNull::new(page.cast()).map(Mapped)
 }
 
-/// The program's side. Made for a `static`: it starts without a desk.
+/// The program's side. Made for a `static`: it starts without a broker.
 #[derive(Debug)]
 pub struct Client(AtomicPtr<Page>);
 
@@ -286,7 +286,7 @@ impl Client {
         Client(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Finds the desk. The mapping stays, and forked children have it, too.
+    /// Finds the broker. The mapping stays, and forked children have it, too.
     pub fn attach(&self, place: Place) {
         // SAFETY: plain system calls; the path is a C string, the file is closed once.
         unsafe {
