@@ -1,7 +1,7 @@
 //! What is run, and how it is started: one way for recordings, for runs along a plan and for sessions.
 
-use super::ancestors::Descent;
 use super::companions::{Beside, Companions};
+use super::fork_chain::Descent;
 use super::input::StandardInput;
 use super::{RecordError, inspect, runtime};
 use recorder_ring::layout::{RECORDER_VARIABLE, SUITE_VARIABLE};

@@ -2,7 +2,7 @@
 //! is that number known at every moment.)
 
 use super::Options;
-use super::family::Family;
+use super::process_tree::ProcessTree;
 use std::io;
 use std::process::{Child, ExitStatus};
 use std::thread;
@@ -48,12 +48,12 @@ impl Limits {
     }
 
     /// Waits for the end of all other processes; brings it about when the limit is reached.
-    pub(super) fn wait_for(&mut self, family: &Family<'_>) {
-        while !family.is_over() {
+    pub(super) fn wait_for(&mut self, tree: &ProcessTree<'_>) {
+        while !tree.is_over() {
             if self.until.is_some_and(|until| Instant::now() >= until) || self.reached.is_some() {
                 self.reached
                     .get_or_insert_with(|| format!("stopped after {} s", self.time.as_secs_f64()));
-                family.kill();
+                tree.kill();
             }
             thread::sleep(PAUSE);
         }

@@ -6,16 +6,16 @@
 //!
 //! Whatever happens to the program, the trace is finished with what it had sent until then.
 
-mod along;
-mod ancestors;
 mod companions;
-mod family;
+mod forced_run;
+mod fork_chain;
 mod input;
 mod inspect;
 mod launch;
 mod limits;
 mod number;
 pub(crate) mod process;
+mod process_tree;
 mod runtime;
 mod salvage;
 pub(crate) mod settings;
@@ -23,14 +23,14 @@ mod signals;
 mod trace_name;
 mod translate;
 
-pub use along::{Parked, Stopped, run_along};
-pub use ancestors::Descent;
 pub use companions::Companions;
-pub use family::Process;
+pub use forced_run::{Parked, Stopped, run_forced};
+pub use fork_chain::Descent;
 pub use input::StandardInput;
 pub use inspect::{NotRecordable, build_id};
 pub use launch::Launch;
 pub use number::{Origin, ProcessNumber, traces_beside};
+pub use process_tree::Process;
 pub use recorder_ring::layout::{PROCESSES, SUITE_VARIABLE};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
@@ -38,9 +38,9 @@ pub use settings::settings_of;
 pub use signals::asked_to_end;
 pub use trace_name::{Naming, TraceName};
 
-use family::Family;
 pub(crate) use launch::{Ready, Started};
 use limits::Limits;
+use process_tree::ProcessTree;
 use recorder_ring::layout::RECORDER_VARIABLE;
 use recorder_ring::{Corrupt, Flag, Ring};
 use std::ffi::OsString;
@@ -277,7 +277,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         degraded: options.degraded.iter().cloned().collect(),
         ..ready.describe()
     };
-    let family = Family::new(options, settings, ready.folder(), &meta, &ring)?;
+    let tree = ProcessTree::new(options, settings, ready.folder(), &meta, &ring)?;
 
     let signals = signals::Forwarder::install().map_err(RecordError::Signals)?;
     let started = Instant::now();
@@ -288,7 +288,7 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
         ring,
         Translator::new(writer, meta),
         &mut limits,
-        &family,
+        &tree,
         signals,
     );
     drop(beside);
@@ -297,9 +297,9 @@ pub fn record(options: &Options) -> Result<Recorded, RecordError> {
 
     must_be_attached(&ring, Some(status))?;
     let (summary, degraded) = translator.finish(ended(status, &ring, limits.reached.is_some()), &ring)?;
-    family.remove_others();
+    tree.remove_others();
     let full = ring.has(Flag::Full);
-    let done = family.into_done();
+    let done = tree.into_done();
     Ok(Recorded {
         name,
         status,
@@ -337,22 +337,22 @@ fn follow(
     ring: Ring,
     translator: Translator,
     limits: &mut Limits,
-    family: &Family<'_>,
+    tree: &ProcessTree<'_>,
     signals: signals::Forwarder,
 ) -> Result<(ExitStatus, Ring, Translator), RecordError> {
     let ended = AtomicBool::new(false);
     let bell = ring.bell();
     thread::scope(|scope| {
-        let drainer = scope.spawn(|| drain(ring, translator, &ended, family));
-        scope.spawn(move || family.serve(scope));
-        let forwarding = signals.forward_to(&child, family, scope);
+        let drainer = scope.spawn(|| drain(ring, translator, &ended, tree));
+        scope.spawn(move || tree.serve(scope));
+        let forwarding = signals.forward_to(&child, tree, scope);
         let status = limits.wait(&mut child);
         forwarding.is_over();
         ended.store(true, Ordering::Release);
         bell.ring();
         let drained = drainer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        family.first_is_over();
-        limits.wait_for(family);
+        tree.first_is_over();
+        limits.wait_for(tree);
         drop(forwarding);
         let (ring, translator) = drained?;
         Ok((status.map_err(RecordError::Wait)?, ring, translator))
@@ -365,12 +365,12 @@ fn drain(
     mut ring: Ring,
     mut translator: Translator,
     ended: &AtomicBool,
-    family: &Family<'_>,
+    tree: &ProcessTree<'_>,
 ) -> Result<(Ring, Translator), RecordError> {
     loop {
         let last = ended.load(Ordering::Acquire);
         let more = translator.follow(&mut ring).inspect_err(|_| ring.leave())?;
-        family.reaped(translator.take_reaped());
+        tree.reaped(translator.take_reaped());
         if more {
             continue;
         }

@@ -4,7 +4,7 @@
 //! to the program directly, since both are in the foreground; what others send is passed on. While nothing is recorded, before and
 //! after, they mean this process, and end it.
 
-use super::family::Family;
+use super::process_tree::ProcessTree;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
@@ -66,7 +66,7 @@ impl Forwarder {
     pub(super) fn forward_to<'scope>(
         mut self,
         child: &Child,
-        family: &'scope Family<'_>,
+        tree: &'scope ProcessTree<'_>,
         scope: &'scope Scope<'scope, '_>,
     ) -> Forwarding {
         let handle = self.0.handle();
@@ -80,7 +80,7 @@ impl Forwarder {
                 let from_terminal = matches!(origin.cause, Cause::Kernel);
                 if is_over.load(Ordering::Acquire) {
                     if ENDING.contains(&origin.signal) {
-                        family.stop();
+                        tree.stop();
                     }
                 } else if let Some(signal) = Signal::from_named_raw(origin.signal)
                     && !from_terminal

@@ -1,7 +1,7 @@
 //! The race itself: the program runs again, forced along a witness, until both accesses are pending.
 //!
 //! The schedule becomes a plan for the recorder's runtime, which lets the thread run whose event is
-//! next ([`crate::record::run_along`]). What the program did is recorded on the way, and compared
+//! next ([`crate::record::run_forced`]). What the program did is recorded on the way, and compared
 //! here with what it was to do. Only a run that did all of it, and whose threads are then stopped
 //! right before two accesses that conflict, confirms a witness. The method follows directed
 //! schedulers that stop threads at racing accesses (RaceFuzzer: Sen, PLDI 2008, section 3), but has
@@ -209,7 +209,7 @@ pub fn run(checker: &Checker<'_>, schedule: &Schedule, launch: &Launch, scratch:
     }
     let plan = Plan::of(checker, schedule)?;
     let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
-    let stopped = record::run_along(launch, steps, scratch);
+    let stopped = record::run_forced(launch, steps, scratch);
     let live = stopped.map(|stopped| (stopped, TraceFile::open(scratch)));
     // Nobody else knows of it.
     let _ = std::fs::remove_file(scratch);

@@ -63,7 +63,7 @@ struct Member {
 }
 
 /// The processes of one recording.
-pub(super) struct Family<'a> {
+pub(super) struct ProcessTree<'a> {
     broker: RingBroker,
     settings: Settings,
     options: &'a Options,
@@ -95,7 +95,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'a> Family<'a> {
+impl<'a> ProcessTree<'a> {
     /// Of the program whose first process has `ring`.
     pub(super) fn new(
         options: &'a Options,
@@ -112,7 +112,7 @@ impl<'a> Family<'a> {
             meta: Mutex::new(meta.clone()),
             failed: AtomicBool::new(false),
         };
-        Ok(Family {
+        Ok(ProcessTree {
             broker,
             settings,
             options,

@@ -1,11 +1,11 @@
-//! The way to a process that was forked: its program runs again from the start, as it was scheduled then, and the
-//! right child of the right child gets the plan.
+//! Leads a live run to a forked process: its program runs again from the start, scheduled as in the recorded run, and
+//! the right child of the right child gets the plan.
 //!
 //! Nothing that the ancestors do is compared: a child whose plan fits does what it did, however it came about, and one
-//! that came about in another way leaves it.
+//! that came about differently departs from the plan.
 
-use super::family::GRACE;
 use super::process::{self, is_over};
+use super::process_tree::GRACE;
 use super::settings::of_process;
 use super::translate::Translator;
 use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect};
@@ -37,7 +37,7 @@ pub struct Descent {
 
 /// The processes that are there because of one.
 #[derive(Debug)]
-pub(super) struct Ancestors {
+pub(super) struct ForkChain {
     descent: Descent,
     broker: RingBroker,
     /// By number. What is sent is of no interest.
@@ -55,9 +55,9 @@ pub(super) struct Ancestors {
     over: Option<Instant>,
 }
 
-impl Ancestors {
-    pub(super) fn new(descent: Descent) -> Result<Ancestors, RecordError> {
-        let mut ancestors = Ancestors {
+impl ForkChain {
+    pub(super) fn new(descent: Descent) -> Result<ForkChain, RecordError> {
+        let mut chain = ForkChain {
             broker: RingBroker::open().map_err(RecordError::Ring)?,
             rings: Vec::new(),
             last: 0,
@@ -68,8 +68,8 @@ impl Ancestors {
             over: None,
             descent,
         };
-        ancestors.add_ring()?;
-        Ok(ancestors)
+        chain.add_ring()?;
+        Ok(chain)
     }
 
     /// The ring of the process that begins with the program.
@@ -88,7 +88,7 @@ impl Ancestors {
         Ok(number)
     }
 
-    /// Answers who asks, and takes what the ancestors send.
+    /// Answers requests for rings, and takes what the ancestors send.
     pub(super) fn serve(&mut self, wanted: &Ring) -> Result<(), RecordError> {
         while let Some(asked) = self.broker.next() {
             self.answer(&asked, wanted)?;

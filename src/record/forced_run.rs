@@ -5,8 +5,8 @@
 //! more; what it did is in that trace, to be compared with what it was to do.
 
 use super::RecordError;
-use super::ancestors::Ancestors;
 use super::companions::Beside;
+use super::fork_chain::ForkChain;
 use super::launch::{Launch, Started};
 use super::translate::Translator;
 use recorder_ring::{Decision, Ring, Settings, Standing, plan::Words};
@@ -42,7 +42,7 @@ pub struct Stopped {
     /// That of the process that follows the plan.
     ring: Ring,
     /// If it is not the first one.
-    ancestors: Option<Ancestors>,
+    chain: Option<ForkChain>,
     /// Where it stands.
     pub standing: Standing,
     /// The first step of the plan that is not done.
@@ -57,7 +57,7 @@ pub struct Stopped {
 ///
 /// # Errors
 /// If the program cannot be run under the recorder, or the trace cannot be written.
-pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stopped, RecordError> {
+pub fn run_forced(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stopped, RecordError> {
     let ready = launch.prepare()?;
     let settings = Settings {
         policy: super::Policy::Schedule,
@@ -67,25 +67,25 @@ pub fn run_along(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stoppe
         most: u64::MAX,
     };
     let ring = super::new_ring(settings, plan)?;
-    let ancestors = launch.descent.clone().map(Ancestors::new).transpose()?;
+    let chain = launch.descent.clone().map(ForkChain::new).transpose()?;
     let writer = TraceWriter::create(trace, &WriterOptions::default())?;
     let mut translator = Translator::new(writer, Meta::default());
 
-    let first = ancestors.as_ref().map_or(&ring, Ancestors::first);
+    let first = chain.as_ref().map_or(&ring, ForkChain::first);
     ready.make_place()?;
     let Started { process, beside } = ready.start(first)?;
     let mut stopped = Stopped {
         beside,
         process,
         ring,
-        ancestors,
+        chain,
         standing: Standing::Running,
         step: 0,
         parked: Vec::new(),
         ended: None,
     };
     stopped.follow(&mut translator, launch.patience)?;
-    let first = stopped.ancestors.as_ref().map_or(&stopped.ring, Ancestors::first);
+    let first = stopped.chain.as_ref().map_or(&stopped.ring, ForkChain::first);
     super::must_be_attached(first, None)?;
     translator.finish(ProgramEnd::Unknown, &stopped.ring)?;
     Ok(stopped)
@@ -100,10 +100,10 @@ impl Stopped {
             let ended = self.ended()?;
             translator.follow(&mut self.ring)?;
             let mut pulse = self.ring.pulse();
-            if let Some(ancestors) = &mut self.ancestors {
-                ancestors.serve(&self.ring)?;
-                if !ancestors.is_found() {
-                    pulse = ancestors.pulse();
+            if let Some(chain) = &mut self.chain {
+                chain.serve(&self.ring)?;
+                if !chain.is_found() {
+                    pulse = chain.pulse();
                 }
             }
             if pulse != last.0 {
@@ -130,12 +130,12 @@ impl Stopped {
 
     /// How the process that follows the plan has ended, if it has: or the first one, if it came to no other.
     fn ended(&mut self) -> Result<Option<ExitStatus>, RecordError> {
-        match &mut self.ancestors {
+        match &mut self.chain {
             None => self.process.try_wait().map_err(RecordError::Wait),
-            Some(ancestors) if ancestors.is_found() => Ok(ancestors.ended(&self.ring)),
-            Some(ancestors) => {
+            Some(chain) if chain.is_found() => Ok(chain.ended(&self.ring)),
+            Some(chain) => {
                 let ended = self.process.try_wait().map_err(RecordError::Wait)?;
-                Ok(ended.filter(|_| !ancestors.may_come()))
+                Ok(ended.filter(|_| !chain.may_come()))
             }
         }
     }
@@ -145,9 +145,9 @@ impl Stopped {
         // They may have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        if let Some(ancestors) = &self.ancestors {
-            ancestors.kill();
-            ancestors.wait();
+        if let Some(chain) = &self.chain {
+            chain.kill();
+            chain.wait();
         }
     }
 
@@ -178,13 +178,13 @@ impl Stopped {
     /// [`RecordError::Wait`].
     pub fn wait(mut self) -> Result<ExitStatus, RecordError> {
         self.ring.abandon();
-        if let Some(ancestors) = &mut self.ancestors {
-            ancestors.leave();
-            ancestors.wait();
+        if let Some(chain) = &mut self.chain {
+            chain.leave();
+            chain.wait();
         }
         let status = self.process.wait().map_err(RecordError::Wait);
         // What still runs was left behind by the program itself.
-        self.ancestors = None;
+        self.chain = None;
         status
     }
 }
