@@ -9,8 +9,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct History(u32);
 
+/// Every history that was met, by number, and the number of each.
+#[derive(Default)]
+struct Histories {
+    all: Vec<(History, Entry)>,
+    known: HashMap<(History, Entry), History>,
+}
+
 thread_local! {
-    static HISTORIES: RefCell<(Vec<(History, Entry)>, HashMap<(History, Entry), History>)> = RefCell::default();
+    static HISTORIES: RefCell<Histories> = RefCell::default();
 }
 
 impl History {
@@ -19,7 +26,7 @@ impl History {
 
     /// One entry more.
     pub fn then(self, entry: Entry) -> History {
-        HISTORIES.with_borrow_mut(|(all, known)| {
+        HISTORIES.with_borrow_mut(|Histories { all, known }| {
             let key = (self, entry);
             *known.entry(key.clone()).or_insert_with(|| {
                 all.push(key);
@@ -37,7 +44,7 @@ impl History {
     pub fn entries(mut self) -> Vec<Entry> {
         let mut entries = Vec::new();
         while let Some(before) = self.0.checked_sub(1) {
-            let (history, entry) = HISTORIES.with_borrow(|(all, _)| all[before as usize].clone());
+            let (history, entry) = HISTORIES.with_borrow(|histories| histories.all[before as usize].clone());
             entries.push(entry);
             self = history;
         }
