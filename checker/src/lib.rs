@@ -177,14 +177,19 @@ impl<'t> Checker<'t> {
         thread: ThreadId,
     ) -> bool {
         let mut order = HappensBefore::amid(self, readers);
+        let Some(&first) = stretch.first() else { return false };
         for &event in stretch {
             let from = woken.partition_point(|&(notify, _)| notify < event);
             let woken = woken[from..].iter().take_while(|&&(notify, _)| notify == event);
             let woken = woken.map(|&(_, thread)| thread).collect();
             let step = Step { woken };
             order.step(&Executed { slice: 0, event, step });
+            // What happens before stays so, whatever comes then.
+            if order.before_next(first, thread) {
+                return true;
+            }
         }
-        stretch.first().is_some_and(|&first| order.before_next(first, thread))
+        false
     }
 
     /// Executes the trace itself: is it a sequentially consistent linearization?

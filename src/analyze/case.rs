@@ -8,7 +8,7 @@ use crate::predict::Cut;
 use crate::prune::{Grounds, MustHappenBefore};
 use crate::schedule::{self, Goal, Schedule};
 use crate::shorten;
-use crate::solve::{Answer, NativeAnswer, Session};
+use crate::solve::{Answer, NativeAnswer, Session, Steps};
 use crate::trace::{EventId, ThreadId, Wakes};
 use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
 use hashbrown::HashMap;
@@ -55,6 +55,8 @@ pub(super) struct Decided {
 struct Case<'d, 't> {
     known: &'d Decider<'t>,
     z3: Z3<'d>,
+    /// What our own solver may still spend on the batch.
+    steps: Steps,
     rejected: Vec<Rejected>,
 }
 
@@ -66,10 +68,14 @@ enum Z3<'t> {
     Open(Option<Box<Session<'t>>>),
 }
 
+/// How many batches the trace has.
+fn batches(known: &Decider<'_>) -> u32 {
+    Shard::batches(known.candidates.list.len() as u32)
+}
+
 /// Resource units that Z3 may spend on one batch. They depend on how many batches the trace has, not on what became of others.
 fn allowance(known: &Decider<'_>) -> u64 {
-    let batches = u64::from(Shard::batches(known.candidates.list.len() as u32));
-    let budgets = (BUDGETS / batches.max(1)).clamp(1, BUDGETS_PER_BATCH);
+    let budgets = (BUDGETS / u64::from(batches(known)).max(1)).clamp(1, BUDGETS_PER_BATCH);
     budgets * u64::from(known.options.budget)
 }
 
@@ -85,6 +91,7 @@ pub(super) fn decide(
         let mut case = Case {
             known,
             z3,
+            steps: Steps::of_batch(batches(known)),
             rejected: Vec::new(),
         };
         let decided = batch.iter().map(|&(number, candidate)| {
@@ -280,7 +287,7 @@ impl<'d> Case<'d, '_> {
     fn ask(&mut self, a: EventId, b: EventId) -> Result<Asked, NeedsZ3> {
         let known = self.known;
         if !known.solver_only() && known.options.solver != Solver::Z3 {
-            match known.native.ask(a, b) {
+            match known.native.ask(a, b, &mut self.steps) {
                 NativeAnswer::Feasible(as_recorded, then) => return Ok(Asked::Feasible(as_recorded, then)),
                 NativeAnswer::Infeasible => return Ok(Asked::Infeasible),
                 NativeAnswer::Unknown if known.options.solver == Solver::Native => {

@@ -10,7 +10,7 @@
 use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
 use crate::prune::{Grounds, MustHappenBefore, Needs, Onces};
-use crate::solve::{Native, NativeAnswer};
+use crate::solve::Native;
 use crate::trace::{EventId, Op, Trace};
 use crate::verdict::{CutRefutation, Fact, Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
@@ -122,7 +122,7 @@ impl Decider<'_> {
                 return ControlFlow::Continue(());
             }
             asked += 1;
-            if asked <= limit && matches!(native.ask(a, b), NativeAnswer::Infeasible) {
+            if asked <= limit && native.refutes(a, b) {
                 return ControlFlow::Continue(());
             }
             open = Some((a, b));

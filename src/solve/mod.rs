@@ -17,5 +17,5 @@ mod tests;
 mod unordered;
 mod z3_session;
 
-pub use native::{Native, NativeAnswer};
+pub use native::{Native, NativeAnswer, Steps};
 pub use refine::{Answer, Session};

@@ -201,7 +201,7 @@ impl Search<'_, '_> {
     pub(super) fn conditions(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
         let (native, trace) = (self.native, self.native.trace);
         let mut new = false;
-        for &event in &clocks.order {
+        for &event in clocks.order.iter().filter(|&&event| self.window.is_conditional(event)) {
             match trace.op(event) {
                 Op::WaitEnd {
                     outcome: WaitOutcome::Notified,

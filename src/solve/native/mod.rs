@@ -22,17 +22,67 @@
 mod conditions;
 mod search;
 mod state;
+mod window;
 
 use crate::prune::Needs;
-use crate::trace::{CellId, EventId, Op, Sections, Trace, Wakes, Writers};
+use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use conditions::Semaphores;
 use search::{Search, View};
+use std::sync::OnceLock;
 
 /// How far before the earlier access windows begin, in events of π, one after the other.
 const WINDOWS: [u32; 4] = [256, 1024, 4096, 16384];
 
+/// Events between two accesses above which the windows before them are all about as large.
+const FAR: u32 = 4096;
+
 /// Orders that one window may cost; more, and the pair goes to Z3.
 const MAX_ORDERS: u32 = 400;
+
+/// Steps that one window may cost, of some nanoseconds each.
+const MAX_WORK: u64 = 4_000_000;
+
+/// Of these, one in so many once those of the batch are spent. (Where it was looked at, what a window decides it decides within 50,000 steps,
+/// and an instance within 80,000.)
+const SCARCE: u64 = 32;
+
+/// Steps that all batches of a trace may cost together before they become scarce; each batch may cost the least of those below.
+const STEPS: u64 = 100 * MAX_WORK;
+
+/// Steps that one batch may cost before they become scarce, at least and at most.
+const STEPS_OF_BATCH: (u64, u64) = (MAX_WORK, 64 * MAX_WORK);
+
+/// How much work the solver puts into the questions of one batch. Where few values are written again and again, as good as any write can
+/// explain a read: no window then refutes, and whether one of the exponentially many orders is feasible, it does not find out. So many
+/// pairs of such a trace would take what they may, that those which begin after a batch has spent its share get less each.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps {
+    left: u64,
+}
+
+impl Steps {
+    /// No limit but that of each window.
+    #[must_use]
+    pub fn unbounded() -> Steps {
+        Steps { left: u64::MAX }
+    }
+
+    /// Those of one batch, of so many.
+    #[must_use]
+    pub fn of_batch(batches: u32) -> Steps {
+        let (least, most) = STEPS_OF_BATCH;
+        Steps {
+            left: (STEPS / u64::from(batches.max(1))).clamp(least, most),
+        }
+    }
+
+    fn of_window(&self) -> u64 {
+        match self.left {
+            0 => MAX_WORK / SCARCE,
+            _ => MAX_WORK,
+        }
+    }
+}
 
 /// What the solver says of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +104,8 @@ pub struct Native<'t> {
     /// Whom the notifies wake in π.
     wakes: &'t Wakes,
     semaphores: Semaphores,
+    /// Per thread, the places of the events whose needs it does not know, once that is asked.
+    unknown: OnceLock<Vec<Vec<u32>>>,
 }
 
 impl<'t> Native<'t> {
@@ -67,14 +119,35 @@ impl<'t> Native<'t> {
             writers: needs.writers(),
             wakes,
             semaphores: Semaphores::of(trace),
+            unknown: OnceLock::new(),
         }
     }
 
     /// Whether a feasible prefix brings `a` and `b` next.
     #[must_use]
-    pub fn ask(&self, a: EventId, b: EventId) -> NativeAnswer {
+    pub fn ask(&self, a: EventId, b: EventId, steps: &mut Steps) -> NativeAnswer {
+        self.search(a, b, false, steps)
+    }
+
+    /// Whether no feasible prefix brings `a` and `b` next, as far as this solver can tell: as [`ask`](Self::ask), without a search for one.
+    #[must_use]
+    pub fn refutes(&self, a: EventId, b: EventId) -> bool {
+        self.search(a, b, true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
+    }
+
+    fn search(&self, a: EventId, b: EventId, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
         if self.trace.frees_reads() {
             return NativeAnswer::Unknown;
+        }
+        // What the largest window allows, the smaller ones do. If they are nearly as large, it is asked first.
+        let mut allowed = false;
+        let largest = EventId(a.min(b).0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
+        if largest > EventId(0) && a.0.abs_diff(b.0) > FAR {
+            match self.try_window(largest, View::Relaxed, (a, b), steps) {
+                (Some(None), false) => return NativeAnswer::Infeasible,
+                (Some(Some(_)), _) if only_refute => return NativeAnswer::Unknown,
+                (found, _) => allowed = matches!(found, Some(Some(_))),
+            }
         }
         for before in WINDOWS {
             let from = EventId(a.min(b).0.saturating_sub(before));
@@ -85,20 +158,11 @@ impl<'t> Native<'t> {
                 false => [View::Relaxed, View::Based { as_in_trace: true }],
             };
             for view in views {
-                let mut search = Search::new(self, from, view, a, b, MAX_ORDERS);
-                let found = search.run();
-                let relied = search.relied();
-                tracing::debug!(
-                    ?a,
-                    ?b,
-                    before,
-                    ?view,
-                    relied,
-                    orders = search.orders(),
-                    decided = found.is_some(),
-                    "window"
-                );
                 let based = view != View::Relaxed;
+                if (!based && allowed) || (based && !whole && only_refute) {
+                    continue;
+                }
+                let (found, relied) = self.try_window(from, view, (a, b), steps);
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
@@ -113,6 +177,28 @@ impl<'t> Native<'t> {
         NativeAnswer::Unknown
     }
 
+    /// Searches one window. Says also whether the search has relied on π.
+    #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
+    fn try_window(
+        &self,
+        from: EventId,
+        view: View,
+        (a, b): (EventId, EventId),
+        steps: &mut Steps,
+    ) -> (Option<Option<Vec<EventId>>>, bool) {
+        let mut search = Search::new(self, from, view, a, b, MAX_ORDERS, steps.of_window());
+        if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
+            return (None, false);
+        }
+        let found = search.run();
+        let relied = search.relied();
+        let (orders, decided) = (search.orders(), found.is_some());
+        let work = search.work();
+        steps.left = steps.left.saturating_sub(work);
+        tracing::debug!(?a, ?b, ?from, ?view, relied, orders, work, decided, "window");
+        (found, relied)
+    }
+
     /// The value that the recorded events before `from` leave in a cell, and the write that did;
     /// `None` for a value that is not known.
     fn base_value(&self, cell: CellId, from: EventId) -> Option<u64> {
@@ -121,6 +207,27 @@ impl<'t> Native<'t> {
             Some(&write) => self.trace.value_left(write, cell),
             None => self.trace.cell(cell).initial,
         }
+    }
+
+    /// Whether any event of a cut, from `from` on, is one whose needs the solver does not know.
+    fn any_unknown(&self, from: EventId, cut: &[u32]) -> bool {
+        let trace = self.trace;
+        if !trace.has_pins() && !self.sections.any_handed_over() {
+            return false;
+        }
+        let unknown = self.unknown.get_or_init(|| {
+            let mut places = vec![Vec::new(); trace.threads()];
+            for event in trace.events().filter(|&event| !self.knows(event)) {
+                places[trace.thread(event).index()].push(trace.place(event));
+            }
+            places
+        });
+        let mut threads = (0..).map(ThreadId).zip(unknown).zip(cut);
+        threads.any(|((thread, places), &until)| {
+            let first = trace.events_before(thread, from);
+            let next = places.partition_point(|&place| place < first);
+            places.get(next).is_some_and(|&place| place < until)
+        })
     }
 
     /// Whether the solver knows what an event needs.

@@ -2,19 +2,26 @@
 
 use super::Native;
 use super::state::{Clocks, Contradiction, State};
+use super::window::{Read, Window};
 use crate::trace::{CellId, EventId, ObjectId, Op, Section, SectionId, ThreadId};
 use hashbrown::HashMap;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Steps that one window may cost, of some nanoseconds each.
-const MAX_WORK: u64 = 4_000_000;
-
-/// The sections of one thread on one lock.
+/// Sections of one thread on one lock, in program order, and the places where they begin.
 #[derive(Default)]
 struct Entered {
-    alone: Vec<SectionId>,
-    shared: Vec<SectionId>,
+    sections: Vec<SectionId>,
+    places: Vec<u32>,
+    /// How many of them begin before the window.
+    outside: usize,
+}
+
+/// The sections on one lock, by thread, apart from the readers'.
+struct OnLock {
+    thread: ThreadId,
+    alone: Entered,
+    shared: Entered,
 }
 
 /// What an order of the cut violates, as the ways out of it.
@@ -25,14 +32,6 @@ enum Violation {
     Writer(EventId, CellId, Vec<Option<EventId>>),
     /// An event whose needs this solver does not know.
     Unsupported,
-}
-
-/// From where a read can take its value.
-struct Sources {
-    /// Writes of the window, and `None` for what it begins with.
-    writers: Vec<Option<EventId>>,
-    /// In the relaxed view: it may also be something before the window, in an order that is not followed.
-    outside: bool,
 }
 
 /// What counts of the events around the window.
@@ -57,14 +56,18 @@ pub(super) struct Search<'s, 't> {
     as_in_trace: bool,
     /// Whether that made a difference.
     pub(super) relied: Cell<bool>,
-    /// Steps that may still be done.
+    /// Steps that may still be done, and how many there were.
     work: Cell<u64>,
+    most_work: u64,
     race: (EventId, EventId),
     /// Orders that may still be tried.
     left: u32,
     most: u32,
     /// Writers chosen on the way, per read and cell.
     chosen: BTreeMap<(EventId, CellId), Option<EventId>>,
+    pub(super) window: Window<'s, 't>,
+    /// The sections that a cut enters, each lock's together, for the cut asked about last.
+    entered: (Vec<u32>, Vec<Vec<OnLock>>),
 }
 
 impl<'s, 't> Search<'s, 't> {
@@ -75,6 +78,7 @@ impl<'s, 't> Search<'s, 't> {
         a: EventId,
         b: EventId,
         most: u32,
+        most_work: u64,
     ) -> Search<'s, 't> {
         Search {
             native,
@@ -82,11 +86,14 @@ impl<'s, 't> Search<'s, 't> {
             based: view != View::Relaxed,
             as_in_trace: view == View::Based { as_in_trace: true },
             relied: Cell::new(false),
-            work: Cell::new(MAX_WORK),
+            work: Cell::new(most_work),
+            most_work,
             race: (a, b),
             left: most,
             most,
             chosen: BTreeMap::new(),
+            window: Window::new(native, from, view != View::Relaxed),
+            entered: (Vec::new(), Vec::new()),
         }
     }
 
@@ -100,9 +107,25 @@ impl<'s, 't> Search<'s, 't> {
         self.most - self.left
     }
 
+    /// How many steps have been done.
+    pub(super) fn work(&self) -> u64 {
+        self.most_work - self.work.get()
+    }
+
     /// An order of the window's part of a prefix, or that there is none; `None` if it was not decided.
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
     pub(super) fn run(&mut self) -> Option<Option<Vec<EventId>>> {
+        self.solve(self.start())
+    }
+
+    /// Whether the prefix must contain an event of the window whose needs this solver does not know, so that it cannot find one in the
+    /// based view.
+    pub(super) fn is_hopeless(&self) -> bool {
+        let mut state = self.start();
+        self.close(&mut state).is_ok() && self.native.any_unknown(self.from, &state.cut)
+    }
+
+    fn start(&self) -> State {
         let threads = (0..self.native.trace.threads() as u32).map(ThreadId);
         let cut = threads.map(|thread| {
             let (a, b) = self.race;
@@ -114,7 +137,7 @@ impl<'s, 't> Search<'s, 't> {
                 needed
             }
         });
-        self.solve(State::new(cut.collect()))
+        State::new(cut.collect())
     }
 
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
@@ -173,14 +196,18 @@ impl<'s, 't> Search<'s, 't> {
 
     /// Adds what follows from the cut and its edges, until nothing more does.
     /// `None`: that is more work than one window may cost.
-    fn saturate(&self, state: &mut State) -> Result<Option<Clocks>, Contradiction> {
+    fn saturate(&mut self, state: &mut State) -> Result<Option<Clocks>, Contradiction> {
         loop {
             self.close(state)?;
-            let Some(clocks) = Clocks::of(self.native, self.from, state, self.work.get() as usize)? else {
+            let left = self.work.get() as usize;
+            let Some(clocks) = Clocks::of(&mut self.window, self.native, self.from, state, left)? else {
                 return Ok(None);
             };
             if !self.spend(clocks.work()) {
                 return Ok(None);
+            }
+            if self.entered.0 != state.cut {
+                self.entered = (state.cut.clone(), self.entered(&clocks));
             }
             let by_locks = self.locks(state, &clocks)?;
             let by_reads = self.reads(state, &clocks)?;
@@ -204,9 +231,7 @@ impl<'s, 't> Search<'s, 't> {
         while let Some(thread) = (0..joined.len()).find(|&thread| joined[thread] < state.cut[thread]) {
             joined[thread] = state.cut[thread];
             let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
-            for (other, count) in state.cut.iter_mut().enumerate().filter(|&(other, _)| other != thread) {
-                *count = (*count).max(self.native.needs.relation().count(last, ThreadId(other as u32)));
-            }
+            self.native.needs.relation().raise(&mut state.cut, last);
         }
         let (a, b) = self.race;
         let reached = |event: EventId| state.cut[trace.thread(event).index()] > trace.place(event);
@@ -216,23 +241,39 @@ impl<'s, 't> Search<'s, 't> {
         Ok(())
     }
 
-    /// The sections that the cut enters, by lock and thread: those open where the window begins, and those opened in it.
-    fn entered(&self, clocks: &Clocks) -> BTreeMap<ObjectId, BTreeMap<ThreadId, Entered>> {
-        let sections = self.native.sections;
-        let mut found: BTreeMap<ObjectId, BTreeMap<ThreadId, Entered>> = BTreeMap::new();
+    /// The sections that the cut enters, those of a lock together: those open where the window begins, and those opened in it.
+    fn entered(&self, clocks: &Clocks) -> Vec<Vec<OnLock>> {
+        let (trace, sections) = (self.native.trace, self.native.sections);
+        let mut locks: HashMap<ObjectId, usize> = HashMap::new();
+        let mut of_thread: HashMap<(ObjectId, ThreadId), usize> = HashMap::new();
+        let mut found: Vec<Vec<OnLock>> = Vec::new();
         let mut add = |id: SectionId| {
             let section = sections.get(id);
-            let of_thread = found
-                .entry(section.lock)
-                .or_default()
-                .entry(section.thread)
-                .or_default();
+            let lock = *locks.entry(section.lock).or_insert_with(|| {
+                found.push(Vec::new());
+                found.len() - 1
+            });
+            let on_lock = &mut found[lock];
+            let at = *of_thread.entry((section.lock, section.thread)).or_insert_with(|| {
+                on_lock.push(OnLock {
+                    thread: section.thread,
+                    alone: Entered::default(),
+                    shared: Entered::default(),
+                });
+                on_lock.len() - 1
+            });
+            let theirs = &mut on_lock[at];
             let list = if section.shared {
-                &mut of_thread.shared
+                &mut theirs.shared
             } else {
-                &mut of_thread.alone
+                &mut theirs.alone
             };
-            list.push(id);
+            list.sections.push(id);
+            list.places
+                .push(section.acquire.map_or(0, |acquire| trace.place(acquire)));
+            if section.acquire.is_none_or(|acquire| acquire < self.from) {
+                list.outside = list.sections.len();
+            }
         };
         for (thread, &first) in clocks.first.iter().enumerate() {
             sections
@@ -241,35 +282,46 @@ impl<'s, 't> Search<'s, 't> {
                 .copied()
                 .for_each(&mut add);
         }
-        let locking = clocks
-            .order
-            .iter()
-            .filter(|&&event| self.native.trace.op(event).lock().is_some());
-        locking.filter_map(|&event| sections.opened_by(event)).for_each(add);
+        let doors = clocks.order.iter().filter_map(|&event| self.window.doors(event));
+        doors.filter_map(|doors| doors.opened).for_each(add);
         found
     }
 
     fn locks(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
-        let sections = self.native.sections;
+        let native = self.native;
         let mut new = false;
-        for of_lock in self.entered(clocks).into_values() {
-            for (thread, entered) in &of_lock {
-                for &id in entered.alone.iter().chain(&entered.shared) {
-                    let section = sections.get(id);
-                    let section_ends = section.release.is_some_and(|release| self.possible(release));
-                    for (_, theirs) in of_lock.iter().filter(|&(other, _)| other != thread) {
+        for on_lock in &self.entered.1 {
+            for mine in on_lock {
+                for &id in mine.alone.sections.iter().chain(&mine.shared.sections) {
+                    let section = native.sections.get(id);
+                    let release = section.release.filter(|&release| self.possible(release));
+                    let row = |event: Option<EventId>| event.and_then(|event| clocks.row(native, event));
+                    // A section that is entered before this one is, or is left, cannot come after it.
+                    let rows = [
+                        row(section.acquire.filter(|&acquire| acquire >= self.from)),
+                        row(release),
+                    ];
+                    for theirs in on_lock.iter().filter(|theirs| theirs.thread != mine.thread) {
+                        let counts = rows.into_iter().flatten().map(|row| row[theirs.thread.index()]);
+                        let before = counts.max().unwrap_or(0);
                         let lists = [Some(&theirs.alone), Some(&theirs.shared).filter(|_| !section.shared)];
                         for list in lists.into_iter().flatten() {
-                            // What cannot come after it are the first ones of the thread; the last of these says it for all.
-                            let outside =
-                                |&other: &SectionId| section_ends && !self.based && self.entered_outside(other);
-                            let known = list.partition_point(outside);
-                            let first = list[known..].partition_point(|&other| {
+                            // What cannot come after it are the first ones of the thread; the last of these says it for all. One that was
+                            // entered before the window comes before everything in it, if that is how the prefix begins.
+                            let known = if release.is_some() && !self.based {
+                                list.outside
+                            } else {
+                                0
+                            };
+                            let outside = if self.based { list.outside - known } else { 0 };
+                            let places = &list.places[known..];
+                            let first = places.partition_point(|&place| {
                                 self.spend(1);
-                                self.must_be_first(clocks, sections.get(other), section)
+                                release.is_none() || place < before
                             });
-                            if let Some(last) = first.checked_sub(1) {
-                                new |= self.put_first(state, clocks, sections.get(list[known + last]), section)?;
+                            if let Some(last) = first.max(outside).checked_sub(1) {
+                                let last = native.sections.get(list.sections[known + last]);
+                                new |= self.put_first(state, clocks, last, section)?;
                             }
                         }
                     }
@@ -277,29 +329,6 @@ impl<'s, 't> Search<'s, 't> {
             }
         }
         Ok(new)
-    }
-
-    fn entered_outside(&self, id: SectionId) -> bool {
-        self.native
-            .sections
-            .get(id)
-            .acquire
-            .is_none_or(|acquire| acquire < self.from)
-    }
-
-    /// Whether `one` cannot come after `other`.
-    fn must_be_first(&self, clocks: &Clocks, one: &Section, other: &Section) -> bool {
-        let Some(release) = other.release.filter(|&release| self.possible(release)) else {
-            return true;
-        };
-        let Some(acquire) = one.acquire.filter(|&acquire| acquire >= self.from) else {
-            // It was entered before the window: before everything in it, if that is how the prefix begins.
-            return self.based;
-        };
-        let entered_before = |later: Option<EventId>| {
-            later.is_some_and(|later| clocks.has(self.native, later) && clocks.before(self.native, acquire, later))
-        };
-        entered_before(other.acquire) || entered_before(Some(release))
     }
 
     fn put_first(
@@ -326,57 +355,51 @@ impl<'s, 't> Search<'s, 't> {
         }
     }
 
-    /// As many as `limit` of the writes that a read can take its value from.
-    fn sources(&self, clocks: &Clocks, read: EventId, cell: CellId, value: u64, limit: usize) -> Sources {
+    /// As many as `limit` of the writes that a read can take its value from, and `None` for what the window begins with.
+    fn sources(
+        &self,
+        clocks: &Clocks,
+        read: EventId,
+        cell: CellId,
+        seen: &Read<'_>,
+        limit: usize,
+    ) -> Vec<Option<EventId>> {
         let native = self.native;
-        let info = native.trace.cell(cell);
-        let fitting = native.writers.writes_of(cell, value);
-        let split = fitting.partition_point(|&write| write < self.from);
-        if let Some(&chosen) = self.chosen.get(&(read, cell)) {
-            let writers = vec![chosen];
-            return Sources {
-                writers,
-                outside: false,
-            };
+        if !self.chosen.is_empty()
+            && let Some(&chosen) = self.chosen.get(&(read, cell))
+        {
+            return vec![chosen];
         }
-        let outside = !self.based && (info.initial == Some(value) || split > 0);
         let mut found: Vec<Option<EventId>> = Vec::new();
-        if self.based && native.base_value(cell, self.from) == Some(value) {
+        if seen.base {
             found.push(None);
         }
         let needed = native.needs.relation();
-        for &write in &fitting[split..] {
+        for &write in seen.fitting {
             if found.len() >= limit {
                 break;
             }
             self.spend(1);
             if write != read
                 && self.possible(write)
-                && !needed.before(read, write)
-                && !(clocks.has(native, write) && clocks.before(native, read, write))
+                && !(write > read && needed.before(read, write))
+                && !clocks.before(native, read, write)
             {
                 found.push(Some(write));
             }
         }
-        Sources {
-            writers: found,
-            outside,
-        }
+        found
     }
 
     fn reads(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
         let (native, trace) = (self.native, self.native.trace);
         let mut new = false;
         for &read in &clocks.order {
-            let Some(access) = trace.access(read).filter(|access| access.kind.reads()) else {
-                continue;
-            };
-            for used in trace.uses(access).filter(|used| !trace.cell(used.cell).external) {
-                let sources = self.sources(clocks, read, used.cell, used.read, 2);
-                if sources.outside {
+            for (used, seen) in self.window.reads(read) {
+                if seen.outside && !(self.chosen.contains_key(&(read, used.cell))) {
                     continue;
                 }
-                let writer = match sources.writers[..] {
+                let writer = match self.sources(clocks, read, used.cell, seen, 2)[..] {
                     [] => return Err(Contradiction),
                     [writer] => writer,
                     _ => continue,
@@ -392,7 +415,14 @@ impl<'s, 't> Search<'s, 't> {
                         return Err(Contradiction);
                     }
                 }
-                for other in self.writes_inside(state, clocks, used.cell) {
+                if writer.is_some_and(|writer| !clocks.has(native, writer)) {
+                    continue;
+                }
+                for &other in seen.writes.iter().take_while(|&&write| write <= clocks.last) {
+                    if !self.inside(state, other) {
+                        continue;
+                    }
+                    self.spend(1);
                     if other == read || Some(other) == writer || !clocks.has(native, other) {
                         continue;
                     }
@@ -401,9 +431,6 @@ impl<'s, 't> Search<'s, 't> {
                         new |= self.edge(state, clocks, read, other)?;
                         continue;
                     };
-                    if !clocks.has(native, writer) {
-                        continue;
-                    }
                     if clocks.before(native, other, read) {
                         new |= self.edge(state, clocks, other, writer)?;
                     } else if clocks.before(native, writer, other) {
@@ -426,21 +453,11 @@ impl<'s, 't> Search<'s, 't> {
         Ok(state.order(from, to))
     }
 
-    /// The writes of a cell in the window that are in the cut.
-    fn writes_inside(&self, state: &State, clocks: &Clocks, cell: CellId) -> Vec<EventId> {
-        let writes = self.native.writers.writes(cell);
-        let split = writes.partition_point(|&write| write < self.from);
-        let inside = writes[split..].iter().copied();
-        let inside = inside.take_while(|&write| write <= clocks.last);
-        let found: Vec<EventId> = inside.filter(|&write| self.inside(state, write)).collect();
-        self.spend(found.len());
-        found
-    }
-
     /// The first thing that the order does wrong.
     fn violation(&self, state: &State, clocks: &Clocks) -> Option<Violation> {
         let (native, trace) = (self.native, self.native.trace);
-        let mut last: HashMap<CellId, EventId> = HashMap::new();
+        // By the cell's number: the last write, and what it leaves.
+        let mut last: Vec<Option<(EventId, Option<u64>)>> = vec![None; self.window.cells()];
         let mut open: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
         for (thread, &first) in clocks.first.iter().enumerate() {
             for &id in native.sections.open_after(ThreadId(thread as u32), first) {
@@ -448,10 +465,11 @@ impl<'s, 't> Search<'s, 't> {
             }
         }
         for &event in &clocks.order {
-            if self.based && !native.knows(event) {
+            if self.based && !self.window.knows(event) {
                 return Some(Violation::Unsupported);
             }
             if self.based
+                && self.window.is_conditional(event)
                 && let Op::AcquireFailed { lock, shared } = trace.op(event)
             {
                 let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
@@ -459,33 +477,34 @@ impl<'s, 't> Search<'s, 't> {
                     return Some(Violation::Unsupported);
                 }
             }
-            if let Some(access) = trace.access(event) {
-                for used in trace.uses(access).filter(|used| !trace.cell(used.cell).external) {
-                    let before = last.get(&used.cell).copied();
-                    if access.kind.reads() && !self.sees(event, used.cell, used.read, before) {
-                        // Each costs an order: more of them are never all tried.
-                        let sources = self.sources(clocks, event, used.cell, used.read, self.left as usize + 1);
-                        match (&sources.writers[..], before) {
-                            _ if sources.outside => {}
-                            ([Some(writer)], Some(between)) => {
-                                return Some(Violation::Either(vec![(event, between), (between, *writer)]));
-                            }
-                            _ => return Some(Violation::Writer(event, used.cell, sources.writers)),
-                        }
+            for (used, seen) in self.window.reads(event) {
+                let before = last[used.number as usize];
+                if self.sees(event, used.cell, seen, before) {
+                    continue;
+                }
+                if seen.outside && !self.chosen.contains_key(&(event, used.cell)) {
+                    continue;
+                }
+                // Each costs an order: more of them are never all tried.
+                let writers = self.sources(clocks, event, used.cell, seen, self.left as usize + 1);
+                return Some(match (&writers[..], before) {
+                    ([Some(writer)], Some((between, _))) => {
+                        Violation::Either(vec![(event, between), (between, *writer)])
                     }
-                }
-                for used in trace.uses(access).filter(|_| access.kind.writes()) {
-                    last.insert(used.cell, event);
-                }
+                    _ => Violation::Writer(event, used.cell, writers),
+                });
             }
-            if trace.op(event).lock().is_none() {
+            for used in self.window.uses(event).iter().filter(|used| used.writes) {
+                last[used.number as usize] = Some((event, used.left));
+            }
+            let Some(doors) = self.window.doors(event) else {
                 continue;
-            }
-            if let Some(id) = native.sections.closed_by(event) {
+            };
+            if let Some(id) = doors.closed {
                 let lock = native.sections.get(id).lock;
                 open.entry(lock).or_default().retain(|&other| other != id);
             }
-            if let Some(id) = native.sections.opened_by(event) {
+            if let Some(id) = doors.opened {
                 let section = native.sections.get(id);
                 let others = open.entry(section.lock).or_default();
                 for &other in others.iter() {
@@ -520,14 +539,16 @@ impl<'s, 't> Search<'s, 't> {
         Some(way(one, other).into_iter().chain(way(other, one)).collect())
     }
 
-    /// Whether a read sees its value if `last` is the last write of the cell in the window before it.
-    fn sees(&self, read: EventId, cell: CellId, value: u64, last: Option<EventId>) -> bool {
-        if let Some(&chosen) = self.chosen.get(&(read, cell)) {
-            return chosen == last;
+    /// Whether a read sees its value if `last` is the last write of the cell in the window before it, with what that leaves.
+    fn sees(&self, read: EventId, cell: CellId, seen: &Read<'_>, last: Option<(EventId, Option<u64>)>) -> bool {
+        if !self.chosen.is_empty()
+            && let Some(&chosen) = self.chosen.get(&(read, cell))
+        {
+            return chosen == last.map(|(write, _)| write);
         }
         match last {
-            Some(write) => self.native.trace.value_left(write, cell) == Some(value),
-            None => !self.based || self.native.base_value(cell, self.from) == Some(value),
+            Some((_, left)) => left == Some(seen.value),
+            None => !self.based || seen.base,
         }
     }
 }

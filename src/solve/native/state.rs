@@ -1,6 +1,7 @@
 //! A cut with edges: what a node of the search knows.
 
 use super::Native;
+use super::window::Window;
 use crate::trace::{EventId, ThreadId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,10 +33,16 @@ impl State {
         }
     }
 
-    fn sources(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
-        let start = self.edges.partition_point(|&(to, _)| to < event);
-        let edges = self.edges[start..].iter().take_while(move |&&(to, _)| to == event);
-        edges.map(|&(_, from)| from)
+    /// The edges that lead to an event, given the place of the first of them, plus 1; 0 for none.
+    fn sources(&self, event: EventId, first: u32) -> impl Iterator<Item = EventId> + '_ {
+        let edges = match first {
+            0 => &[],
+            first => &self.edges[first as usize - 1..],
+        };
+        edges
+            .iter()
+            .take_while(move |&&(to, _)| to == event)
+            .map(|&(_, from)| from)
     }
 }
 
@@ -64,6 +71,7 @@ pub(super) struct Clocks {
 impl Clocks {
     /// `None` if that takes more than `most` events or counts.
     pub(super) fn of(
+        window: &mut Window<'_, '_>,
         native: &Native<'_>,
         from: EventId,
         state: &State,
@@ -94,45 +102,58 @@ impl Clocks {
             until: state.cut.clone(),
             first,
         };
-        let needed = native.needs.relation();
-        let inside = |event: EventId| event >= from && trace.place(event) < state.cut[trace.thread(event).index()];
+        window.begin(&state.edges);
         let mut done = clocks.first.clone();
         // Threads whose next event waits for another event, by that event's thread.
         let mut waiting: Vec<Vec<ThreadId>> = vec![Vec::new(); threads];
         let mut ready: BinaryHeap<Reverse<EventId>> = BinaryHeap::new();
-        let next = |thread: ThreadId, done: &[u32]| {
+        let offer = |window: &mut Window<'_, '_>, thread: ThreadId, done: &[u32], waiting: &mut [Vec<ThreadId>]| {
             let place = done[thread.index()];
-            (place < state.cut[thread.index()]).then(|| trace.program_order(thread)[place as usize])
-        };
-        let missing = |event: EventId, done: &[u32]| {
-            let sources = needed.incoming(event).chain(state.sources(event));
-            let mut inner = sources.filter(|&source| inside(source));
-            inner.find(|&source| trace.place(source) >= done[trace.thread(source).index()])
-        };
-        let offer = |thread: ThreadId, done: &[u32], ready: &mut BinaryHeap<_>, waiting: &mut Vec<Vec<ThreadId>>| {
-            if let Some(event) = next(thread, done) {
-                match missing(event, done) {
-                    None => ready.push(Reverse(event)),
-                    Some(source) => waiting[trace.thread(source).index()].push(thread),
+            if place >= state.cut[thread.index()] {
+                return None;
+            }
+            let event = trace.program_order(thread)[place as usize];
+            window.decode(event);
+            let inside =
+                |source: EventId| source >= from && trace.place(source) < state.cut[trace.thread(source).index()];
+            let edges = state.sources(event, window.first_edge(event));
+            let mut sources = window.incoming(event).iter().copied().chain(edges);
+            let missing =
+                sources.find(|&source| trace.place(source) >= done[trace.thread(source).index()] && inside(source));
+            match missing {
+                None => Some(event),
+                Some(source) => {
+                    waiting[trace.thread(source).index()].push(thread);
+                    None
                 }
             }
         };
         for thread in ids() {
-            offer(thread, &done, &mut ready, &mut waiting);
+            ready.extend(offer(window, thread, &done, &mut waiting).map(Reverse));
         }
-        while let Some(Reverse(event)) = ready.pop() {
+        let mut turn = ready.pop();
+        while let Some(Reverse(event)) = turn {
             let thread = trace.thread(event);
-            clocks.fill(native, state, event, &inside);
+            clocks.fill(window, native, state, event);
             if clocks.counts.len() > most.max(threads) {
                 return Ok(None);
             }
             clocks.order.push(event);
             clocks.last = clocks.last.max(event);
             done[thread.index()] += 1;
-            offer(thread, &done, &mut ready, &mut waiting);
+            let next = offer(window, thread, &done, &mut waiting);
             for waiter in std::mem::take(&mut waiting[thread.index()]) {
-                offer(waiter, &done, &mut ready, &mut waiting);
+                ready.extend(offer(window, waiter, &done, &mut waiting).map(Reverse));
             }
+            // Mostly, the same thread goes on.
+            turn = match (next, ready.peek()) {
+                (Some(next), Some(&Reverse(other))) if other < next => {
+                    ready.push(Reverse(next));
+                    ready.pop()
+                }
+                (Some(next), _) => Some(Reverse(next)),
+                (None, _) => ready.pop(),
+            };
         }
         if clocks.order.len() == total as usize {
             Ok(Some(clocks))
@@ -141,7 +162,7 @@ impl Clocks {
         }
     }
 
-    fn fill(&mut self, native: &Native<'_>, state: &State, event: EventId, inside: &dyn Fn(EventId) -> bool) {
+    fn fill(&mut self, window: &Window<'_, '_>, native: &Native<'_>, state: &State, event: EventId) {
         let trace = native.trace;
         let (thread, place) = (trace.thread(event).index(), trace.place(event));
         let here = self.at(thread, place);
@@ -151,15 +172,17 @@ impl Clocks {
             0
         };
         let mut mine = before;
-        let needed = native.needs.relation().incoming(event);
-        let sources = needed.chain(state.sources(event));
-        for source in sources.filter(|&source| inside(source) && trace.thread(source).index() != thread) {
+        let edges = state.sources(event, window.first_edge(event));
+        for source in window.incoming(event).iter().copied().chain(edges) {
+            let (other, count) = (trace.thread(source).index(), trace.place(source));
+            if other == thread || count >= self.until[other] || count < self.first[other] {
+                continue;
+            }
             if mine == before {
                 mine = (self.counts.len() / self.threads) as u32;
                 let from = before as usize * self.threads;
                 self.counts.extend_from_within(from..from + self.threads);
             }
-            let (other, count) = (trace.thread(source).index(), trace.place(source));
             let (mine, theirs) = (self.counts_of(mine), self.counts_of(self.row[self.at(other, count)]));
             for thread in 0..self.threads {
                 self.counts[mine + thread] = self.counts[mine + thread].max(self.counts[theirs + thread]);
@@ -186,6 +209,15 @@ impl Clocks {
     pub(super) fn has(&self, native: &Native<'_>, event: EventId) -> bool {
         let (thread, place) = (native.trace.thread(event).index(), native.trace.place(event));
         (self.first[thread]..self.until[thread]).contains(&place)
+    }
+
+    /// How many events of each other thread precede an event, if it is among them.
+    pub(super) fn row(&self, native: &Native<'_>, event: EventId) -> Option<&[u32]> {
+        let (thread, place) = (native.trace.thread(event).index(), native.trace.place(event));
+        (self.first[thread]..self.until[thread]).contains(&place).then(|| {
+            let start = self.counts_of(self.row[self.at(thread, place)]);
+            &self.counts[start..start + self.threads]
+        })
     }
 
     /// Whether one event of the window precedes another, by the edges known. Of an event that was
