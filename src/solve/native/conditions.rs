@@ -196,6 +196,21 @@ impl Native<'_> {
     }
 }
 
+/// Whether an event can come about in several ways: those that [`Search::conditions`] looks at.
+pub(super) fn can_come_about_otherwise(op: Op) -> bool {
+    matches!(
+        op,
+        Op::WaitEnd {
+            outcome: WaitOutcome::Notified,
+            ..
+        } | Op::SemWait { .. }
+            | Op::SemWaitFailed { .. }
+            | Op::SemValue { .. }
+            | Op::OnceWait { .. }
+            | Op::AcquireFailed { .. }
+    )
+}
+
 impl Search<'_, '_> {
     /// Puts what can come about in several ways as it was in π.
     pub(super) fn conditions(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {

@@ -4,7 +4,8 @@
 //! them, which writes may have given a read its value, which sections they open. Events that no cut has come to are not decoded.
 
 use super::Native;
-use crate::trace::{CellId, EventId, Op, SectionId, WaitOutcome};
+use super::conditions::can_come_about_otherwise;
+use crate::trace::{CellId, EventId, SectionId};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -188,21 +189,11 @@ impl<'s, 't> Window<'s, 't> {
             opened: native.sections.opened_by(event),
             closed: native.sections.closed_by(event),
         });
-        let conditional = matches!(
-            op,
-            Op::WaitEnd {
-                outcome: WaitOutcome::Notified,
-                ..
-            } | Op::SemWait { .. }
-                | Op::SemWaitFailed { .. }
-                | Op::OnceWait { .. }
-                | Op::AcquireFailed { .. }
-        );
         self.decoded.push(Decoded {
             incoming: first_edge..self.incoming.len() as u32,
             uses: first_use..self.uses.len() as u32,
             sections: doors.map(Box::new),
-            conditional,
+            conditional: can_come_about_otherwise(op),
             known: native.knows(event),
             reads,
         });
