@@ -45,10 +45,10 @@ fn the_other_order_of_a_counter_is_shown_and_checked() {
     let (order, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
     let checker = Checker::new(&trace);
     let mut others = OtherValues::new(&checker, &order, &sections, &Options::default());
-    let reads = trace
+    let mut reads = trace
         .events()
         .filter(|&event| trace.access(event).is_some_and(|access| access.kind.reads()));
-    let second = reads.last().expect("a read");
+    let second = reads.next_back().expect("a read");
     let (found, open) = others.all(second);
     assert_eq!((found.len(), open), (1, None));
     assert_eq!(found[0].value, Some(0));
