@@ -13,9 +13,9 @@ pub enum ExitCode {
     /// No race witnessed, but some pairs are unknown or the trace is cut; `confirm`, `explain`: also if some are not in
     /// this trace.
     OnlyUnknowns = 3,
-    /// `replay --live`: the program departed from a schedule.
+    /// `replay --live`: the program departed from a schedule, or from the recorded run.
     Diverged = 4,
-    /// `replay --live`: the program kept to the schedule but did not reach the race.
+    /// `replay --live`: the program kept to the schedule but did not reach the race, or the end of the recorded run.
     NotReached = 5,
     /// At least one race is witnessed (ThreadSanitizer uses the same status).
     Witnessed = 66,

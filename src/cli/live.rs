@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
 use witness::record::{Companions, Decision, Launch, PATIENCE};
-use witness::replay::live::{self, Outcome, Run, Shown};
+use witness::replay::live::{self, Outcome, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words};
 use witness::schedule::Schedule;
 use witness::symbols::Symbols;
@@ -29,6 +29,10 @@ pub struct LiveArgs {
     /// wait for the program's end.
     #[arg(long, env = "WITNESS_GDB", requires = "live", conflicts_with = "first")]
     gdb: bool,
+    /// Force the whole recorded run again, event by event, instead of a witness: a run that failed fails again. Says whether it did
+    /// the same and ended in the same way, or where it first did something else. What the program prints is shown.
+    #[arg(long, env = "WITNESS_AS_RECORDED", requires = "live", conflicts_with_all = ["first", "gdb", "witness"])]
+    as_recorded: bool,
     /// Runs for each witness that is not confirmed at once; later runs change the schedule a little where the program
     /// departed from it.
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -77,15 +81,39 @@ enum First {
 }
 
 impl LiveArgs {
+    /// Whether the recorded run itself is wanted, and no witness.
+    pub fn is_as_recorded(&self) -> bool {
+        self.as_recorded
+    }
+
     fn launch(&self, trace: &Trace) -> anyhow::Result<Launch> {
         Ok(Launch {
-            output: self.first.is_some() || self.gdb,
+            output: self.first.is_some() || self.gdb || self.as_recorded,
             same_addresses: !self.aslr,
             patience: Duration::from_secs(self.patience),
             companions: self.companions.to_companions(),
             ..live::launch(trace, &self.command)?
         })
     }
+}
+
+/// Runs the program as it was recorded.
+pub fn again(trace: &Trace, args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let again = live::as_recorded(trace, &args.launch(trace)?)?;
+    let symbols = Symbols::new(trace.tables());
+    let report = Live {
+        words: Words {
+            trace,
+            symbols: &symbols,
+        },
+        paint: Paint { on: color.for_stdout() },
+    };
+    print(|out| Ok(report.write_again(&again, out)?))?;
+    Ok(match again.outcome {
+        Sameness::Reproduced(_) => ExitCode::Nothing,
+        Sameness::Diverged(_) | Sameness::More(_) | Sameness::OtherEnd { .. } => ExitCode::Diverged,
+        Sameness::NotReached { .. } => ExitCode::NotReached,
+    })
 }
 
 /// Where a live run is recorded until it is compared.

@@ -25,7 +25,8 @@ use witness::verdict::{Analysis, Verdict};
 ///
 /// With --live, the program itself runs again, with the command line, the directory and the
 /// environment of the recorded run, and is forced along the schedule until both accesses are
-/// pending at once. Each event on the way is compared with the recorded one.
+/// pending at once. Each event on the way is compared with the recorded one. With --as-recorded as
+/// well, the recorded run itself is forced again, to its end: a run that failed fails again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness replay trace.bin
@@ -35,10 +36,12 @@ use witness::verdict::{Analysis, Verdict};
   witness replay trace.bin --live --witness 1 --first b
   witness replay trace.bin --live --witness 1 --gdb
   witness replay trace.bin --live -- ./app --threads 4
+  witness replay trace.bin --live --as-recorded
 
 Exit status: 66 if a witness of a race was shown; else as `witness analyze`. With --live: 66 if every
 witness was confirmed, 4 if a run diverged, 5 if a run did not come to the race, 2 if the program
-is not there or is another build.")]
+is not there or is another build. With --live --as-recorded: 0 if the run was reproduced, 4 if the
+program did something else, 5 if it ended before it had done everything.")]
 pub struct ReplayArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -74,6 +77,11 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
             true => ExitCode::Witnessed,
             false => ExitCode::Nothing,
         });
+    }
+    if args.how.is_as_recorded() {
+        drop(watch);
+        warn_if_cut(&args.input.trace, &trace);
+        return live::again(&trace, &args.how, color);
     }
     let folder = args.analysis.folder(&args.input.trace);
     let (schedules, code) = match store::load(&folder, trace.id())? {

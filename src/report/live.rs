@@ -2,11 +2,14 @@
 
 use super::paint::Paint;
 use super::words::{Words, value};
-use crate::replay::live::{Actual, Changed, Difference, Divergence, Outcome, Run, Shown, Why, changed};
+use crate::replay::live::{
+    Actual, Again, Changed, Difference, Divergence, Outcome, Run, Sameness, Shown, Why, changed,
+};
 use crate::schedule::Schedule;
 use crate::symbols::{Symbols, printable};
-use crate::trace::EventId;
+use crate::trace::{EventId, Trace};
 use std::io::{self, Write};
+use trace_format::ProgramEnd;
 
 /// Writes about live runs of one trace.
 #[derive(Clone, Copy)]
@@ -25,14 +28,68 @@ impl Live<'_> {
     pub fn write(&self, number: usize, schedule: &Schedule, run: &Run, out: &mut dyn Write) -> io::Result<()> {
         match &run.outcome {
             Outcome::Confirmed(shown) => self.confirmed(number, run, shown, out),
-            Outcome::Diverged(divergence) => self.diverged(number, schedule, run, divergence, out),
+            Outcome::Diverged(divergence) => {
+                let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
+                let place = self.place_in(schedule, divergence.step, divergence.expected);
+                self.diverged(&title, &place, &run.trace, divergence, out)
+            }
             Outcome::NotReached { step, due, why } => {
                 let title = format!("NOT REACHED: witness {number}: the program did not come to the race");
                 writeln!(out, "{}", self.paint.access(title))?;
                 writeln!(out, "  why: {}", why_text(why))?;
                 writeln!(out, "  at:  {}", self.place_in(schedule, *step, *due))?;
                 writeln!(out, "  due: {}", self.words.sentence(*due))?;
-                self.changed(run, out)
+                self.changed(&run.trace, out)
+            }
+        }
+    }
+
+    /// Writes how far a run was the recorded one.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_again(&self, again: &Again, out: &mut dyn Write) -> io::Result<()> {
+        let (words, live) = (self.words, &again.trace);
+        let place = |event: EventId| {
+            let thread = words.thread(words.trace.thread(event));
+            format!("event {} of {}, {thread}", event.0, words.trace.len())
+        };
+        match &again.outcome {
+            Sameness::Reproduced(end) => {
+                let title = format!("REPRODUCED: {}", end_text(*end));
+                writeln!(out, "{}", self.paint.warning(title))?;
+                writeln!(out, "  all {} events are those of the recorded run", words.trace.len())
+            }
+            Sameness::Diverged(divergence) => {
+                let title = "DIVERGED: the program did not do what it did when it was recorded";
+                self.diverged(title, &place(divergence.expected), live, divergence, out)?;
+                writeln!(out, "  then:     {}", end_text(*live.program_end()))
+            }
+            Sameness::More(event) => {
+                let title = "DIVERGED: the program did more than when it was recorded";
+                writeln!(out, "{}", self.paint.access(title))?;
+                let symbols = Symbols::new(live.tables());
+                let live = Words {
+                    trace: live,
+                    symbols: &symbols,
+                };
+                writeln!(out, "  first:    {}", live.sentence(*event))?;
+                self.changed(live.trace, out)
+            }
+            Sameness::OtherEnd { recorded, live: end } => {
+                let title = "DIVERGED: the program did the same, and ended otherwise";
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  expected: {}", end_text(*recorded))?;
+                writeln!(out, "  actual:   {}", end_text(*end))?;
+                self.changed(live, out)
+            }
+            Sameness::NotReached { due, end } => {
+                let title = "NOT REACHED: the program ended before it had done all that it did when it was recorded";
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  why: {}", end_text(*end))?;
+                writeln!(out, "  at:  {}", place(*due))?;
+                writeln!(out, "  due: {}", words.sentence(*due))?;
+                self.changed(live, out)
             }
         }
     }
@@ -78,24 +135,19 @@ impl Live<'_> {
 
     fn diverged(
         &self,
-        number: usize,
-        schedule: &Schedule,
-        run: &Run,
+        title: &str,
+        place: &str,
+        run: &Trace,
         divergence: &Divergence,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let words = self.words;
-        let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
         writeln!(out, "{}", self.paint.access(title))?;
-        writeln!(
-            out,
-            "  at:       {}",
-            self.place_in(schedule, divergence.step, divergence.expected)
-        )?;
+        writeln!(out, "  at:       {place}")?;
         writeln!(out, "  expected: {}", words.sentence(divergence.expected))?;
-        let symbols = Symbols::new(run.trace.tables());
+        let symbols = Symbols::new(run.tables());
         let live = Words {
-            trace: &run.trace,
+            trace: run,
             symbols: &symbols,
         };
         let thread = words.thread(words.trace.thread(divergence.expected));
@@ -121,8 +173,8 @@ impl Live<'_> {
     }
 
     /// Says of which libraries the run had another build.
-    fn changed(&self, run: &Run, out: &mut dyn Write) -> io::Result<()> {
-        for Changed { path, is_there } in changed(self.words.trace, &run.trace) {
+    fn changed(&self, run: &Trace, out: &mut dyn Write) -> io::Result<()> {
+        for Changed { path, is_there } in changed(self.words.trace, run) {
             let what = if is_there {
                 "is not the build that was recorded"
             } else {
@@ -149,6 +201,17 @@ impl Live<'_> {
         };
         let thread = self.words.thread(self.words.trace.thread(event));
         format!("{slice}, {thread}, event {}", event.0)
+    }
+}
+
+/// How a program ended, in a sentence.
+fn end_text(end: ProgramEnd) -> String {
+    match end {
+        ProgramEnd::Exited(code) => format!("the program exited with status {code}"),
+        ProgramEnd::Signaled(signal) => format!("signal {signal} killed the program"),
+        ProgramEnd::Deadlock => "the program's threads wait for one another for ever".to_owned(),
+        ProgramEnd::EventLimit | ProgramEnd::TimeLimit => "a limit ended the program".to_owned(),
+        ProgramEnd::Unknown => "how the program ended is not known".to_owned(),
     }
 }
 

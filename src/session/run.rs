@@ -21,7 +21,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// A run is ended after this time.
-    pub timeout: Duration,
+    pub timeout: Option<Duration>,
+    /// And when nothing has happened for so long.
+    pub patience: Option<Duration>,
     /// And at its first operation after so many events.
     pub max_events: Option<u64>,
 }
@@ -29,7 +31,8 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Bounds {
         Bounds {
-            timeout: Duration::from_secs(10),
+            timeout: Some(Duration::from_secs(10)),
+            patience: None,
             max_events: None,
         }
     }
@@ -116,32 +119,40 @@ impl Session {
     /// # Errors
     /// If the program does not start, or what it sends makes no sense.
     pub fn run(&mut self, prefix: &[Step], then: Settings) -> Result<Ran, RecordError> {
+        let plan: Vec<Words> = prefix.iter().map(|step| step.to_plan().encode()).collect();
+        self.follow(&plan, then)
+    }
+
+    /// As [`run`](Self::run), along a prefix in the runtime's words.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn follow(&mut self, plan: &[Words], then: Settings) -> Result<Ran, RecordError> {
         let settings = Settings {
             most: self.bounds.max_events.unwrap_or(u64::MAX).min(then.most),
             ..then
         };
-        let plan: Vec<Words> = prefix.iter().map(|step| step.to_plan().encode()).collect();
         let mut ring = match self.rings.take() {
             Some(mut ring) => {
-                ring.use_again(settings, &plan).map_err(RecordError::Ring)?;
+                ring.use_again(settings, plan).map_err(RecordError::Ring)?;
                 ring
             }
-            None => new_ring(settings, &plan)?,
+            None => new_ring(settings, plan)?,
         };
         let meta = Meta {
-            policy: settings::text_after(settings, prefix.len()),
+            policy: settings::text_after(settings, plan.len()),
             seed: settings.seed,
             ..self.meta.clone()
         };
         let mut translator = Translator::in_memory(meta)?;
         self.ready.make_place()?;
         let Started { process, beside } = self.ready.start(&ring)?;
-        let followed = follow(process, &mut ring, &mut translator, self.bounds.timeout);
+        let followed = follow(process, &mut ring, &mut translator, self.bounds);
         drop(beside);
         let (status, timed_out) = followed?;
         must_be_attached(&ring, Some(status))?;
         let end = ended(status, &ring, timed_out);
-        let diverged = diverged(&ring, prefix.len());
+        let diverged = diverged(&ring, plan.len());
         let bytes = translator.into_bytes(end, &ring)?;
         self.rings = Some(ring);
         Ok(Ran { end, diverged, bytes })
@@ -153,9 +164,10 @@ fn follow(
     mut program: Child,
     ring: &mut Ring,
     translator: &mut Translator<Vec<u8>>,
-    timeout: Duration,
+    bounds: Bounds,
 ) -> Result<(ExitStatus, bool), RecordError> {
     let started = Instant::now();
+    let mut last = (0, started);
     let ends = process::open(program.id());
     let mut timed_out = false;
     let status = loop {
@@ -168,7 +180,11 @@ fn follow(
         if let Some(status) = program.try_wait().map_err(RecordError::Wait)? {
             break status;
         }
-        if started.elapsed() > timeout {
+        if ring.pulse() != last.0 {
+            last = (ring.pulse(), Instant::now());
+        }
+        let is_over = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| since.elapsed() > limit);
+        if is_over(started, bounds.timeout) || is_over(last.1, bounds.patience) {
             timed_out = true;
             program.kill().map_err(RecordError::Wait)?;
             break program.wait().map_err(RecordError::Wait)?;

@@ -1,5 +1,6 @@
 //! Live replay: the programs themselves, forced along their witnesses, through the command line.
 
+mod again;
 #[path = "../end_to_end/command.rs"]
 mod command;
 #[path = "../end_to_end/expectation.rs"]

@@ -340,7 +340,7 @@ fn a_run_that_does_not_end_is_ended() {
         ..Launch::here(program.file().into(), Vec::new())
     };
     let bounds = Bounds {
-        timeout: Duration::from_millis(200),
+        timeout: Some(Duration::from_millis(200)),
         ..Bounds::default()
     };
     let mut session = Session::new(&launch, bounds).unwrap();

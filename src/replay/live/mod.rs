@@ -7,6 +7,7 @@
 //! schedulers that stop threads at racing accesses (RaceFuzzer: Sen, PLDI 2008, section 3), but has
 //! an exact schedule to follow instead of a random search.
 
+mod again;
 mod builds;
 mod compare;
 mod identical;
@@ -15,6 +16,7 @@ mod places;
 mod plan;
 mod vary;
 
+pub use again::{Again, Sameness, as_recorded};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
 pub use plan::Plan;
@@ -47,6 +49,14 @@ pub enum LiveError {
     /// More threads than the runtime can be told of.
     #[error("the schedule has more threads than a live run can follow")]
     TooManyThreads,
+    /// The process began as a copy of another one, of which the trace does not say all.
+    #[error(
+        "process {number} was forked, so its trace is not of a whole run; replay that of the program's first process as recorded"
+    )]
+    ForkedProcess {
+        /// Which it was.
+        number: String,
+    },
     /// The program does not run under the recorder.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -5,7 +5,8 @@ use crate::check::{Checker, Rejection};
 use crate::record::plan;
 use crate::schedule::Schedule;
 use crate::session::Step;
-use crate::trace::{EventId, Op, ThreadId, Trace};
+use crate::trace::{EventId, Op, ThreadId, Trace, Wakes};
+use hashbrown::HashMap;
 use std::ops::Range;
 
 /// What a live run is to do: the schedule's events, then the accesses that it stops before.
@@ -39,10 +40,7 @@ impl Plan {
         let mut all_fit = true;
         let mut push = |event, woken, race| {
             let step = step(trace, event, woken, race);
-            all_fit &= [Some(step.thread), step.other]
-                .into_iter()
-                .flatten()
-                .all(|thread| thread < plan::MAX_THREADS);
+            all_fit &= fits(step);
             events.push(event);
             steps.push(step.encode());
         };
@@ -58,6 +56,25 @@ impl Plan {
         })
     }
 
+    /// The plan of the whole trace, as it was recorded.
+    #[must_use]
+    pub fn of_all(trace: &Trace) -> Plan {
+        let events: Vec<EventId> = (0..trace.len()).map(|event| EventId(event as _)).collect();
+        let woken: HashMap<EventId, ThreadId> = Wakes::of(trace, events.iter().copied()).woken.into_iter().collect();
+        let mut all_fit = true;
+        let mut encode = |&event: &EventId| {
+            let step = step(trace, event, woken.get(&event).copied(), false);
+            all_fit &= fits(step);
+            step.encode()
+        };
+        let steps = events.iter().map(&mut encode).collect();
+        Plan {
+            steps: all_fit.then_some(steps),
+            pending: 0,
+            events,
+        }
+    }
+
     /// The plan in the runtime's words; `None` if it has more threads than these can name.
     #[must_use]
     pub fn steps(&self) -> Option<&[plan::Words]> {
@@ -69,6 +86,12 @@ impl Plan {
     pub fn done(&self) -> Range<usize> {
         0..self.events.len() - self.pending
     }
+}
+
+/// Whether the runtime can name the threads of a step.
+fn fits(step: plan::Step) -> bool {
+    let threads = [Some(step.thread), step.other];
+    threads.into_iter().flatten().all(|thread| thread < plan::MAX_THREADS)
 }
 
 fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> plan::Step {
