@@ -52,8 +52,8 @@ impl ExitCode {
   1   check: the trace is no sequentially consistent execution, or the schedule is rejected
   2   bad usage, or a file that is missing, unreadable or damaged
   3   no race witnessed, but some pairs are unknown or the trace is cut; confirm, explain: also if some are not in this trace
-  4   replay --live: the program departed from a schedule
-  5   replay --live: the program kept to the schedule but did not reach the race
+  4   replay --live: the program departed from a schedule, or from the recorded run
+  5   replay --live: the program kept to the schedule but did not reach the race, or the end of the recorded run
   66  at least one race is witnessed; replay --live: every witness shown is confirmed
   67  run: no race, but threads waited for one another forever; record: the run ended in such a deadlock
   68  run: no race, but a signal killed the program, or it exited with a status other than 0

@@ -13,7 +13,7 @@ const MAIN: u32 = 0;
 const FIRST: u32 = 1;
 const SECOND: u32 = 2;
 
-fn session(source: &str, arguments: &[&str], name: &str) -> Session {
+pub fn session(source: &str, arguments: &[&str], name: &str) -> Session {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/session/programs")
         .join(source);
@@ -26,7 +26,7 @@ fn session(source: &str, arguments: &[&str], name: &str) -> Session {
     Session::new(&launch, Bounds::default()).unwrap()
 }
 
-fn random(seed: u64) -> Settings {
+pub fn random(seed: u64) -> Settings {
     Settings {
         policy: Policy::Random,
         seed,
@@ -42,7 +42,7 @@ fn trace(ran: &Ran) -> Trace {
 }
 
 /// So many events of each of these threads in turn, as a trace has them.
-fn prefix(trace: &Trace, slices: &[(u32, usize)]) -> Vec<Step> {
+pub fn prefix(trace: &Trace, slices: &[(u32, usize)]) -> Vec<Step> {
     let mut done = vec![0; trace.threads()];
     let mut steps = Vec::new();
     for &(thread, events) in slices {
@@ -60,11 +60,11 @@ fn before(trace: &Trace, thread: u32, is_it: impl Fn(Op) -> bool) -> usize {
     events.iter().position(|&event| is_it(trace.op(event))).unwrap()
 }
 
-fn all(trace: &Trace, thread: u32) -> usize {
+pub fn all(trace: &Trace, thread: u32) -> usize {
     trace.program_order(ThreadId(thread)).len()
 }
 
-fn is_acquire(op: Op) -> bool {
+pub fn is_acquire(op: Op) -> bool {
     matches!(op, Op::Acquire { .. })
 }
 

@@ -22,7 +22,11 @@ pub(super) fn noted_by(trace: &Trace, event: EventId) -> Option<ThreadId> {
     let is_of_call =
         access.kind == AccessKind::AtomicLoad && access.addr == store.addr && trace.pc(load) == trace.pc(event);
     let (own, caller) = (trace.thread(event), trace.thread(load));
-    (is_of_call && caller != own).then_some(caller)
+    // Where one fiber goes on as another, it is the first that stores: both run on one thread of the kernel's.
+    let threads = &trace.tables().threads;
+    let on = |thread: ThreadId| threads.get(thread.index()).map_or(0, |info| info.os_id);
+    let are_fibers = on(own) != 0 && on(own) == on(caller);
+    (is_of_call && caller != own && !are_fibers).then_some(caller)
 }
 
 /// The load that the call makes right behind the store.

@@ -9,6 +9,7 @@ use crate::export::export;
 use crate::inside::Inside;
 use crate::moment::Moment;
 use crate::pthread::{names, thread as threads};
+use crate::schedule;
 use crate::thread::{Thread, set_slot, slot};
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
@@ -31,7 +32,13 @@ unsafe extern "C-unwind" fn __tsan_get_current_fiber() -> *const c_void {
 }
 
 unsafe extern "C-unwind" fn switch(fiber: *const Thread, flags: c_uint, pc: usize) {
-    let Some(inside) = Inside::enter() else { return };
+    // Along a plan, the turn of the other fiber may come only by this, which is no event.
+    let inside = match flags & NO_SYNC {
+        0 => Inside::enter(),
+        _ if schedule::is_followed() => Inside::enter_and_stay(),
+        _ => Inside::enter(),
+    };
+    let Some(inside) = inside else { return };
     // SAFETY: null, or a record, which lives for ever.
     let Some(to) = (unsafe { fiber.as_ref() }) else { return };
     if ptr::eq(to, inside.thread()) {
