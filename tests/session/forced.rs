@@ -264,7 +264,7 @@ fn a_lost_update_can_be_forced_and_a_crash() {
         let reads = |thread| {
             let events = recorded.program_order(ThreadId(thread));
             let is_read = |&event: &EventId| Step::of(&recorded, event, None).kind == plan::kind::READ;
-            events.iter().rposition(|event| is_read(event)).unwrap() + 1
+            events.iter().rposition(is_read).unwrap() + 1
         };
         let steps = prefix(
             &recorded,
