@@ -260,9 +260,14 @@ impl AnalysisArgs {
         Watch::begin(trace, stage, self.until(), self.memory_limit)
     }
 
+    /// How long an analysis may take.
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.time_limit.map(Duration::from_secs)
+    }
+
     /// When an analysis that begins now has to end.
     fn until(&self) -> Option<Instant> {
-        let limit = Duration::from_secs(self.time_limit?);
+        let limit = self.time_limit()?;
         // A limit beyond what the clock can say is none.
         Instant::now().checked_add(limit)
     }

@@ -19,10 +19,10 @@ pub enum ExitCode {
     NotReached = 5,
     /// At least one race is witnessed (ThreadSanitizer uses the same status).
     Witnessed = 66,
-    /// `run`: no race, but threads of the program waited for one another forever. `record`: the run ended in such a
+    /// `run`, `explore`: no race, but threads of the program waited for one another forever. `record`: the run ended in such a
     /// deadlock.
     Deadlock = 67,
-    /// `run`: no race, but a signal killed the program, or it exited with a status other than 0.
+    /// `run`, `explore`: no race, but a signal killed the program, or it exited with a status other than 0.
     Failed = 68,
     /// A bug in `witness` itself, such as a schedule that its own checker rejects.
     Internal = 70,
@@ -55,8 +55,8 @@ impl ExitCode {
   4   replay --live: the program departed from a schedule, or from the recorded run
   5   replay --live: the program kept to the schedule but did not reach the race, or the end of the recorded run
   66  at least one race is witnessed; replay --live: every witness shown is confirmed
-  67  run: no race, but threads waited for one another forever; record: the run ended in such a deadlock
-  68  run: no race, but a signal killed the program, or it exited with a status other than 0
+  67  run, explore: no race, but threads waited for one another forever; record: the run ended in such a deadlock
+  68  run, explore: no race, but a signal killed the program, or it exited with a status other than 0
   70  a bug in witness itself
   124 record, run: --timeout ended the program
 `witness record` otherwise ends with the exit status of the recorded program.";

@@ -16,6 +16,7 @@ mod event;
 mod execution;
 mod exit_code;
 mod explain;
+mod explore;
 mod follow;
 mod generate;
 mod idle_threads;
@@ -69,6 +70,7 @@ enum Command {
     Analyze(analyze::AnalyzeArgs),
     Confirm(confirm::ConfirmArgs),
     Explain(explain::ExplainArgs),
+    Explore(explore::ExploreArgs),
     Plan(plan::PlanArgs),
     Merge(plan::MergeArgs),
     Replay(replay::ReplayArgs),
@@ -142,6 +144,7 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         Command::Analyze(args) => analyze::run(args, cli.color).map(Into::into),
         Command::Confirm(args) => confirm::run(args, cli.color).map(Into::into),
         Command::Explain(args) => explain::run(args, cli.color).map(Into::into),
+        Command::Explore(args) => explore::run(args, cli.color).map(Into::into),
         Command::Plan(args) => plan::plan(args).map(Into::into),
         Command::Merge(args) => plan::merge(args, cli.color).map(Into::into),
         Command::Replay(args) => replay::run(args, cli.color).map(Into::into),

@@ -232,7 +232,7 @@ pub fn split(command: &[OsString]) -> anyhow::Result<(&OsString, &[OsString])> {
 }
 
 /// A time in seconds.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

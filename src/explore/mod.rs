@@ -21,11 +21,13 @@ mod goal;
 mod machine;
 mod packed;
 mod persistent;
+mod program;
 mod session;
 mod states;
 mod tables;
 
 pub use goal::{Goal, Side, Waiting};
+pub use program::{Program, ProgramError};
 pub use session::{Divergence, End, Followed, Move, Opening, Prefix, PrefixThread, Ran, Session, Wanted};
 pub use states::{Limits, Searched, search};
 
@@ -96,7 +98,7 @@ pub enum Reason {
     Reservation(Reservation),
     /// As many runs were made as were allowed, and something was open.
     Runs,
-    /// A search reached its bound of states or memory.
+    /// A search reached its bound of states, memory or time.
     States,
     /// Whoever watched ended it.
     Stopped,
@@ -109,7 +111,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Reservation(reservation) => reservation.fmt(f),
             Reason::Runs => f.write_str("the bound of runs was reached"),
-            Reason::States => f.write_str("the bound of states was reached"),
+            Reason::States => f.write_str("the bound of states, memory or time of a search was reached"),
             Reason::Stopped => f.write_str("it was stopped"),
             Reason::NotShown(_, position) => {
                 write!(
@@ -265,7 +267,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     fn run_along(&mut self, prefix: &Prefix) -> Result<usize, S::Error> {
         let number = self.progress.runs;
         self.progress.runs += 1;
-        let ran = self.session.run(prefix)?;
+        let ran = self.session.run(&self.forest, prefix)?;
         let added = self.forest.add(&ran.run);
         self.progress.branches += added.branches;
         if let Some(wanted) = prefix.wanted {

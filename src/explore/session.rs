@@ -1,20 +1,20 @@
 //! How the program is run: behind a trait, so that the search does not know whether it drives a process or an interpreter.
 
-use crate::forest::{NodeId, Operation, Outcome, Run, TreeId};
+use crate::forest::{Forest, NodeId, Operation, Outcome, Run, TreeId};
 
 /// Runs the program, again and again, on one input.
 pub trait Session {
     /// Why a run could not be made at all.
     type Error;
 
-    /// Runs the program along a prefix, then lets it go on under a policy of the session's own.
+    /// Runs the program along a prefix of the forest, then lets it go on under a policy of the session's own.
     ///
     /// A prefix that cannot be followed is no error: the run goes on freely from there, and [`Ran::followed`] says so. What it showed is a run
     /// like any other.
     ///
     /// # Errors
     /// When there was no run.
-    fn run(&mut self, prefix: &Prefix) -> Result<Ran, Self::Error>;
+    fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, Self::Error>;
 }
 
 /// What one run of the program gave.

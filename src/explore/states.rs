@@ -13,6 +13,7 @@ use super::tables::{AccessKind, Act, Held, Tables};
 use crate::forest::{Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub struct Limits {
     pub states: usize,
     /// Bytes that they may take.
     pub memory: usize,
+    /// When the search ends.
+    pub until: Option<Instant>,
     /// Whether turns that need not be followed are left out. What is found is the same, sooner.
     pub reduce: bool,
 }
@@ -30,8 +33,16 @@ impl Default for Limits {
         Limits {
             states: 20_000_000,
             memory: 1 << 30,
+            until: None,
             reduce: true,
         }
+    }
+}
+
+impl Limits {
+    /// Whether the time is over.
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -81,7 +92,7 @@ fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
         turns: Vec::new(),
     };
     let whole = search.run(limits);
-    search.finish(whole)
+    search.finish(whole, limits)
 }
 
 /// How a stored state was come to: from another by a turn, and what had to follow.
@@ -179,7 +190,7 @@ impl Search<'_> {
                     }
                 }
             }
-            if self.states.len() >= limits.states || self.memory() >= limits.memory {
+            if limits.is_over() || self.states.len() >= limits.states || self.memory() >= limits.memory {
                 return near.is_empty() && far.is_empty();
             }
         }
@@ -370,7 +381,7 @@ impl Search<'_> {
         }
     }
 
-    fn finish(mut self, whole: bool) -> (Searched, Values) {
+    fn finish(mut self, whole: bool, limits: &Limits) -> (Searched, Values) {
         let mut searched = Searched {
             states: self.states.len(),
             whole,
@@ -378,6 +389,11 @@ impl Search<'_> {
             ..Searched::default()
         };
         for (found, open, goal) in std::mem::take(&mut self.order) {
+            // The way back to each is long where the histories are.
+            if limits.is_over() {
+                searched.whole = false;
+                break;
+            }
             match (found, goal) {
                 (Found::Goal, Some(goal)) => {
                     let moment = self.goals[&goal];

@@ -14,7 +14,8 @@ use super::run::{
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::{
-    Ending, Event, MemRange, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile, WaitOutcome,
+    Ending, Event, MemRange, MemoryOrder, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId,
+    TraceFile, WaitOutcome,
 };
 
 /// Where the recorder keeps variables of its own: no program has this half of the addresses.
@@ -44,6 +45,9 @@ impl Run {
         let mut reader = Reader::new(tables, events);
         for (index, event) in events.iter().enumerate() {
             reader.read(index, event);
+        }
+        if reader.weak_atomics {
+            reader.run.reservations.push(Reservation::WeakAtomics);
         }
         if cut {
             reader.run.reservations.push(Reservation::Cut);
@@ -85,6 +89,7 @@ struct Reader<'t> {
     rounds: HashMap<(ObjectId, u32), (Vec<usize>, bool)>,
     waiting: HashMap<ThreadId, u32>,
     begun: HashSet<ObjectId>,
+    weak_atomics: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -105,6 +110,7 @@ impl<'t> Reader<'t> {
             rounds: HashMap::new(),
             waiting: HashMap::new(),
             begun: HashSet::new(),
+            weak_atomics: false,
         };
         reader.survey(events);
         reader
@@ -149,6 +155,11 @@ impl<'t> Reader<'t> {
 
     fn read(&mut self, index: usize, event: &Event) {
         let operation = self.operation(index, event);
+        if let Op::AtomicLoad { order, .. } | Op::AtomicStore { order, .. } | Op::AtomicRmw { order, .. } = event.op
+            && order != MemoryOrder::SeqCst
+        {
+            self.weak_atomics = true;
+        }
         self.run.steps.push(RunStep {
             thread: event.thread.0,
             operation,
@@ -591,7 +602,7 @@ mod tests {
                         size: 1,
                     },
                     value: 1,
-                    order: trace_format::MemoryOrder::SeqCst,
+                    order: MemoryOrder::SeqCst,
                 },
             );
             push(thread, Op::Free { addr: stacks[index] });

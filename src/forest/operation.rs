@@ -130,7 +130,7 @@ pub enum Operation {
     Post(ObjectId),
     /// Takes one; the outcome may be that the attempt failed.
     Take(ObjectId),
-    /// Comes to a once cell: it starts to initialize it ([`Outcome::First`]), or finds it done.
+    /// Comes to a once cell: it starts to initialize it ([`Outcome::Chosen`]), or finds it done.
     Once(ObjectId),
     /// Ends the initialization.
     OnceEnd(ObjectId),

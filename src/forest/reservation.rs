@@ -32,6 +32,14 @@ pub enum Reservation {
         /// How many.
         rounds: u32,
     },
+    /// Code that is not recorded may synchronize where nobody sees it.
+    Unrecorded,
+    /// The program handles signals; when they come was not explored.
+    Signals,
+    /// The program starts other processes; their threads, and what they do to what is shared, were not explored.
+    Processes,
+    /// Atomics weaker than sequentially consistent may leave races open that no prefix shows as two accesses that are both next.
+    WeakAtomics,
     /// The end of a recording is missing.
     Cut,
     /// A thread gave back a lock that it did not hold.
@@ -83,6 +91,12 @@ impl fmt::Display for Reservation {
                 f.write_str("the program asked for the count of a semaphore; other counts were not tried")
             }
             Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
+            Self::Unrecorded => f.write_str("a library that is not recorded may synchronize unseen"),
+            Self::Signals => f.write_str("the program handles signals or has timers; when they come was not explored"),
+            Self::Processes => f.write_str("the program starts other processes, which were not explored"),
+            Self::WeakAtomics => f.write_str(
+                "it has atomics weaker than sequentially consistent: races that only their order leaves open were not explored",
+            ),
             Self::Cut => f.write_str("the end of a recording is missing"),
             Self::ForeignRelease => f.write_str("a thread gave back a lock that it did not hold"),
             Self::NestedWait => f.write_str("a signal handler waited while its thread was waiting"),

@@ -8,6 +8,7 @@
 //! traces) comes before one of a module.
 
 mod calls;
+mod imports;
 mod module;
 mod names;
 mod unrecorded;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
+pub use imports::takes_any;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use unrecorded::{UnrecordedCalls, hidden_between};
@@ -301,7 +303,7 @@ mod tests {
             ),
             ("/home/a/library/core/src/cell.rs", "/home/a/library/core/src/cell.rs"),
         ] {
-            assert_eq!(super::of_library(file), shown);
+            assert_eq!(of_library(file), shown);
         }
     }
 

@@ -35,6 +35,7 @@ pages! {
     ci: "docs/ci.md",
     commands: "docs/commands.md",
     confirm: "docs/confirm.md",
+    explore: "docs/explore.md",
     formats: "docs/formats.md",
     live: "docs/live.md",
     recording: "docs/recording.md",

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use witness::explore::{Divergence, End, Followed, Move, Prefix, Ran, Session};
 use witness::forest::{
-    Mode, Operation, Outcome, Patience, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep,
-    RunValue, Stands,
+    Forest, Mode, Operation, Outcome, Patience, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace,
+    RunStep, RunValue, Stands,
 };
 
 /// A session that interprets a program.
@@ -55,7 +55,7 @@ pub fn place_of(position: u64) -> (usize, Half) {
 impl Session for Interpreter<'_> {
     type Error = Infallible;
 
-    fn run(&mut self, prefix: &Prefix) -> std::result::Result<Ran, Infallible> {
+    fn run(&mut self, _: &Forest, prefix: &Prefix) -> std::result::Result<Ran, Infallible> {
         let mut running = Running {
             program: self.program,
             hides: self.hides,

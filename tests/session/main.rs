@@ -3,6 +3,7 @@
 #[path = "../end_to_end/command.rs"]
 #[allow(dead_code, reason = "only compilers are run here")]
 mod command;
+mod explore;
 mod forced;
 #[path = "../live/program.rs"]
 #[allow(dead_code, reason = "runs are those of sessions")]

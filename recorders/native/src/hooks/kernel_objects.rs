@@ -9,7 +9,7 @@ use crate::channels::shared::{self, Shared};
 use crate::inside::save_errno;
 use crate::{real, sys};
 use core::ffi::c_void;
-use libc::{c_char, c_int, c_long, c_short, c_uint, key_t, pollfd, sembuf, ssize_t, timespec};
+use libc::{c_char, c_int, c_long, c_short, c_uint, key_t, mq_attr, pollfd, sembuf, ssize_t, timespec};
 use std::vec::Vec;
 
 /// No call fails with this.
@@ -171,7 +171,7 @@ library! {
     }
     mq_getattr(queue: c_int, to: *mut c_void) -> c_int, "rdx": (system queue) {
         shared::operates(shared::file(queue), pc);
-    } (result, pc) { if result == 0 { writes(to.cast_const(), 8 * size_of::<c_long>(), pc); } }
+    } (result, pc) { if result == 0 { writes(to.cast_const(), size_of::<mq_attr>(), pc); } }
     flock(file: c_int, operation: c_int) -> c_int, "rdx": (patient attempt object) {
         let object = shared::file(file);
         shared::operates(object, pc);
