@@ -16,6 +16,7 @@
 //!
 //! The program is behind a trait, [`Session`].
 
+mod beyond;
 mod footprint;
 mod goal;
 mod machine;

@@ -1,15 +1,15 @@
 //! A program as what is explored: each run is one of a live [session](crate::session), forced along its prefix.
 
+use super::beyond::beyond;
 use super::{Divergence, End, Followed, Move, Opening, Prefix, Ran, Session, Wanted};
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run};
 use crate::record::{Launch, Policy, RecordError, Settings};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
-use crate::symbols::{UnrecordedCalls, takes_any};
 use crate::trace::ThreadId;
 use recorder_ring::plan::kind;
 use std::io;
 use std::path::{Path, PathBuf};
-use trace_format::{ProgramEnd, ReadError, Tables};
+use trace_format::{ProgramEnd, ReadError};
 
 /// Why a run could not be made, or kept.
 #[derive(Debug, thiserror::Error)]
@@ -35,36 +35,6 @@ pub enum ProgramError {
         source: io::Error,
     },
 }
-
-/// What installs handlers of signals, or has the kernel send some later.
-const SIGNALS: [&str; 14] = [
-    "alarm",
-    "bsd_signal",
-    "setitimer",
-    "sigaction",
-    "sigaltstack",
-    "sighold",
-    "signal",
-    "sigset",
-    "sigtimedwait",
-    "sigvec",
-    "sigwait",
-    "sigwaitinfo",
-    "sysv_signal",
-    "timer_create",
-];
-
-/// What starts other processes.
-const PROCESSES: [&str; 8] = [
-    "clone",
-    "daemon",
-    "fork",
-    "popen",
-    "posix_spawn",
-    "posix_spawnp",
-    "system",
-    "vfork",
-];
 
 /// A program that is explored, and the folder that its traces go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
@@ -127,21 +97,6 @@ impl Session for Program {
                 .map_or(Followed::Whole, |left| followed(left, &moves, prefix)),
         })
     }
-}
-
-/// What no run of a program shows: what code that is not recorded may do, when signals come, what other processes do.
-fn beyond(tables: &Tables) -> Vec<Reservation> {
-    let mut all = Vec::new();
-    if UnrecordedCalls::of(tables).may_synchronize() {
-        all.push(Reservation::Unrecorded);
-    }
-    if takes_any(tables, &SIGNALS) {
-        all.push(Reservation::Signals);
-    }
-    if takes_any(tables, &PROCESSES) {
-        all.push(Reservation::Processes);
-    }
-    all
 }
 
 fn end(end: ProgramEnd) -> End {

@@ -36,6 +36,8 @@ pub enum Reservation {
     Unrecorded,
     /// The program handles signals; when they come was not explored.
     Signals,
+    /// It calls functions of libraries of which it is not known whether they keep what another thread's call left there: their names.
+    Libraries(String),
     /// The program starts other processes; their threads, and what they do to what is shared, were not explored.
     Processes,
     /// Atomics weaker than sequentially consistent may leave races open that no prefix shows as two accesses that are both next.
@@ -93,6 +95,10 @@ impl fmt::Display for Reservation {
             Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
             Self::Unrecorded => f.write_str("a library that is not recorded may synchronize unseen"),
             Self::Signals => f.write_str("the program handles signals or has timers; when they come was not explored"),
+            Self::Libraries(names) => write!(
+                f,
+                "what library functions return may depend on other threads' calls, which is not recorded: {names}"
+            ),
             Self::Processes => f.write_str("the program starts other processes, which were not explored"),
             Self::WeakAtomics => f.write_str(
                 "it has atomics weaker than sequentially consistent: races that only their order leaves open were not explored",

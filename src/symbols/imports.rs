@@ -1,17 +1,26 @@
-//! What a program takes from the C library.
+//! What a program takes from libraries.
 
 use super::calls::linkage;
+use std::collections::BTreeSet;
 use trace_format::Tables;
 
-/// Whether an instrumented module takes a function with one of these names, or one with underscores before it; a module that cannot be read
-/// may take any.
+/// The names that instrumented modules take from others, without underscores before them; `None` if a module cannot be read.
 #[must_use]
-pub fn takes_any(tables: &Tables, names: &[&str]) -> bool {
+pub fn imports(tables: &Tables) -> Option<BTreeSet<String>> {
+    let mut taken = BTreeSet::new();
+    let mut given = BTreeSet::new();
     // The kernel's own part of the process is no file.
-    let mut files = tables.modules.iter().filter(|module| module.path.starts_with('/'));
-    files.any(|module| {
-        let bytes = std::fs::read(&module.path).unwrap_or_default();
-        let is_one = |name: &String| names.contains(&name.trim_start_matches('_'));
-        linkage(&bytes).is_none_or(|linkage| linkage.instrumented && linkage.imports.iter().any(is_one))
-    })
+    for module in tables.modules.iter().filter(|module| module.path.starts_with('/')) {
+        let linkage = linkage(&std::fs::read(&module.path).ok()?)?;
+        if linkage.instrumented {
+            taken.extend(linkage.imports);
+            given.extend(linkage.exports);
+        }
+    }
+    let from_others = taken.difference(&given);
+    Some(
+        from_others
+            .map(|name| name.trim_start_matches('_').to_owned())
+            .collect(),
+    )
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-pub use imports::takes_any;
+pub use imports::imports;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
 pub use unrecorded::{UnrecordedCalls, hidden_between};

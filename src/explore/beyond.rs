@@ -1,0 +1,217 @@
+//! What a program may do that no run of it shows, by the functions that it takes from libraries.
+//!
+//! A thread's history is what is recorded of it. A function of a library that is not instrumented may keep something that another thread's call
+//! left there (`strtok`, `getenv`, a file's position), and then what it returns depends on more than that. So *exhausted* is
+//! said only of programs that call nothing but what is listed here: functions that the recorder takes the place of, and those that
+//! keep nothing from one call to the next but what they were given, or what only goes out.
+
+use crate::forest::Reservation;
+use crate::symbols::{UnrecordedCalls, imports};
+use trace_format::Tables;
+
+/// What installs handlers of signals, or has the kernel send some later.
+const SIGNALS: [&str; 15] = [
+    "alarm",
+    "bsd_signal",
+    "pthread_kill",
+    "setitimer",
+    "sigaction",
+    "sigaltstack",
+    "sighold",
+    "signal",
+    "sigset",
+    "sigtimedwait",
+    "sigvec",
+    "sigwait",
+    "sigwaitinfo",
+    "sysv_signal",
+    "timer_create",
+];
+
+/// What starts other processes.
+const PROCESSES: [&str; 8] = [
+    "clone",
+    "daemon",
+    "fork",
+    "popen",
+    "posix_spawn",
+    "posix_spawnp",
+    "system",
+    "vfork",
+];
+
+/// Families that are recorded, or keep nothing: by the beginning of the name.
+const FAMILIES: [&str; 32] = [
+    "GOMP_",
+    "ITM_",
+    "Unwind_",
+    "VERIFIER_",
+    "ZNSo",
+    "ZNSt18condition_variable",
+    "ZNSt6thread",
+    "ZSt20__throw",
+    "ZSt4cerr",
+    "ZSt4cout",
+    "ZSt4endl",
+    "ZSt9terminate",
+    "ZStls",
+    "ZTI",
+    "ZTS",
+    "ZTV",
+    "ZdaPv",
+    "ZdlPv",
+    "Zna",
+    "Znw",
+    "call_once",
+    "cnd_",
+    "cxa_",
+    "gxx_personality",
+    "libc_start_main",
+    "memcpy",
+    "memmove",
+    "mtx_",
+    "omp_get_thread_num",
+    "sem_",
+    "thrd_",
+    "tsan_",
+];
+
+/// Single functions of the kind.
+const FUNCTIONS: [&str; 96] = [
+    "abort",
+    "abs",
+    "aligned_alloc",
+    "assert_fail",
+    "assert_perror_fail",
+    "atoi",
+    "atol",
+    "bsearch",
+    "calloc",
+    "ctype_b_loc",
+    "cxa_finalize",
+    "errno_location",
+    "exit",
+    "fflush",
+    "fprintf",
+    "fprintf_chk",
+    "fputc",
+    "fputs",
+    "free",
+    "fwrite",
+    "gmon_start__",
+    "isoc99_sscanf",
+    "malloc",
+    "memalign",
+    "memchr",
+    "memcmp",
+    "memset",
+    "memset_chk",
+    "nanosleep",
+    "perror",
+    "posix_memalign",
+    "printf",
+    "printf_chk",
+    "pthread_attr_destroy",
+    "pthread_attr_init",
+    "pthread_attr_setdetachstate",
+    "pthread_attr_setstacksize",
+    "pthread_barrier_destroy",
+    "pthread_barrier_init",
+    "pthread_barrier_wait",
+    "pthread_cond_broadcast",
+    "pthread_cond_destroy",
+    "pthread_cond_init",
+    "pthread_cond_signal",
+    "pthread_cond_wait",
+    "pthread_create",
+    "pthread_detach",
+    "pthread_equal",
+    "pthread_exit",
+    "pthread_getspecific",
+    "pthread_join",
+    "pthread_key_create",
+    "pthread_key_delete",
+    "pthread_mutex_destroy",
+    "pthread_mutex_init",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_mutexattr_destroy",
+    "pthread_mutexattr_init",
+    "pthread_mutexattr_settype",
+    "pthread_once",
+    "pthread_rwlock_destroy",
+    "pthread_rwlock_init",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_tryrdlock",
+    "pthread_rwlock_trywrlock",
+    "pthread_rwlock_unlock",
+    "pthread_rwlock_wrlock",
+    "pthread_self",
+    "pthread_setspecific",
+    "pthread_spin_destroy",
+    "pthread_spin_init",
+    "pthread_spin_lock",
+    "pthread_spin_trylock",
+    "pthread_spin_unlock",
+    "putchar",
+    "puts",
+    "realloc",
+    "sched_yield",
+    "sleep",
+    "snprintf",
+    "sprintf",
+    "stack_chk_fail",
+    "stderr",
+    "stdout",
+    "strchr",
+    "strcmp",
+    "strcpy",
+    "strlen",
+    "strncmp",
+    "strncpy",
+    "strtol",
+    "strtoul",
+    "usleep",
+    "vsnprintf",
+];
+
+/// How many names are told.
+const TOLD: usize = 5;
+
+/// What no run of a program shows.
+pub fn beyond(tables: &Tables) -> Vec<Reservation> {
+    let mut all = Vec::new();
+    if UnrecordedCalls::of(tables).may_synchronize() {
+        all.push(Reservation::Unrecorded);
+    }
+    let Some(taken) = imports(tables) else {
+        all.push(Reservation::Libraries("a module that cannot be read".to_owned()));
+        return all;
+    };
+    let is = |names: &[&str], name: &String| names.contains(&name.as_str());
+    if taken.iter().any(|name| is(&SIGNALS, name)) {
+        all.push(Reservation::Signals);
+    }
+    if taken.iter().any(|name| is(&PROCESSES, name)) {
+        all.push(Reservation::Processes);
+    }
+    let known = |name: &&String| {
+        is(&SIGNALS, name)
+            || is(&PROCESSES, name)
+            || is(&FUNCTIONS, name)
+            || FAMILIES.iter().any(|family| name.starts_with(family))
+    };
+    let unknown: Vec<&str> = taken.iter().filter(|name| !known(name)).map(String::as_str).collect();
+    if !unknown.is_empty() {
+        let more = match unknown.len().saturating_sub(TOLD) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        all.push(Reservation::Libraries(format!(
+            "{}{more}",
+            unknown[..unknown.len().min(TOLD)].join(", ")
+        )));
+    }
+    all
+}
