@@ -131,6 +131,7 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     }
     let mut created = 1;
     let (mut steps, mut moves) = (Vec::new(), Vec::new());
+    let mut whole = true;
     for (number, step) in prefix.moves.iter().enumerate() {
         let &Move::Perform {
             thread,
@@ -144,8 +145,12 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
             continue;
         };
         let Some(by) = numbers[thread as usize] else {
+            whole = false;
             break;
         };
+        if operation == Operation::End && ends_process(prefix, number) {
+            continue;
+        }
         if operation == Operation::Fork {
             let child = prefix
                 .threads
@@ -173,7 +178,7 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     }
     if let Some(wanted) = prefix.wanted
         && let Some(thread) = numbers[wanted.thread as usize]
-        && moves.len() == performed(prefix)
+        && whole
     {
         steps.push(wanted_step(forest, &wanted, thread));
         moves.push(prefix.moves.len());
@@ -181,9 +186,19 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     (steps, moves)
 }
 
-fn performed(prefix: &Prefix) -> usize {
-    let performs = |step: &&Move| matches!(step, Move::Perform { .. });
-    prefix.moves.iter().filter(performs).count()
+/// Whether this end of a thread may be the process' end, too: the first thread's, which returns from `main`. What others do after it they can do
+/// before it as well, unless they join it.
+fn ends_process(prefix: &Prefix, number: usize) -> bool {
+    let joins = |step: &Move| {
+        matches!(
+            step,
+            Move::Perform {
+                operation: Operation::Join(Forest::MAIN),
+                ..
+            }
+        )
+    };
+    prefix.moves[number].thread() == 0 && !prefix.moves[number..].iter().any(joins)
 }
 
 fn position(forest: &Forest, node: NodeId) -> Option<u64> {

@@ -68,6 +68,17 @@ struct Piece {
     start: u64,
 }
 
+/// What is known before it is allocated, or is never allocated.
+#[derive(Clone, Copy)]
+enum Known {
+    /// The stack of the thread that a fork makes.
+    Stack,
+    /// The handle of that thread, which is no memory of the program's.
+    Handle,
+    /// A variable of the recorder.
+    Moment,
+}
+
 struct Reader<'t> {
     tables: &'t Tables,
     run: Run,
@@ -79,6 +90,9 @@ struct Reader<'t> {
     /// Stacks of threads that have not begun, by their address: end, and block.
     stacks: BTreeMap<u64, (u64, RunBlock)>,
     stack_of: HashMap<usize, RunBlock>,
+    /// What the writes of threads' handles name, by the number of the write; and the handles that are known so far.
+    handle_of: HashMap<usize, RunBlock>,
+    handles: HashMap<u64, RunBlock>,
     /// Variables of the recorder, by address; and how many each thread was the first to touch.
     moments: HashMap<u64, RunBlock>,
     made: HashMap<ThreadId, u32>,
@@ -102,6 +116,8 @@ impl<'t> Reader<'t> {
             blocks: 0,
             stacks: BTreeMap::new(),
             stack_of: HashMap::new(),
+            handle_of: HashMap::new(),
+            handles: HashMap::new(),
             moments: HashMap::new(),
             made: HashMap::new(),
             objects: HashMap::new(),
@@ -116,26 +132,33 @@ impl<'t> Reader<'t> {
         reader
     }
 
-    /// What has to be known before it comes: stacks, and the rounds of barriers.
+    /// What has to be known before it comes: stacks, threads' handles, and the rounds of barriers.
+    ///
+    /// A handle points into the thread's stack, of which a run in which the thread never begins tells nothing: so it is named by the fork that it
+    /// was written for.
     fn survey(&mut self, events: &[Event]) {
         let mut forks: HashMap<ThreadId, u32> = HashMap::new();
         let mut forked_by: HashMap<ThreadId, (u32, u32)> = HashMap::new();
-        let mut before: HashMap<ThreadId, Op> = HashMap::new();
+        let mut before: HashMap<ThreadId, usize> = HashMap::new();
         for (index, event) in events.iter().enumerate() {
+            let last = before.insert(event.thread, index);
             match event.op {
                 Op::Fork { child } => {
                     let ordinal = forks.entry(event.thread).or_default();
-                    forked_by.insert(child, (event.thread.0, *ordinal));
+                    let by = (event.thread.0, *ordinal);
                     *ordinal += 1;
+                    forked_by.insert(child, by);
+                    if let Some(last) = last
+                        && events[last].pc == event.pc
+                        && matches!(events[last].op, Op::Write { mem, .. } if mem.size == 8)
+                    {
+                        let block = self.known_block(by, Known::Handle);
+                        self.handle_of.insert(last, block);
+                    }
                 }
-                Op::Alloc { addr, size } if before.get(&event.thread) == Some(&Op::Begin) => {
-                    if let Some(&(by, ordinal)) = forked_by.get(&event.thread) {
-                        let block = self.new_block();
-                        self.run.known_blocks.push(KnownBlock {
-                            block,
-                            by,
-                            ordinal: ordinal * 2,
-                        });
+                Op::Alloc { addr, size } if last.is_some_and(|last| events[last].op == Op::Begin) => {
+                    if let Some(&by) = forked_by.get(&event.thread) {
+                        let block = self.known_block(by, Known::Stack);
                         self.stacks.insert(addr, (addr.saturating_add(size), block));
                         self.stack_of.insert(index, block);
                     }
@@ -144,8 +167,18 @@ impl<'t> Reader<'t> {
                 Op::BarrierExit { barrier, round } => self.rounds.entry((barrier, round)).or_default().1 = true,
                 _ => {}
             }
-            before.insert(event.thread, event.op);
         }
+    }
+
+    /// A block that is named by a thread and a number of its own among those of this kind.
+    fn known_block(&mut self, (by, number): (u32, u32), kind: Known) -> RunBlock {
+        let block = self.new_block();
+        self.run.known_blocks.push(KnownBlock {
+            block,
+            by,
+            ordinal: number * 3 + kind as u32,
+        });
+        block
     }
 
     fn new_block(&mut self) -> RunBlock {
@@ -154,6 +187,11 @@ impl<'t> Reader<'t> {
     }
 
     fn read(&mut self, index: usize, event: &Event) {
+        if let Op::Write { value, .. } = event.op
+            && let Some(&handle) = self.handle_of.get(&index)
+        {
+            self.handles.insert(value, handle);
+        }
         let operation = self.operation(index, event);
         if let Op::AtomicLoad { order, .. } | Op::AtomicStore { order, .. } | Op::AtomicRmw { order, .. } = event.op
             && order != MemoryOrder::SeqCst
@@ -373,14 +411,10 @@ impl<'t> Reader<'t> {
         let block = if let Some(&known) = self.moments.get(&addr) {
             known
         } else {
-            let block = self.new_block();
             let made = self.made.entry(thread).or_default();
-            self.run.known_blocks.push(KnownBlock {
-                block,
-                by: thread.0,
-                ordinal: *made * 2 + 1,
-            });
+            let by = (thread.0, *made);
             *made += 1;
+            let block = self.known_block(by, Known::Moment);
             self.moments.insert(addr, block);
             block
         };
@@ -405,6 +439,12 @@ impl<'t> Reader<'t> {
     fn value(&self, mem: MemRange, value: u64) -> RunValue {
         if mem.size < 8 {
             return RunValue::Number(value);
+        }
+        if let Some(&handle) = self.handles.get(&value) {
+            return RunValue::Address(RunPlace {
+                block: Some(handle),
+                offset: 0,
+            });
         }
         let to_come = || {
             let (&start, &(end, block)) = self.stacks.range(..=value).next_back()?;
@@ -628,6 +668,24 @@ mod tests {
         assert!(forest.reservations().is_empty(), "{:?}", forest.reservations());
         let one_way = |node: &crate::forest::Node| node.edges.len() <= 1;
         assert!(forest.nodes().iter().all(one_way), "one trace has no branches");
+    }
+
+    #[test]
+    fn a_thread_that_never_begins_has_a_handle() {
+        let tables = Tables::default();
+        let mut forest = Forest::new();
+        let whole = events(1, [0x5000, 0x6000], [0x70000, 0x80000]);
+        forest.add(&Run::of_events(&tables, &whole, false));
+        // The process ended before the second thread began, and the first thread's stack was elsewhere.
+        let mut ended = events(1, [0x5000, 0x6000], [0x90000, 0xa0000]);
+        ended.retain(|event| event.thread != ThreadId(2));
+        let added = forest.add(&Run::of_events(&tables, &ended, false));
+        assert_eq!(
+            (added.branches, added.nondeterministic),
+            (0, None),
+            "{:?}",
+            forest.reservations()
+        );
     }
 
     #[test]

@@ -135,3 +135,11 @@ fn deadlocks_and_failures_are_found_and_run_again() {
         assert!(again.stdout.contains("REPRODUCED"), "{}", again.stdout);
     }
 }
+
+#[test]
+fn what_threads_do_that_nobody_joins_is_explored() {
+    let (_, outcome) = explore("never-joined", "session/programs/never_joined_failure.c", &[], &[]);
+    let outcome = outcome.expect(&[68]).unwrap();
+    shown_by(&outcome, "FOUND: the program was killed by signal 6, ");
+    assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+}
