@@ -1,0 +1,24 @@
+/* Both threads store, then load what the other stores: they do not both load the old value (SB).
+ * Verdict: none. */
+#include "../threads.h"
+
+static atomic_int x, y, r0, r1;
+
+THREAD(t0)
+{
+    x = 1;
+    r0 = y;
+}
+
+THREAD(t1)
+{
+    y = 1;
+    r1 = x;
+}
+
+int main(void)
+{
+    RUN(t0, t1);
+    assert(r0 || r1);
+    return 0;
+}
