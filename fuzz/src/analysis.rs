@@ -103,6 +103,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         noise: &noise,
         root: Path::new("/"),
         attached_warnings: &[],
+        exploration: None,
     };
     let exporters: [&dyn Exporter; 7] = [
         &Json,

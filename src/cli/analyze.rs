@@ -360,6 +360,7 @@ pub fn show(
         noise: &noise,
         root: target.root,
         attached_warnings: &[],
+        exploration: None,
     };
     let findings = stored(findings, target.folder);
     report(&findings)?;

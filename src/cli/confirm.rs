@@ -299,6 +299,7 @@ fn findings<'a>(
         noise,
         root: Path::new(""),
         attached_warnings: &[],
+        exploration: None,
     }
 }
 

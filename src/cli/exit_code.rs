@@ -26,7 +26,7 @@ pub enum ExitCode {
     Failed = 68,
     /// A bug in `witness` itself, such as a schedule that its own checker rejects.
     Internal = 70,
-    /// `record`, `run`: `--timeout` ended the program (`timeout` uses the same status).
+    /// `record`, `run`: `--timeout` ended the program (`timeout` uses the same status). `explore`: the program can hang.
     TimedOut = 124,
 }
 
@@ -58,7 +58,7 @@ impl ExitCode {
   67  run, explore: no race, but threads waited for one another forever; record: the run ended in such a deadlock
   68  run, explore: no race, but a signal killed the program, or it exited with a status other than 0
   70  a bug in witness itself
-  124 record, run: --timeout ended the program
+  124 record, run: --timeout ended the program; explore: it can run until --timeout or --max-events
 `witness record` otherwise ends with the exit status of the recorded program.";
 }
 

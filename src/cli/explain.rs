@@ -99,6 +99,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         noise: &noise,
         root: Path::new(""),
         attached_warnings: &[],
+        exploration: None,
     };
     let runs = [Run {
         findings: stored(findings, &folder),

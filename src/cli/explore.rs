@@ -2,60 +2,74 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
+use super::explored::{Ends, not_exhausted, unproven};
 use super::live::CompanionArgs;
 use super::merged::Merged;
-use super::output::{Color, print, say};
-use super::program_end::signal_name;
+use super::output::{Color, say};
 use super::record::{seconds, split};
 use super::reports::ReportArgs;
 use super::runs;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use hashbrown::HashSet;
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trace_format::TraceFile;
 use witness::explore::{
-    End, Exploration, Found, Goal, Limits, Options, Program, Progress, What, explore, fewest_context_switches,
+    Exploration, FailsIf, Found, Goal, Limits, Options, Program, Progress, What, explore, fewest_context_switches,
 };
-use witness::record::{Launch, asked_to_end};
+use witness::record::{Launch, StandardInput};
+use witness::results::ExplorationResult;
 use witness::session::Bounds;
-use witness::standstill::Standstill;
-
-/// How often progress is told on a terminal.
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// Cover every schedule of a program, on the input that it is given.
 ///
 /// Runs the program again and again, each time along a schedule that shows something that no run has shown: another value of a
-/// read, another result of an attempt. Races, deadlocks and failures are reported with the trace of a run that shows each; a race only if the
-/// analysis of that trace proves it. When nothing is left that a run could show, every schedule is covered: *exhausted*. What
-/// was not found is then impossible on this input, under sequential consistency. Otherwise the report says why it is not
-/// exhausted.
+/// read, another result of an attempt. Races, deadlocks, failures and hangs are reported with the trace of a run that shows each; a
+/// race only if the analysis of that trace proves it. When nothing is left that a run could show, every schedule is covered: *exhausted*.
+/// What was not found is then impossible on this input, under sequential consistency. Otherwise the report says why it is not
+/// exhausted. The folder keeps a journal: the same command again goes on where an exploration ended, or was killed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness explore -- ./test_queue
-  witness explore -o runs --runs 5000 --time-limit 600 -- ./app --threads 3
+  witness explore -o runs --runs 5000 --time-limit 600 --jobs 4 -- ./app --threads 3
+  witness explore --fails-if status=3 --fails-if output='lost update' -- ./test_counter
+  witness explore --report html=every.html --report junit=every.xml -- ./test_queue
 
-Exit status: 66 a race witnessed; without a race 67 if threads can wait for one another forever, 68 if the
-program can fail; 0 exhausted and nothing found; 3 not exhausted and nothing found; 2 a program that cannot be recorded.")]
+Exit status: 66 a race witnessed; without a race 67 if threads can wait for one another forever, 68 if the program can fail,
+124 if it can run until --timeout; 0 exhausted and nothing found; 3 not exhausted and nothing found; 2 a program that cannot be
+recorded, or a folder that holds the exploration of another one.")]
 pub struct ExploreArgs {
-    /// The folder for the traces of the runs that show something: 1.bin, 2.bin, …
+    /// The folder for the journal, and for the traces of the runs that show something: 1.bin, 2.bin, …
     #[arg(short, long, env = "WITNESS_OUTPUT", value_name = "DIR", default_value = "runs")]
     output: PathBuf,
-    /// Maximum number of runs.
+    /// Begin anew, also if the folder holds an exploration, of this program or of another one. Its traces are removed.
+    #[arg(long, env = "WITNESS_ANEW")]
+    anew: bool,
+    /// Maximum number of runs, those of earlier sessions included.
     #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Runs to make at the same time. Programs that write the same files disturb one another.
+    #[arg(short, long, env = "WITNESS_JOBS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: u16,
     /// What each run does beyond its schedule depends on this seed.
     #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// A run fails if this holds; repeat for several, of which any is enough: status (any but 0), status=N, signal, signal=NAME,
+    /// output=REGEX (in what it prints), command=COMMAND (by `sh -c`, with what the run printed as its input and the run's status in
+    /// WITNESS_EXIT_STATUS; the run fails if the command succeeds) [default: status and signal].
+    #[arg(long, env = "WITNESS_FAILS_IF", value_name = "CONDITION")]
+    fails_if: Vec<FailsIf>,
     /// End each run after so many events.
     #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N", default_value_t = 100_000)]
     max_events: u64,
-    /// End each run after S seconds.
+    /// End each run after S seconds: it hangs.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds, default_value = "10")]
     timeout: Duration,
     #[command(flatten)]
@@ -76,19 +90,7 @@ pub struct ExploreArgs {
 
 pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     let filters = args.reports.filters()?;
-    let (program, arguments) = split(&args.command)?;
-    let launch = Launch {
-        output: false,
-        companions: args.companions.to_companions(),
-        ..Launch::here(program.clone(), arguments.to_vec())
-    };
-    make_room(&args.output)?;
-    let bounds = Bounds {
-        timeout: Some(args.timeout),
-        max_events: Some(args.max_events),
-        ..Bounds::default()
-    };
-    let mut program = Program::new(&launch, bounds, &args.output, args.seed)?;
+    let mut program = program(args)?;
     let limit = args.analysis.time_limit();
     let until = limit.and_then(|limit| Instant::now().checked_add(limit));
     let options = Options {
@@ -99,45 +101,79 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         runs: args.runs as usize,
         order: &fewest_context_switches,
         show_goals: true,
+        jobs: args.jobs.into(),
         ..Options::default()
     };
-    let mut watch = Watch::new(until);
+    let mut watch = Watch::new(until)?;
     let explored = explore(&mut program, &options, &mut |progress| watch.see(progress))?;
-    let shown: HashSet<usize> = explored.found.iter().filter_map(|found| found.run).collect();
-    for run in (1..explored.runs).filter(|run| !shown.contains(run)) {
-        runs::remove(&program.trace_of(run), None);
-    }
-    let mut code = tell_ends(&explored, &program)?;
+    watch.bar.finish_and_clear();
+
+    let mut ends = Ends::of(&explored, &program)?;
     let mut races = Merged::new(None, &filters);
-    let runs_of = |races: bool| {
-        let found = explored.found.iter();
-        let found = found.filter(move |found| matches!(found.what, What::Goal(Goal::Race(..))) == races);
-        found.filter_map(|found| found.run)
-    };
     // The first run is told of in any case; those that show something else stay, whatever they add to the races.
-    let kept: HashSet<usize> = runs_of(false).chain([0]).collect();
-    let mut runs: Vec<usize> = runs_of(true).filter(|&run| run > 0).collect();
-    runs.insert(0, 0);
-    for (number, &run) in (1..).zip(&runs) {
+    let others: HashSet<usize> = runs_of(&explored, false).chain([0]).collect();
+    let of_races = runs_of(&explored, true).filter(|&run| run > 0);
+    for (number, run) in (1..).zip([0].into_iter().chain(of_races)) {
         races.add(
             &program.trace_of(run),
             &args.analysis.of_run(number),
             None,
-            kept.contains(&run),
+            others.contains(&run),
         )?;
     }
-    code = code.or_worse(races.report(&args.reports, &args.analysis, false, color)?);
-    let all = statement(&explored);
-    print(|out| Ok(writeln!(out, "{all}")?))?;
-    Ok(match code {
-        ExitCode::Nothing if !explored.is_exhausted() || !explored.found.is_empty() => ExitCode::OnlyUnknowns,
+    let unproven = unproven(&explored, &program, races.witnessed())?;
+    let open = !unproven.is_empty();
+    ends.found.extend(unproven);
+    let all = ExplorationResult {
+        exhausted: explored.is_exhausted(),
+        runs: explored.runs,
+        branches: explored.forest.branches(),
+        open: explored.open,
+        states: explored.states,
+        not_exhausted: not_exhausted(&explored, &program)?,
+        found: ends.found,
+    };
+    let code = races.report_of_all(&args.reports, &args.analysis, false, Some(&all), color)?;
+    Ok(match ends.code.or_worse(code) {
+        ExitCode::Nothing if !all.exhausted || open => ExitCode::OnlyUnknowns,
         code => code,
     })
 }
 
-/// The folder, without the traces of an earlier exploration.
-fn make_room(folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
+/// The program, ready to be explored where that ended last.
+fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
+    let (program, arguments) = split(&args.command)?;
+    let input = StandardInput::here();
+    ensure!(
+        args.jobs == 1 || !input.is_file(),
+        "runs cannot read one file as their standard input at the same time: leave out --jobs, or give the program the file's name"
+    );
+    let launch = Launch {
+        output: false,
+        input,
+        companions: args.companions.to_companions(),
+        ..Launch::here(program.clone(), arguments.to_vec())
+    };
+    let bounds = Bounds {
+        timeout: Some(args.timeout),
+        max_events: Some(args.max_events),
+        ..Bounds::default()
+    };
+    fs::create_dir_all(&args.output).with_context(|| format!("cannot create the folder {}", args.output.display()))?;
+    let program = Program::new(&launch, bounds, &args.output, args.seed)?.with_jobs(args.jobs.into())?;
+    let program = match &args.fails_if[..] {
+        [] => program,
+        conditions => program.failing_if(conditions.to_vec()),
+    };
+    let program = program.keeping_a_journal(args.anew)?;
+    if program.begins() {
+        remove_traces(&args.output)?;
+    }
+    Ok(program)
+}
+
+/// Removes the traces of an earlier exploration.
+fn remove_traces(folder: &Path) -> anyhow::Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read the folder {}", folder.display()))?;
     for entry in entries.flatten() {
         let path = entry.path();
@@ -145,109 +181,72 @@ fn make_room(folder: &Path) -> anyhow::Result<()> {
             .file_stem()
             .is_some_and(|stem| stem.as_encoded_bytes().iter().all(u8::is_ascii_digit));
         if numbered && path.extension().is_some_and(|extension| extension == "bin") {
-            fs::remove_file(&path)
-                .with_context(|| format!("cannot remove {} of an earlier exploration", path.display()))?;
+            runs::remove(&path, Some(&witness::results::folder_of(&path)));
         }
     }
     Ok(())
 }
 
-/// Deadlocks and failures, each once.
-fn tell_ends(explored: &Exploration, program: &Program) -> anyhow::Result<ExitCode> {
-    let mut code = ExitCode::Nothing;
-    let mut told = HashSet::new();
-    for Found { what, run, .. } in &explored.found {
-        let (title, worse) = match what {
-            What::Goal(Goal::Deadlock { .. }) | What::Ended(End::Deadlock) => {
-                ("deadlock".to_owned(), ExitCode::Deadlock)
-            }
-            What::Ended(End::Failure(how)) => (format!("the program {how}"), ExitCode::Failed),
-            What::Ended(End::Success | End::Limit) | What::Goal(Goal::Race(..)) => continue,
-        };
-        let Some(run) = *run else {
-            print(|out| Ok(writeln!(out, "FOUND: {title}: no run was left to show it\n")?))?;
-            code = code.or_worse(worse);
-            continue;
-        };
-        let path = program.trace_of(run);
-        let standstill = Standstill::of(&TraceFile::open(&path)?)?;
-        let waits = standstill.waits.iter().filter(|wait| wait.for_ever);
-        let mut lines: Vec<String> = waits.map(|wait| format!("  {wait}")).collect();
-        if worse == ExitCode::Deadlock && lines.is_empty() {
-            // The run made for it did otherwise.
-            say!("witness: run {} was to show a deadlock, and ended otherwise", run + 1);
-            code = code.or_worse(ExitCode::OnlyUnknowns);
-            continue;
-        }
-        if let Some(death) = &standstill.died {
-            lines.push(format!("  died of {}: {death}", signal_name(death.signal)));
-        }
-        if told.insert((title.clone(), lines.clone())) {
-            let lines = lines.join("\n");
-            print(|out| {
-                Ok(writeln!(
-                    out,
-                    "FOUND: {title}, shown by {}:\n{lines}\n",
-                    path.display()
-                )?)
-            })?;
-        }
-        code = code.or_worse(worse);
-    }
-    Ok(code)
+/// The runs that show races, or those that show something else.
+fn runs_of(explored: &Exploration, races: bool) -> impl Iterator<Item = usize> {
+    let found = explored.found.iter();
+    let found = found.filter(move |Found { what, .. }| matches!(what, What::Goal(Goal::Race(..))) == races);
+    found.filter_map(|found| found.run)
 }
 
-/// What can be said of all schedules.
-fn statement(explored: &Exploration) -> String {
-    let size = format!(
-        "{} runs, {} branches, {} states",
-        explored.runs,
-        explored.forest.branches(),
-        explored.states
-    );
-    if explored.is_exhausted() {
-        let nothing = if explored.found.is_empty() {
-            "; no race, deadlock or failure"
-        } else {
-            ""
-        };
-        return format!(
-            "EXHAUSTED: every schedule of this input is covered, under sequential consistency{nothing} ({size})"
-        );
-    }
-    let mut lines = vec![format!("NOT EXHAUSTED: some schedules may show more ({size}):")];
-    lines.extend(explored.not_exhausted.iter().map(|reason| format!("  {reason}")));
-    lines.join("\n")
-}
-
-/// Tells progress on a terminal, and ends the exploration when its time is over.
+/// Tells progress on a terminal, and ends the exploration when its time is over or somebody asks for it.
 struct Watch {
     until: Option<Instant>,
-    told: Option<Instant>,
+    bar: ProgressBar,
+    asked_to_end: Arc<AtomicBool>,
+    /// Runs that earlier sessions made; `None` before that is known.
+    earlier: Option<usize>,
 }
 
 impl Watch {
-    fn new(until: Option<Instant>) -> Watch {
-        Watch {
-            until,
-            told: std::io::stderr().is_terminal().then(Instant::now),
+    fn new(until: Option<Instant>) -> anyhow::Result<Watch> {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}").expect("a valid template"));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let asked_to_end = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // The second time, it means this process.
+            flag::register_conditional_default(signal, Arc::clone(&asked_to_end))
+                .and_then(|_| flag::register(signal, Arc::clone(&asked_to_end)))
+                .context("cannot install signal handlers")?;
         }
+        Ok(Watch {
+            until,
+            bar,
+            asked_to_end,
+            earlier: None,
+        })
     }
 
     fn see(&mut self, progress: &Progress) -> ControlFlow<()> {
-        let now = Instant::now();
-        if let Some(told) = self.told.filter(|&told| now - told >= PAUSE) {
-            let Progress {
-                runs,
-                branches,
-                open,
-                states,
-                found,
-            } = progress;
-            say!("witness: {runs} runs, {branches} branches, {open} open, {states} states, {found} found");
-            self.told = Some(told.max(now));
+        let Progress {
+            runs,
+            branches,
+            open,
+            states,
+            found,
+        } = progress;
+        if self.earlier.is_none() {
+            self.earlier = Some(*runs);
+            if *runs > 1 {
+                self.bar
+                    .suspend(|| say!("witness: goes on after {runs} runs of an earlier session"));
+            }
         }
-        if asked_to_end() || self.until.is_some_and(|until| now >= until) {
+        self.bar.set_message(format!(
+            "{runs} runs, {branches} branches closed, {open} open, {found} found ({states} states)"
+        ));
+        if self.asked_to_end.load(Ordering::Acquire) {
+            self.bar
+                .suspend(|| say!("witness: interrupted: run {runs} is the last; the same command goes on from here"));
+            return ControlFlow::Break(());
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

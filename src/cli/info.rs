@@ -5,13 +5,12 @@ use super::event::kind;
 use super::idle_threads;
 use super::input::InputArgs;
 use super::output::print;
-use super::program_end;
 use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::Meta;
-use witness::record::{Origin, ProcessNumber, traces_beside};
+use witness::record::{Origin, ProcessNumber, signal_name, traces_beside};
 use witness::standstill::Standstill;
 use witness::symbols::printable;
 use witness::trace::{ThreadId, Trace};
@@ -214,7 +213,7 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
     }
     writeln!(out, "ending    {}", info.ending)?;
     if let Some(death) = &info.standstill.died {
-        writeln!(out, "died      of {}: {death}", program_end::signal_name(death.signal))?;
+        writeln!(out, "died      of {}: {death}", signal_name(death.signal))?;
     }
     for wait in &info.standstill.waits {
         writeln!(out, "waiting   {wait}")?;

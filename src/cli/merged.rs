@@ -7,14 +7,14 @@ use super::live::scratch;
 use super::output::{Color, print, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::check::Checker;
 use witness::record::{Companions, Launch, ProcessNumber, StandardInput};
 use witness::replay::live::{self, LiveError, Outcome};
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, in_short};
-use witness::results::Summary;
+use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
@@ -40,6 +40,8 @@ pub struct Merged<'a> {
     traces: Vec<Analysed>,
     /// By id.
     best: HashMap<String, Said>,
+    /// By positions, the lower one first.
+    witnessed: HashSet<(u64, u64)>,
 }
 
 /// One trace, and what was found in it.
@@ -84,6 +86,7 @@ impl<'a> Merged<'a> {
             filters,
             traces: Vec::new(),
             best: HashMap::new(),
+            witnessed: HashSet::new(),
         }
     }
 
@@ -95,6 +98,11 @@ impl<'a> Merged<'a> {
     /// Its first trace.
     pub fn first(&self) -> &Path {
         self.traces.first().map_or(Path::new(""), |one| &one.path)
+    }
+
+    /// The code positions of the pairs that some trace witnesses, one that adds nothing to the report, too, hidden or not.
+    pub fn witnessed(&self) -> &HashSet<(u64, u64)> {
+        &self.witnessed
     }
 
     /// Whether no trace has added anything yet.
@@ -123,6 +131,10 @@ impl<'a> Merged<'a> {
             one.show_live(&trace, self.filters, &confirmed, live)?;
         }
         one.said = one.say(&trace, self.filters);
+        let pairs = one.analysis.pairs.iter();
+        let witnessed = pairs.filter(|pair| matches!(pair.verdict, Verdict::Witnessed(_)));
+        let positions = witnessed.map(|pair| pair.positions);
+        self.witnessed.extend(positions.map(|(a, b)| (a.min(b), a.max(b))));
         let adds = one
             .said
             .iter()
@@ -154,10 +166,22 @@ impl<'a> Merged<'a> {
 
     /// Reports on all of them at once, and stores the results of each.
     pub fn report(
+        self,
+        reports: &ReportArgs,
+        analysis: &AnalysisArgs,
+        live: bool,
+        color: Color,
+    ) -> anyhow::Result<ExitCode> {
+        self.report_of_all(reports, analysis, live, None, color)
+    }
+
+    /// As [`report`](Self::report), with what an exploration says of all schedules.
+    pub fn report_of_all(
         mut self,
         reports: &ReportArgs,
         analysis: &AnalysisArgs,
         live: bool,
+        exploration: Option<&ExplorationResult>,
         color: Color,
     ) -> anyhow::Result<ExitCode> {
         let owners = self.owners();
@@ -200,6 +224,7 @@ impl<'a> Merged<'a> {
                 noise,
                 root: &root,
                 attached_warnings: &[],
+                exploration,
             };
             let folder = stored(findings(own), &one.folder).folder;
             all.push(Findings {

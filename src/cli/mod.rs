@@ -17,6 +17,7 @@ mod execution;
 mod exit_code;
 mod explain;
 mod explore;
+mod explored;
 mod follow;
 mod generate;
 mod idle_threads;

@@ -4,15 +4,11 @@
 //! race says little, and must not look like success.
 
 use super::ExitCode;
-use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use trace_format::TraceFile;
-use witness::record::Recorded;
+use witness::record::{Recorded, asks_to_end, signal_name};
 use witness::standstill::Standstill;
-
-/// Signals that ask a program to end: what dies of them has not failed. A closed pipe is a normal end.
-const WISHES: [Signal; 5] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::PIPE];
 
 /// Of a run, whatever was found in its trace.
 pub fn code(recorded: &Recorded) -> ExitCode {
@@ -42,26 +38,6 @@ pub fn failure(recorded: &Recorded) -> Option<String> {
     match (recorded.status.code(), recorded.status.signal()) {
         (Some(0), _) | (None, None) => None,
         (Some(code), _) => Some(format!("exited with status {code}")),
-        (None, Some(signal)) => {
-            let asked = WISHES.iter().any(|wish| wish.as_raw() == signal);
-            (!asked).then(|| format!("was killed by {}", signal_name(signal)))
-        }
-    }
-}
-
-/// `SIGSEGV`, or `signal 40` where there is no name.
-pub fn signal_name(signal: i32) -> String {
-    let name = signal_hook::low_level::signal_name(signal);
-    name.map_or_else(|| format!("signal {signal}"), str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::signal_name;
-
-    #[test]
-    fn signals_have_their_usual_names() {
-        assert_eq!(signal_name(11), "SIGSEGV");
-        assert_eq!(signal_name(40), "signal 40");
+        (None, Some(signal)) => (!asks_to_end(signal)).then(|| format!("was killed by {}", signal_name(signal))),
     }
 }

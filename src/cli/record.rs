@@ -204,7 +204,7 @@ fn say_standstill(trace: &Path, process: &str) {
     if let Some(death) = &standstill.died {
         say!(
             "witness: {process}died of {}: {death}",
-            program_end::signal_name(death.signal)
+            record::signal_name(death.signal)
         );
     }
     for wait in standstill.waits.iter().filter(|wait| wait.for_ever) {

@@ -146,7 +146,7 @@ fn lines(command: Vec<String>, recorded: &Recorded) -> Vec<Process> {
             let file = TraceFile::open(&summary.path);
             let standstill = file.and_then(|file| Standstill::of(&file)).unwrap_or_default();
             let deaths = standstill.died.iter().map(|death| {
-                let signal = program_end::signal_name(death.signal);
+                let signal = record::signal_name(death.signal);
                 format!("died of {signal}: {death}")
             });
             let waits = standstill.waits.iter().filter(|wait| wait.for_ever);

@@ -301,6 +301,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
             noise: &noise,
             root: std::path::Path::new(""),
             attached_warnings: &[],
+            exploration: None,
         },
         answers: std::slice::from_ref(runs[at].2),
     };

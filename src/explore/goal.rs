@@ -1,7 +1,9 @@
 //! What a search looks for on the way: how a prefix may end.
 
+use serde::{Deserialize, Serialize};
+
 /// How a prefix ends. Two that are told in the same words are one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Goal {
     /// Two accesses that conflict are next in their threads (`docs/SEMANTICS.md`, section 3), at these positions, the lower one first.
     Race(Side, Side),
@@ -15,14 +17,14 @@ pub enum Goal {
 }
 
 /// An access of a race.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Side {
     /// Where in the code.
     pub position: u64,
 }
 
 /// How a thread waits for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Waiting {
     /// In the operation at this position.
     At(u64),

@@ -17,8 +17,10 @@
 //! The program is behind a trait, [`Session`].
 
 mod beyond;
+mod failure;
 mod footprint;
 mod goal;
+mod journal;
 mod machine;
 mod packed;
 mod persistent;
@@ -27,13 +29,18 @@ mod session;
 mod states;
 mod tables;
 
+pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
+pub use journal::JournalError;
 pub use program::{Program, ProgramError};
-pub use session::{Divergence, End, Followed, Move, Opening, Prefix, PrefixThread, Ran, Session, Wanted};
+pub use session::{
+    Divergence, End, Followed, Learnt, Move, Opening, Prefix, PrefixThread, Ran, Remembered, Session, Wanted,
+};
 pub use states::{Limits, Searched, search};
 
-use crate::forest::{Forest, Next, NodeId, Patience, Reservation};
+use crate::forest::{Forest, Next, NodeId, Patience, Reservation, Run};
 use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -58,6 +65,8 @@ pub struct Options<'o> {
     pub tries: u32,
     /// Whether the program is also run along the prefix of each goal that was found.
     pub show_goals: bool,
+    /// How many runs the session is asked for at once.
+    pub jobs: usize,
 }
 
 impl Default for Options<'_> {
@@ -68,6 +77,7 @@ impl Default for Options<'_> {
             order: &fewest_context_switches,
             tries: 2,
             show_goals: false,
+            jobs: 1,
         }
     }
 }
@@ -77,14 +87,14 @@ impl Default for Options<'_> {
 pub struct Found {
     /// What it is.
     pub what: What,
-    /// The prefix that leads there; of a failure, the one that its run was made along.
+    /// The prefix that leads there; of a failure, the one that its run was made along. Empty if that was in an earlier session.
     pub prefix: Prefix,
     /// The number of the run that shows it, from 0; `None` if no run was made to.
     pub run: Option<usize>,
 }
 
 /// The kinds of things found.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum What {
     /// A prefix of the forest ends so.
     Goal(Goal),
@@ -107,6 +117,25 @@ pub enum Reason {
     NotShown(Opening, u64),
 }
 
+impl Reason {
+    /// In words, with places in the code as `place` tells them.
+    #[must_use]
+    pub fn words(&self, place: &dyn Fn(u64) -> String) -> String {
+        let position = match self {
+            Reason::Reservation(reservation) => reservation.position(),
+            Reason::NotShown(_, position) => Some(*position),
+            Reason::Runs | Reason::States | Reason::Stopped => None,
+        };
+        if position == Some(0) {
+            return "what comes after the end of a run that was ended early was not shown".to_owned();
+        }
+        let words = self.to_string();
+        position.map_or(words.clone(), |position| {
+            words.replace(&format!("{position:#x}"), &place(position))
+        })
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,7 +146,7 @@ impl fmt::Display for Reason {
             Reason::NotShown(_, position) => {
                 write!(
                     f,
-                    "what is feasible at {position:#x} was not shown by runs that were made to show it"
+                    "what is feasible at {position:#x} was not shown by the runs that were made to show it"
                 )
             }
         }
@@ -210,7 +239,12 @@ impl<S: Session> Exploring<'_, '_, S> {
             self.reasons.push(Reason::Runs);
             return Ok(());
         }
-        self.run_along(&Prefix::default())?;
+        while let Some(remembered) = self.session.remember()? {
+            self.recall(remembered);
+        }
+        if self.progress.runs == 0 {
+            self.run_along(&[Prefix::default()])?;
+        }
         loop {
             let searched = search(&mut self.forest, &self.options.limits);
             self.progress.states = searched.states;
@@ -228,11 +262,16 @@ impl<S: Session> Exploring<'_, '_, S> {
                 return Ok(());
             }
             frontier.sort_by_cached_key(|open| (self.options.order)(&self.forest, open));
-            for open in frontier {
-                if !self.is_to_try(&open) {
-                    continue;
+            let mut frontier = frontier.into_iter();
+            loop {
+                // What a run of this round has shown needs no other.
+                let open = frontier.by_ref().filter(|open| self.is_to_try(open));
+                let left = self.options.runs.saturating_sub(self.progress.runs);
+                let batch: Vec<Prefix> = open.take(self.options.jobs.clamp(1, left.max(1))).collect();
+                if batch.is_empty() {
+                    break;
                 }
-                if self.progress.runs >= self.options.runs {
+                if left == 0 {
                     self.reasons.push(Reason::Runs);
                     return Ok(());
                 }
@@ -240,8 +279,8 @@ impl<S: Session> Exploring<'_, '_, S> {
                     self.reasons.push(Reason::Stopped);
                     return Ok(());
                 }
-                self.run_along(&open)?;
-                self.progress.open = self.progress.open.saturating_sub(1);
+                self.run_along(&batch)?;
+                self.progress.open = self.progress.open.saturating_sub(batch.len());
             }
         }
     }
@@ -265,12 +304,18 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
     }
 
-    fn run_along(&mut self, prefix: &Prefix) -> Result<usize, S::Error> {
-        let number = self.progress.runs;
-        self.progress.runs += 1;
-        let ran = self.session.run(&self.forest, prefix)?;
-        let added = self.forest.add(&ran.run);
-        self.progress.branches += added.branches;
+    /// Makes runs, and learns from each, in the order of the prefixes.
+    fn run_along(&mut self, prefixes: &[Prefix]) -> Result<(), S::Error> {
+        for (prefix, ran) in prefixes.iter().zip(self.session.run_all(&self.forest, prefixes)?) {
+            self.learn(prefix, ran, None)?;
+        }
+        Ok(())
+    }
+
+    /// Learns what a run showed; `goal` is what it was made to show.
+    fn learn(&mut self, prefix: &Prefix, ran: Ran, goal: Option<What>) -> Result<(), S::Error> {
+        let run = self.add(&ran.run);
+        let mut learnt = Learnt::default();
         if let Some(wanted) = prefix.wanted {
             *self.tried.entry((wanted.node, wanted.opening)).or_default() += 1;
             let blocked = Followed::Until {
@@ -279,12 +324,34 @@ impl<S: Session> Exploring<'_, '_, S> {
             };
             if wanted.opening == Opening::GivesUp && ran.followed == blocked {
                 self.forest.learn_patience(wanted.node, Patience::Endless);
+                learnt.waits = Some(wanted.node.0);
             }
         }
-        if matches!(ran.end, End::Failure(_) | End::Limit) {
-            self.note(What::Ended(ran.end), prefix, Some(number));
+        let ended = matches!(ran.end, End::Failure(_) | End::TimedOut | End::Limit).then_some(What::Ended(ran.end));
+        for what in ended.into_iter().chain(goal) {
+            if self.note(what.clone(), prefix, Some(run)) {
+                learnt.shows.push(what);
+            }
         }
-        Ok(number)
+        self.session.keep(run, &learnt)
+    }
+
+    /// A run that was made before this session.
+    fn recall(&mut self, Remembered { run, learnt }: Remembered) {
+        let run = self.add(&run);
+        if let Some(node) = learnt.waits {
+            self.forest.learn_patience(NodeId(node), Patience::Endless);
+        }
+        for what in learnt.shows {
+            self.note(what, &Prefix::default(), Some(run));
+        }
+    }
+
+    /// Adds a run to the forest; its number.
+    fn add(&mut self, run: &Run) -> usize {
+        self.progress.branches += self.forest.add(run).branches;
+        self.progress.runs += 1;
+        self.progress.runs - 1
     }
 
     fn note_goals(&mut self, searched: &Searched) -> Result<(), S::Error> {
@@ -293,15 +360,20 @@ impl<S: Session> Exploring<'_, '_, S> {
             if self.known.contains(&what) {
                 continue;
             }
-            let shown = self.options.show_goals && self.progress.runs < self.options.runs;
-            let run = if shown { Some(self.run_along(prefix)?) } else { None };
-            self.note(what, prefix, run);
+            if self.options.show_goals && self.progress.runs < self.options.runs {
+                let ran = self.session.run(&self.forest, prefix)?;
+                self.learn(prefix, ran, Some(what))?;
+            } else {
+                self.note(what, prefix, None);
+            }
         }
         Ok(())
     }
 
-    fn note(&mut self, what: What, prefix: &Prefix, run: Option<usize>) {
-        if self.known.insert(what.clone()) {
+    /// Notes what was found; whether that is new.
+    fn note(&mut self, what: What, prefix: &Prefix, run: Option<usize>) -> bool {
+        let new = self.known.insert(what.clone());
+        if new {
             self.found.push(Found {
                 what,
                 prefix: prefix.clone(),
@@ -309,6 +381,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             });
             self.progress.found = self.found.len();
         }
+        new
     }
 
     fn finish(mut self) -> Exploration {

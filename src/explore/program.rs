@@ -1,15 +1,24 @@
 //! A program as what is explored: each run is one of a live [session](crate::session), forced along its prefix.
 
 use super::beyond::beyond;
-use super::{Divergence, End, Followed, Move, Opening, Prefix, Ran, Session, Wanted};
+use super::journal::{Entry, Journal, JournalError, Subject};
+use super::{Divergence, End, FailsIf, Followed, Learnt, Move, Opening, Prefix, Ran, Remembered, Session, Wanted};
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run};
-use crate::record::{Launch, Policy, RecordError, Settings};
+use crate::record::{Launch, Policy, RecordError, Settings, asks_to_end};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::trace::ThreadId;
 use recorder_ring::plan::kind;
+use std::collections::VecDeque;
+use std::fs;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use trace_format::{ProgramEnd, ReadError};
+use std::thread;
+use trace_format::{ProgramEnd, ReadError, TraceFile};
+use twox_hash::XxHash64;
+
+/// The journal's name in the folder.
+const JOURNAL: &str = "exploration.journal";
 
 /// Why a run could not be made, or kept.
 #[derive(Debug, thiserror::Error)]
@@ -34,17 +43,48 @@ pub enum ProgramError {
         /// Why.
         source: io::Error,
     },
+    /// Whether a run failed cannot be told.
+    #[error("cannot judge a run by --fails-if {condition}")]
+    Judge {
+        /// The condition.
+        condition: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program's file cannot be read.
+    #[error("cannot read the program {}", path.display())]
+    Program {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It cannot go on, or what was done cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
 }
 
-/// A program that is explored, and the folder that its traces go to: `1.bin`, `2.bin`, ….
+/// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
 pub struct Program {
-    session: session::Session,
+    launch: Launch,
+    bounds: Bounds,
+    sessions: Vec<session::Session>,
     folder: PathBuf,
     seed: u64,
     runs: usize,
+    fails_if: Vec<FailsIf>,
+    journal: Option<Journal>,
+    /// The traces of runs of which nothing has been learnt yet.
+    made: VecDeque<Vec<u8>>,
     /// What the first run told of the program's code that no run shows.
     beyond: Option<Vec<Reservation>>,
+}
+
+/// A run, and its trace.
+struct Made {
+    ran: session::Ran,
+    moves: Vec<usize>,
 }
 
 impl Program {
@@ -54,12 +94,55 @@ impl Program {
     /// If the program cannot be recorded.
     pub fn new(launch: &Launch, bounds: Bounds, folder: &Path, seed: u64) -> Result<Program, ProgramError> {
         Ok(Program {
-            session: session::Session::new(launch, bounds)?,
+            launch: launch.clone(),
+            bounds,
+            sessions: vec![session::Session::new(launch, bounds)?],
             folder: folder.to_owned(),
             seed,
             runs: 0,
+            fails_if: FailsIf::usual(),
+            journal: None,
+            made: VecDeque::new(),
             beyond: None,
         })
+    }
+
+    /// Makes at most so many runs at the same time.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_jobs(mut self, jobs: usize) -> Result<Program, ProgramError> {
+        while self.sessions.len() < jobs {
+            self.sessions.push(session::Session::new(&self.launch, self.bounds)?);
+        }
+        Ok(self)
+    }
+
+    /// Takes a run for failing if one of these conditions holds, instead of [the usual ones](FailsIf::usual).
+    #[must_use]
+    pub fn failing_if(mut self, conditions: Vec<FailsIf>) -> Program {
+        if conditions.iter().any(FailsIf::needs_output) {
+            let sessions = self.sessions.into_iter();
+            self.sessions = sessions.map(session::Session::keeping_output).collect();
+        }
+        self.fails_if = conditions;
+        self
+    }
+
+    /// Keeps a journal in the folder, and goes on where the one that is there ends, unless it is to begin `anew`.
+    ///
+    /// # Errors
+    /// If another process writes it, it is damaged, or something else was explored.
+    pub fn keeping_a_journal(mut self, anew: bool) -> Result<Program, ProgramError> {
+        let path = self.folder.join(JOURNAL);
+        self.journal = Some(Journal::open(&path, &self.subject()?, anew)?);
+        Ok(self)
+    }
+
+    /// Whether nothing of an earlier session is to be gone on with.
+    #[must_use]
+    pub fn begins(&self) -> bool {
+        self.journal.as_ref().is_none_or(Journal::begins)
     }
 
     /// The trace of a run, from 0.
@@ -67,45 +150,165 @@ impl Program {
     pub fn trace_of(&self, run: usize) -> PathBuf {
         self.folder.join(format!("{}.bin", run + 1))
     }
+
+    fn subject(&self) -> Result<Subject, ProgramError> {
+        let meta = self.launch.describe();
+        let program = self.sessions[0].program();
+        let io = |source| ProgramError::Program {
+            path: program.clone(),
+            source,
+        };
+        let variable = |text: &String| {
+            let (name, value) = text.split_once('=').unwrap_or((text, ""));
+            (name.to_owned(), value.to_owned())
+        };
+        Ok(Subject {
+            tool: meta.producer.clone(),
+            contents: XxHash64::oneshot(0, &fs::read(&program).map_err(io)?),
+            program: fs::canonicalize(&program).map_err(io)?,
+            arguments: meta.command.iter().skip(1).cloned().collect(),
+            directory: PathBuf::from(&meta.directory),
+            environment: meta.environment.iter().map(variable).collect(),
+            input: self.launch.input.describe(),
+            fails_if: self.fails_if.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// The plan of a run.
+    fn plan(&self, forest: &Forest, prefix: &Prefix, number: usize) -> (Vec<Step>, Vec<usize>, Settings) {
+        let (steps, moves) = steps(forest, prefix);
+        let policy = if number == 0 { Policy::Fifo } else { Policy::Random };
+        let then = Settings {
+            policy,
+            seed: self.seed.wrapping_add(number as u64),
+            ..Settings::fifo()
+        };
+        (steps, moves, then)
+    }
+
+    /// What a run showed. Its trace waits for what is learnt from it.
+    fn read(&mut self, Made { ran, moves }: Made, prefix: &Prefix) -> Result<Ran, ProgramError> {
+        let number = self.runs;
+        self.runs += 1;
+        let end = self.judge(&ran)?;
+        let diverged = ran.diverged;
+        let bytes = ran.into_bytes();
+        let run = self.shown(number, &bytes)?;
+        self.made.push_back(bytes);
+        Ok(Ran {
+            run,
+            end,
+            followed: diverged.map_or(Followed::Whole, |left| followed(left, &moves, prefix)),
+        })
+    }
+
+    /// What a trace shows.
+    fn shown(&mut self, number: usize, bytes: &[u8]) -> Result<Run, ProgramError> {
+        let read = |source| ProgramError::Read {
+            run: number + 1,
+            source,
+        };
+        let trace = TraceFile::from_bytes("the run's trace", bytes.to_owned()).map_err(read)?;
+        let mut shown = Run::of_trace(&trace).map_err(read)?;
+        let beyond = self.beyond.get_or_insert_with(|| {
+            let mut beyond = beyond(trace.tables());
+            if self.fails_if.iter().any(FailsIf::needs_output) {
+                beyond.push(Reservation::Output);
+            }
+            beyond
+        });
+        shown.reservations.extend(beyond.iter().cloned());
+        Ok(shown)
+    }
+
+    /// How a run ended.
+    fn judge(&self, ran: &session::Ran) -> Result<End, ProgramError> {
+        for condition in &self.fails_if {
+            let failure = condition.judge(ran.end, &ran.output, self.launch.directory.as_deref());
+            let failure = failure.map_err(|source| ProgramError::Judge {
+                condition: condition.to_string(),
+                source,
+            })?;
+            if let Some(how) = failure {
+                return Ok(End::Failure(how));
+            }
+        }
+        Ok(match ran.end {
+            ProgramEnd::Signaled(signal) if asks_to_end(signal) => End::Limit,
+            ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => End::Success,
+            ProgramEnd::Deadlock => End::Deadlock,
+            ProgramEnd::TimeLimit => End::TimedOut,
+            ProgramEnd::EventLimit | ProgramEnd::Unknown => End::Limit,
+        })
+    }
+
+    /// Keeps a trace as a file of its own.
+    fn save(&self, run: usize, trace: &[u8]) -> Result<(), ProgramError> {
+        let path = self.trace_of(run);
+        fs::write(&path, trace).map_err(|source| ProgramError::Keep { path, source })
+    }
 }
 
 impl Session for Program {
     type Error = ProgramError;
 
     fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, ProgramError> {
-        let (steps, moves) = steps(forest, prefix);
-        let policy = if self.runs == 0 { Policy::Fifo } else { Policy::Random };
-        let then = Settings {
-            policy,
-            seed: self.seed.wrapping_add(self.runs as u64),
-            ..Settings::fifo()
-        };
-        let ran = self.session.run(&steps, then)?;
-        let path = self.trace_of(self.runs);
-        self.runs += 1;
-        let run = self.runs;
-        ran.save(&path).map_err(|source| ProgramError::Keep { path, source })?;
-        let trace = ran.trace().map_err(|source| ProgramError::Read { run, source })?;
-        let mut shown = Run::of_trace(&trace).map_err(|source| ProgramError::Read { run, source })?;
-        let beyond = self.beyond.get_or_insert_with(|| beyond(trace.tables()));
-        shown.reservations.extend(beyond.iter().cloned());
-        Ok(Ran {
-            run: shown,
-            end: end(ran.end),
-            followed: ran
-                .diverged
-                .map_or(Followed::Whole, |left| followed(left, &moves, prefix)),
-        })
+        let (steps, moves, then) = self.plan(forest, prefix, self.runs);
+        let ran = self.sessions[0].run(&steps, then)?;
+        self.read(Made { ran, moves }, prefix)
     }
-}
 
-fn end(end: ProgramEnd) -> End {
-    match end {
-        ProgramEnd::Exited(0) => End::Success,
-        ProgramEnd::Exited(status) => End::Failure(format!("exited with status {status}")),
-        ProgramEnd::Signaled(signal) => End::Failure(format!("was killed by signal {signal}")),
-        ProgramEnd::Deadlock => End::Deadlock,
-        ProgramEnd::EventLimit | ProgramEnd::TimeLimit | ProgramEnd::Unknown => End::Limit,
+    fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> Result<Vec<Ran>, ProgramError> {
+        let mut all = Vec::new();
+        for prefixes in prefixes.chunks(self.sessions.len()) {
+            let numbers = (self.runs..).take(prefixes.len());
+            let plans: Vec<_> = numbers
+                .zip(prefixes)
+                .map(|(number, prefix)| self.plan(forest, prefix, number))
+                .collect();
+            let made: Vec<Result<Made, RecordError>> = thread::scope(|scope| {
+                let sessions = self.sessions.iter_mut().zip(plans);
+                let runs: Vec<_> = sessions
+                    .map(|(session, (steps, moves, then))| {
+                        scope.spawn(move || session.run(&steps, then).map(|ran| Made { ran, moves }))
+                    })
+                    .collect();
+                let ends = runs.into_iter().map(|run| run.join());
+                ends.map(|end| end.unwrap_or_else(|panic| resume_unwind(panic)))
+                    .collect()
+            });
+            for (made, prefix) in made.into_iter().zip(prefixes) {
+                all.push(self.read(made?, prefix)?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn keep(&mut self, run: usize, learnt: &Learnt) -> Result<(), ProgramError> {
+        let Some(trace) = self.made.pop_front() else {
+            return Ok(());
+        };
+        // The journal must not name what is not there.
+        if run == 0 || !learnt.shows.is_empty() {
+            self.save(run, &trace)?;
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.add(learnt, &trace)?;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self) -> Result<Option<Remembered>, ProgramError> {
+        let Some(Entry { learnt, trace }) = self.journal.as_mut().map_or(Ok(None), Journal::next)? else {
+            return Ok(None);
+        };
+        let number = self.runs;
+        self.runs += 1;
+        let run = self.shown(number, &trace)?;
+        if (number == 0 || !learnt.shows.is_empty()) && !self.trace_of(number).exists() {
+            self.save(number, &trace)?;
+        }
+        Ok(Some(Remembered { run, learnt }))
     }
 }
 

@@ -1,6 +1,8 @@
 //! How the program is run: behind a trait, so that the search does not know whether it drives a process or an interpreter.
 
+use super::What;
 use crate::forest::{Forest, NodeId, Operation, Outcome, Run, TreeId};
+use serde::{Deserialize, Serialize};
 
 /// Runs the program, again and again, on one input.
 pub trait Session {
@@ -15,6 +17,48 @@ pub trait Session {
     /// # Errors
     /// When there was no run.
     fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, Self::Error>;
+
+    /// As [`run`](Self::run), for several prefixes, at the same time if the session can.
+    ///
+    /// # Errors
+    /// When there was no run.
+    fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> Result<Vec<Ran>, Self::Error> {
+        prefixes.iter().map(|prefix| self.run(forest, prefix)).collect()
+    }
+
+    /// What was learnt from a run, told once for each, in their order: so that another session can go on from there.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    fn keep(&mut self, _run: usize, _learnt: &Learnt) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// The next of the runs that earlier sessions kept, in their order.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn remember(&mut self) -> Result<Option<Remembered>, Self::Error> {
+        Ok(None)
+    }
+}
+
+/// What a run taught besides what it showed of the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learnt {
+    /// The number of the history whose operation waits where it cannot go on, as this run has shown.
+    pub waits: Option<u32>,
+    /// What this run was the first to show.
+    pub shows: Vec<What>,
+}
+
+/// A run of an earlier session.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    /// What it showed.
+    pub run: Run,
+    /// What was learnt from it.
+    pub learnt: Learnt,
 }
 
 /// What one run of the program gave.
@@ -29,7 +73,7 @@ pub struct Ran {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum End {
     /// As it should.
     Success,
@@ -37,7 +81,9 @@ pub enum End {
     Failure(String),
     /// Nobody could go on, and somebody waited.
     Deadlock,
-    /// It was ended because it took too long, or did too much.
+    /// It was ended because it took too long.
+    TimedOut,
+    /// It was ended because it did too much, or by somebody else.
     Limit,
 }
 

@@ -32,6 +32,8 @@ pub enum Reservation {
         /// How many.
         rounds: u32,
     },
+    /// Whether a run fails depends on what it printed, or left behind: of these not every order and combination was tried.
+    Output,
     /// Code that is not recorded may synchronize where nobody sees it.
     Unrecorded,
     /// The program handles signals; when they come was not explored.
@@ -72,6 +74,20 @@ pub enum Reservation {
     },
 }
 
+impl Reservation {
+    /// Where in the code, if it is about a place there.
+    #[must_use]
+    pub fn position(&self) -> Option<u64> {
+        match *self {
+            Self::External { position }
+            | Self::InitialValue { position }
+            | Self::PatienceUnknown { position }
+            | Self::UndefinedRead { position } => Some(position),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,6 +109,9 @@ impl fmt::Display for Reservation {
                 f.write_str("the program asked for the count of a semaphore; other counts were not tried")
             }
             Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
+            Self::Output => f.write_str(
+                "whether a run fails depends on what all threads printed or left behind; not each order and combination was tried",
+            ),
             Self::Unrecorded => f.write_str("a library that is not recorded may synchronize unseen"),
             Self::Signals => f.write_str("the program handles signals or has timers; when they come was not explored"),
             Self::Libraries(names) => write!(

@@ -19,6 +19,25 @@ impl StandardInput {
         }
     }
 
+    /// Which file it is, and from where it is read, in words; `None` if it is no file.
+    #[must_use]
+    pub(crate) fn describe(self) -> Option<String> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = file()?.metadata().ok()?;
+        let (device, inode, length) = (metadata.dev(), metadata.ino(), metadata.len());
+        let (second, part) = (metadata.mtime(), metadata.mtime_nsec());
+        let from = self.position?;
+        Some(format!(
+            "{device}:{inode}, {length} bytes of {second}.{part}, from {from}"
+        ))
+    }
+
+    /// Whether each run reads the same, from a file: then two cannot read at the same time.
+    #[must_use]
+    pub fn is_file(self) -> bool {
+        self.position.is_some()
+    }
+
     /// Goes back to it. Of a terminal or a pipe, what was read is gone.
     pub fn rewind(self) {
         if let (Some(position), Some(mut file)) = (self.position, file()) {

@@ -7,6 +7,7 @@ use super::{RecordError, inspect, runtime};
 use recorder_ring::layout::{RECORDER_VARIABLE, SUITE_VARIABLE};
 use recorder_ring::{Ring, addresses};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -169,6 +170,14 @@ impl Ready {
     /// # Errors
     /// [`RecordError::Start`]; [`RecordError::Setup`], if what is to run beside it does not start.
     pub(crate) fn start(&self, ring: &Ring) -> Result<Started, RecordError> {
+        self.start_printing(ring, None)
+    }
+
+    /// As [`start`](Self::start); what the program prints goes to this file, if there is one.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub(crate) fn start_printing(&self, ring: &Ring, to: Option<&File>) -> Result<Started, RecordError> {
         let launch = &self.launch;
         let directory = launch.directory.as_deref();
         let mut command = Command::new(&self.program);
@@ -182,17 +191,21 @@ impl Ready {
         if let Some(environment) = &launch.environment {
             command.env_clear().envs(environment.iter().cloned());
         }
-        if !launch.output {
+        let start = |source| RecordError::Start {
+            program: self.program.clone(),
+            source,
+        };
+        if let Some(file) = to {
+            let copy = || file.try_clone().map_err(start);
+            command.stdout(copy()?).stderr(copy()?);
+        } else if !launch.output {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         runtime::put_in_place(&mut command, &self.folder, ring, launch.variable("LD_LIBRARY_PATH"));
         if launch.same_addresses {
             addresses::keep_in_place();
         }
-        let mut process = command.spawn().map_err(|source| RecordError::Start {
-            program: self.program.clone(),
-            source,
-        })?;
+        let mut process = command.spawn().map_err(start)?;
         let beside = launch.companions.accompany(directory, process.id()).inspect_err(|_| {
             // It may have ended.
             let _ = process.kill();
@@ -204,6 +217,15 @@ impl Ready {
     /// As [`Launch::describe`].
     pub(crate) fn describe(&self) -> Meta {
         self.launch.describe()
+    }
+
+    /// The program's file.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.launch
+            .directory
+            .as_deref()
+            .unwrap_or(Path::new(""))
+            .join(&self.program)
     }
 
     /// Where the runtime is.

@@ -35,7 +35,7 @@ pub use recorder_ring::layout::{PROCESSES, SUITE_VARIABLE};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
 pub use settings::settings_of;
-pub use signals::asked_to_end;
+pub use signals::{asked_to_end, asks_to_end, signal_name};
 pub use trace_name::{Naming, TraceName};
 
 pub(crate) use launch::{Ready, Started};
@@ -177,6 +177,9 @@ pub enum RecordError {
     /// No shared memory.
     #[error("cannot create the memory shared with the program")]
     Ring(#[source] io::Error),
+    /// What the program prints cannot be kept.
+    #[error("cannot keep what the program prints")]
+    Output(#[source] io::Error),
     /// Signals cannot be passed on.
     #[error("cannot install signal handlers")]
     Signals(#[source] io::Error),

@@ -6,7 +6,7 @@
 
 use super::process_tree::ProcessTree;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::backend::Handle;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -22,6 +22,22 @@ const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
 
 /// Those of them that end a process which does not care.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Signals that ask a program to end: what dies of them has not failed. A closed pipe is a normal end.
+const WISHES: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE];
+
+/// Whether a program that dies of this signal was asked to end.
+#[must_use]
+pub fn asks_to_end(signal: i32) -> bool {
+    WISHES.contains(&signal)
+}
+
+/// `SIGSEGV`, or `signal 40` where there is no name.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    let name = signal_hook::low_level::signal_name(signal);
+    name.map_or_else(|| format!("signal {signal}"), str::to_owned)
+}
 
 /// Nothing is recorded. (A handler, once installed, stays.)
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -107,5 +123,16 @@ impl Drop for Forwarding {
         if let Some(idle) = IDLE.get() {
             idle.store(true, Ordering::Release);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signal_name;
+
+    #[test]
+    fn signals_have_their_usual_names() {
+        assert_eq!(signal_name(11), "SIGSEGV");
+        assert_eq!(signal_name(40), "signal 40");
     }
 }

@@ -20,6 +20,12 @@ pub(super) fn another_run(trace: &Trace) -> Option<String> {
     (!words.is_empty()).then(|| format!("witness run --runs 30 -- {}", words.join(" ")))
 }
 
+/// The command that forces a recorded run again.
+#[must_use]
+pub fn run_again(trace: &Path) -> String {
+    format!("witness replay {} --live --as-recorded", quoted(trace))
+}
+
 /// A path as a shell would take it.
 fn quoted(path: &Path) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%".contains(letter);

@@ -6,7 +6,7 @@
 use super::command::replay_command;
 use super::paths::seen;
 use super::{Exporter, Findings};
-use crate::results::unknown_name;
+use crate::results::{Summary, unknown_name};
 use crate::trace::EventId;
 use crate::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -40,7 +40,27 @@ impl Exporter for GitHub {
                 }
             }
         }
-        Ok(())
+        let exploration = findings.first().and_then(|first| first.exploration);
+        let Some(all) = exploration else {
+            return Ok(());
+        };
+        for found in &all.found {
+            let facts = found.details.iter().chain(&found.replay);
+            let text: Vec<&str> = [&found.title].into_iter().chain(facts).map(String::as_str).collect();
+            writeln!(
+                out,
+                "::error title={}::{}",
+                property(&found.kind),
+                data(&text.join("\n"))
+            )?;
+        }
+        let statement = all.statement(Summary::total(findings).has_no_race());
+        let text: Vec<&str> = [&statement]
+            .into_iter()
+            .chain(&all.not_exhausted)
+            .map(String::as_str)
+            .collect();
+        writeln!(out, "::notice title=every schedule::{}", data(&text.join("\n")))
     }
 }
 

@@ -8,7 +8,7 @@ use super::text::Told;
 use super::{Exporter, Findings, Paint, SourceText};
 use crate::check::Checker;
 use crate::replay::Replay;
-use crate::results::{refutation_name, unknown_name};
+use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
 use crate::symbols::printable;
 use crate::verdict::{Pair, Verdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -27,6 +27,9 @@ impl Exporter for JUnit {
         let mut report = Report::new("witness");
         for findings in findings {
             report.add_test_suite(suite(findings)?);
+        }
+        if let Some(all) = findings.first().and_then(|first| first.exploration) {
+            report.add_test_suite(exploration(all, Summary::total(findings).has_no_race()));
         }
         report.serialize(&mut *out).map_err(io::Error::other)?;
         writeln!(out)
@@ -102,6 +105,29 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         suite.add_test_case(case);
     }
     Ok(suite)
+}
+
+/// What an exploration has found besides races, and whether it covered every schedule.
+fn exploration(all: &ExplorationResult, no_race: bool) -> TestSuite {
+    let mut suite = TestSuite::new("every schedule");
+    for found in &all.found {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type(found.kind.as_str());
+        status.set_message(found.title.as_str());
+        let facts = found.details.iter().chain(&found.replay).map(String::as_str);
+        status.set_description(facts.collect::<Vec<_>>().join("\n"));
+        suite.add_test_case(TestCase::new(found.title.as_str(), status));
+    }
+    let statement = all.statement(no_race);
+    let status = if all.exhausted {
+        TestCaseStatus::success()
+    } else {
+        skipped(&all.not_exhausted.join("; "))
+    };
+    let mut case = TestCase::new("exhausted", status);
+    case.set_system_out(statement);
+    suite.add_test_case(case);
+    suite
 }
 
 fn skipped(why: &str) -> TestCaseStatus {

@@ -27,6 +27,7 @@ mod text;
 mod words;
 
 pub use chrome_trace::ChromeTrace;
+pub use command::run_again;
 pub use github::GitHub;
 pub use html::Html;
 pub use interleaving::{Detail, Interleaving};
@@ -42,7 +43,7 @@ pub use text::Text;
 pub(crate) use text::{TOLD_RACES, Told};
 pub use words::{Words, value};
 
-use crate::results::Options;
+use crate::results::{ExplorationResult, Options};
 use crate::symbols::Symbols;
 use crate::trace::Trace;
 use crate::verdict::Analysis;
@@ -70,6 +71,8 @@ pub struct Findings<'a> {
     pub root: &'a Path,
     /// Other tools' warnings that were asked about; empty after an analysis of everything.
     pub attached_warnings: &'a [AttachedWarning],
+    /// What was found of all schedules, if the traces are of an exploration.
+    pub exploration: Option<&'a ExplorationResult>,
 }
 
 impl<'a> Findings<'a> {

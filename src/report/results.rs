@@ -81,6 +81,7 @@ impl Results {
                 .map(|race| race_result(findings, race))
                 .collect(),
             summary: Summary::of(findings),
+            exploration: findings.exploration.cloned(),
         }
     }
 }

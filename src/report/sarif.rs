@@ -15,7 +15,7 @@ use super::paths::{folder_uri, seen};
 use super::{Exporter, Findings, Race};
 use crate::check::Checker;
 use crate::replay::Replay;
-use crate::results::{Summary, refutation_name, unknown_name};
+use crate::results::{FoundResult, Summary, refutation_name, unknown_name};
 use crate::symbols::Frame;
 use crate::trace::{EventId, Op, ThreadId};
 use crate::verdict::{Pair, Verdict};
@@ -32,7 +32,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 3] = [
+const RULES: [(&str, &str, &str, &str); 7] = [
     (
         "data-race",
         "DataRace",
@@ -53,6 +53,30 @@ const RULES: [(&str, &str, &str, &str); 3] = [
         "Two conflicting accesses whose race is neither witnessed nor refuted.",
         "The reason says what is missing: more of the solver's budget, more instances, another run, instrumented code, or the end of a trace that is cut.",
     ),
+    (
+        "deadlock",
+        "Deadlock",
+        "Threads can come to wait for one another forever.",
+        "A run that was forced there ended so. Take locks in one order, and change what a condition stands for under its mutex.",
+    ),
+    (
+        "failure",
+        "Failure",
+        "In some schedule the program fails.",
+        "A run that was forced there failed. Its trace, replayed live as recorded, fails again.",
+    ),
+    (
+        "hang",
+        "Hang",
+        "In some schedule the program does not end.",
+        "A run that was forced there was ended by its time limit.",
+    ),
+    (
+        "unproven-race",
+        "UnprovenRace",
+        "A data race was found by searching, and no trace proves it.",
+        "Raise the bound of runs, or the budget of the analysis.",
+    ),
 ];
 
 /// Writes SARIF 2.1.0.
@@ -67,6 +91,8 @@ impl Exporter for Sarif {
             results.extend(unknowns(findings));
             results.extend(unmatched(findings));
         }
+        let exploration = findings.first().and_then(|first| first.exploration);
+        results.extend(exploration.into_iter().flat_map(|all| &all.found).map(found));
         let dropped = results.len().saturating_sub(MAX_RESULTS);
         results.truncate(MAX_RESULTS);
         let mut run = json!({
@@ -93,6 +119,22 @@ impl Exporter for Sarif {
         serde_json::to_writer(&mut *out, &log)?;
         writeln!(out)
     }
+}
+
+/// What an exploration has found besides witnessed races.
+fn found(found: &FoundResult) -> Value {
+    let rule = RULES.iter().position(|(id, ..)| *id == found.kind).unwrap_or(UNDECIDED);
+    let open = found.kind == "unproven-race";
+    let facts = found.details.iter().chain(&found.replay).map(String::as_str);
+    let text: Vec<&str> = [found.title.as_str()].into_iter().chain(facts).collect();
+    json!({
+        "ruleId": RULES[rule].0,
+        "ruleIndex": rule,
+        "kind": if open { "open" } else { "fail" },
+        "level": if open { "none" } else { "error" },
+        "message": { "text": text.join("\n") },
+        "properties": { "trace": found.trace, "replay": found.replay },
+    })
 }
 
 fn driver() -> Value {
@@ -126,7 +168,9 @@ fn notifications(findings: &[Findings<'_>], dropped: usize) -> Vec<Value> {
         if let Some(cut) = findings.trace.cut() {
             said.push(format!("{path} is cut ({}): nothing is refuted", cut.cause));
         }
-        if let count @ 1.. = Summary::of(findings).not_in_trace {
+        if let count @ 1.. = Summary::of(findings).not_in_trace
+            && findings.exploration.is_none()
+        {
             let another = another_run(findings.trace).map_or_else(String::new, |command| format!(": {command}"));
             said.push(format!(
                 "{path}: {count} pairs are not in this trace; another run may show them{another}"
@@ -139,6 +183,11 @@ fn notifications(findings: &[Findings<'_>], dropped: usize) -> Vec<Value> {
                 .map(|why| format!("{path} may lack events or order: {why}")),
         );
         said.extend(findings.symbols.problems().iter().map(ToString::to_string));
+    }
+    if let Some(all) = findings.first().and_then(|first| first.exploration) {
+        let statement = all.statement(Summary::total(findings).has_no_race());
+        let lines = [&statement].into_iter().chain(&all.not_exhausted).map(String::as_str);
+        said.push(lines.collect::<Vec<_>>().join("\n"));
     }
     if dropped > 0 {
         said.push(format!(

@@ -9,7 +9,7 @@ use super::source_text::SourceText;
 use super::{Exporter, Findings, Row};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
-use crate::results::{Summary, refutation_name, unknown_name};
+use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use crate::trace::EventId;
@@ -44,6 +44,8 @@ type Lines = (String, String);
 
 impl Exporter for Text {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let exploration = findings.first().and_then(|first| first.exploration);
+        exploration.map_or(Ok(()), |all| self.found(all, out))?;
         let command = |one: &Findings<'_>| one.trace.tables().meta.command.join(" ");
         // Those of a test suite are of several programs.
         let one_command = findings.windows(2).all(|pair| command(&pair[0]) == command(&pair[1]));
@@ -67,7 +69,9 @@ impl Exporter for Text {
             }
             self.one(one, out)?;
         }
-        self.summary(&Summary::total(findings), out)
+        let total = Summary::total(findings);
+        self.summary(&total, out)?;
+        exploration.map_or(Ok(()), |all| self.statement(all, total.has_no_race(), out))
     }
 }
 
@@ -83,6 +87,40 @@ fn lines(findings: &Findings<'_>, pair: &Pair) -> Lines {
 }
 
 impl Text {
+    /// What an exploration has found besides races.
+    fn found(&self, all: &ExplorationResult, out: &mut dyn Write) -> io::Result<()> {
+        for found in &all.found {
+            let by = found
+                .trace
+                .as_ref()
+                .map_or_else(String::new, |trace| format!(", shown by {trace}"));
+            let colon = if found.details.is_empty() { "" } else { ":" };
+            let title = format!("FOUND: {}{by}{colon}", found.title);
+            writeln!(out, "{}", self.paint.warning(title))?;
+            for fact in &found.details {
+                writeln!(out, "  {fact}")?;
+            }
+            if let Some(command) = &found.replay {
+                writeln!(out, "  Run it again: {command}")?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// What an exploration can say of all schedules.
+    fn statement(&self, all: &ExplorationResult, no_race: bool, out: &mut dyn Write) -> io::Result<()> {
+        let statement = all.statement(no_race);
+        if all.exhausted {
+            return writeln!(out, "{statement}");
+        }
+        writeln!(out, "{}", self.paint.access(format!("{statement}:")))?;
+        for reason in &all.not_exhausted {
+            writeln!(out, "  {reason}")?;
+        }
+        Ok(())
+    }
+
     fn one(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(cut) = findings.trace.cut() {
             let events = match cut.events {
@@ -158,6 +196,12 @@ impl Text {
             if seen.is_empty() {
                 continue;
             }
+            let note = match findings.exploration {
+                Some(all) if all.exhausted && title == "not in this trace" => {
+                    " (excluded by what happened in this run; every other was explored, too)"
+                }
+                _ => note,
+            };
             writeln!(out, "{}{note}:", self.paint.access(capitalized(title)))?;
             // Those behind a race no other run can show without it.
             let elsewhere = seen.iter().any(|(.., pair)| pair.behind.is_none());
@@ -181,6 +225,7 @@ impl Text {
             }
             if title == "not in this trace"
                 && elsewhere
+                && findings.exploration.is_none()
                 && let Some(command) = another_run(findings.trace)
             {
                 writeln!(out, "  Other runs may show them: {command}")?;

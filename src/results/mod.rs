@@ -3,6 +3,10 @@
 //! It is what `witness analyze --json` prints and what is stored beside the trace. Addresses are
 //! strings of hexadecimal digits. Fields are only ever added within one schema version.
 
+mod exploration;
+
+pub use exploration::{ExplorationResult, FoundResult};
+
 use crate::analyze::Solver;
 use crate::encode::Form;
 use crate::standstill::Standstill;
@@ -37,6 +41,9 @@ pub struct Results {
     pub races: Vec<RaceResult>,
     /// The pairs that are shown, counted.
     pub summary: Summary,
+    /// What `witness explore` can say of all schedules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<ExplorationResult>,
 }
 
 /// A race: the witnessed pairs of one kind in the same functions of the same files, about the same variable.
@@ -249,6 +256,12 @@ impl std::fmt::Display for Summary {
 }
 
 impl Summary {
+    /// Whether there is no race, not even one that is not shown.
+    #[must_use]
+    pub fn has_no_race(&self) -> bool {
+        self.witnessed + self.suppressed + self.known == 0
+    }
+
     /// Counts one more verdict.
     pub fn count(&mut self, verdict: &Verdict) {
         match verdict {

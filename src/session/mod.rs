@@ -23,5 +23,6 @@
 mod run;
 mod step;
 
+pub(crate) use run::new_output;
 pub use run::{Bounds, Diverged, Ran, Session};
 pub use step::{Choice, Step};

@@ -7,15 +7,18 @@ use crate::record::{
 };
 use recorder_ring::Ring;
 use recorder_ring::plan::Words;
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, ReadError, TraceFile};
 
 /// How long to sleep at most while the program has nothing to say: a program that dies does so without a word.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// Bytes that are kept of what a run prints.
+const MOST_OUTPUT: u64 = 16 << 20;
 
 /// What ends each run of a session.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +48,7 @@ pub struct Session {
     bounds: Bounds,
     meta: Meta,
     rings: Option<Ring>,
+    keeps_output: bool,
 }
 
 /// A run of a session.
@@ -54,6 +58,8 @@ pub struct Ran {
     pub end: ProgramEnd,
     /// Where it left its prefix, if it did.
     pub diverged: Option<Diverged>,
+    /// What it printed, on standard output and standard error, if its session keeps that: the first 16 MiB.
+    pub output: Vec<u8>,
     bytes: Vec<u8>,
 }
 
@@ -108,7 +114,23 @@ impl Session {
             bounds,
             meta: launch.describe(),
             rings: None,
+            keeps_output: false,
         })
+    }
+
+    /// Keeps what each run prints: [`Ran::output`].
+    #[must_use]
+    pub fn keeping_output(self) -> Session {
+        Session {
+            keeps_output: true,
+            ..self
+        }
+    }
+
+    /// The program's file.
+    #[must_use]
+    pub fn program(&self) -> PathBuf {
+        self.ready.program()
     }
 
     /// Runs the program: first along the prefix, then under the policy, to its end. What it does is recorded.
@@ -146,7 +168,9 @@ impl Session {
         };
         let mut translator = Translator::in_memory(meta)?;
         self.ready.make_place()?;
-        let Started { process, beside } = self.ready.start(&ring)?;
+        let output = self.keeps_output.then(new_output).transpose();
+        let output = output.map_err(RecordError::Output)?;
+        let Started { process, beside } = self.ready.start_printing(&ring, output.as_ref())?;
         let followed = follow(process, &mut ring, &mut translator, self.bounds);
         drop(beside);
         let (status, timed_out) = followed?;
@@ -155,7 +179,13 @@ impl Session {
         let diverged = diverged(&ring, plan.len());
         let bytes = translator.into_bytes(end, &ring)?;
         self.rings = Some(ring);
-        Ok(Ran { end, diverged, bytes })
+        let output = output.map_or(Ok(Vec::new()), printed).map_err(RecordError::Output)?;
+        Ok(Ran {
+            end,
+            diverged,
+            output,
+            bytes,
+        })
     }
 }
 
@@ -200,6 +230,19 @@ fn follow(
     Ok((status, timed_out))
 }
 
+/// A file in memory for what a run prints.
+pub(crate) fn new_output() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(File::from(memfd_create(c"output of a run", MemfdFlags::CLOEXEC)?))
+}
+
+fn printed(mut file: File) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    file.rewind()?;
+    file.take(MOST_OUTPUT).read_to_end(&mut all)?;
+    Ok(all)
+}
+
 /// Where a run left a prefix of so many steps.
 fn diverged(ring: &Ring, steps: usize) -> Option<Diverged> {
     let step = ring.step() as usize;
@@ -222,6 +265,12 @@ impl Ran {
     /// [`ReadError`], of a trace that is not what its writer wrote.
     pub fn trace(&self) -> Result<TraceFile, ReadError> {
         TraceFile::from_bytes("the run's trace", self.bytes.clone())
+    }
+
+    /// The trace, as the bytes of a file in the usual format.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Keeps the trace: a file in the usual format.

@@ -4,6 +4,9 @@
 use crate::command::{Outcome, run, witness};
 use crate::program::Program;
 use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Explores one of the repository's programs.
 fn explore(name: &str, source: &str, options: &[&str], arguments: &[&str]) -> (Program, Outcome) {
@@ -140,6 +143,167 @@ fn deadlocks_and_failures_are_found_and_run_again() {
 fn what_threads_do_that_nobody_joins_is_explored() {
     let (_, outcome) = explore("never-joined", "session/programs/never_joined_failure.c", &[], &[]);
     let outcome = outcome.expect(&[68]).unwrap();
-    shown_by(&outcome, "FOUND: the program was killed by signal 6, ");
+    shown_by(&outcome, "FOUND: the program was killed by SIGABRT, ");
     assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+}
+
+#[test]
+fn what_counts_as_failing_is_for_the_user_to_say() {
+    let source = "session/programs/lost_update.c";
+    let (_, usual) = explore("fails-usual", source, &["--fails-if", "status=8"], &[]);
+    let usual = usual.expect(&[66]).unwrap();
+    assert!(!usual.stdout.contains("FOUND: "), "{}", usual.stdout);
+    let (_, crash) = explore("fails-signal", source, &["--fails-if", "signal=SIGABRT"], &["abort"]);
+    shown_by(
+        &crash.expect(&[66]).unwrap(),
+        "FOUND: the program was killed by SIGABRT, ",
+    );
+
+    let source = "session/programs/prints.c";
+    let (_, quiet) = explore("prints", source, &[], &[]);
+    let quiet = quiet.expect(&[0]).unwrap();
+    assert!(quiet.stdout.contains("EXHAUSTED: "), "{}", quiet.stdout);
+    for (name, condition, words) in [
+        ("output", "output=second: [1-9]", "printed what matches second: [1-9], "),
+        (
+            "command",
+            "command=grep -q 'second: 1'",
+            "fails by \"grep -q 'second: 1'\", ",
+        ),
+    ] {
+        let (_, outcome) = explore(&format!("prints-{name}"), source, &["--fails-if", condition], &[]);
+        let outcome = outcome.expect(&[68]).unwrap();
+        shown_by(&outcome, &format!("FOUND: the program {words}"));
+        // What two threads print together is no outcome of an operation of either.
+        assert!(outcome.stdout.contains("\nNOT EXHAUSTED: "), "{}", outcome.stdout);
+    }
+    let (_, outcome) = explore("prints-bad", source, &["--fails-if", "command=no-such-command"], &[]);
+    let outcome = outcome.expect(&[2]).unwrap();
+    assert!(
+        outcome.stderr.contains("cannot judge a run by --fails-if"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn hangs_are_found() {
+    let source = "session/programs/spins_sometimes.c";
+    let options = ["--timeout", "1", "--max-events", "2000", "--runs", "20"];
+    let (_, outcome) = explore("spins", source, &options, &[]);
+    let outcome = outcome.expect(&[124]).unwrap();
+    assert!(
+        outcome
+            .stdout
+            .contains("FOUND: the program was still waiting in a loop"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(outcome.stdout.contains("thread 0"), "{}", outcome.stdout);
+    let (program, outcome) = explore("hangs", source, &["--timeout", "1", "--runs", "20"], &["silently"]);
+    let outcome = outcome.expect(&[124]).unwrap();
+    let trace = shown_by(&outcome, "FOUND: the program was still running at its time limit");
+    assert!(program.folder.join(trace).exists());
+}
+
+#[test]
+fn an_exploration_goes_on_where_it_ended() {
+    let source = "programs/philosophers.c";
+    let covered = |outcome: &Outcome| {
+        let line = outcome.stdout.lines().find(|line| line.starts_with("EXHAUSTED: "));
+        let branches = line
+            .and_then(|line| line.split_once(" runs, "))
+            .map(|(_, branches)| branches.to_owned());
+        branches.unwrap_or_else(|| panic!("{outcome:?}"))
+    };
+    let (_, at_once) = explore("resume-at-once", source, &[], &[]);
+    let at_once = covered(&at_once.expect(&[0]).unwrap());
+
+    let (program, outcome) = explore("resume", source, &["--runs", "3"], &[]);
+    outcome.expect(&[3]).unwrap();
+    let again = |options: &[&str], arguments: &[&str]| {
+        let mut command = witness();
+        command.args(["explore", "-o", "runs"]).args(options).arg("--");
+        run(&program.folder, command.arg(program.file()).args(arguments)).unwrap()
+    };
+    let other = again(&[], &["argument"]).expect(&[2]).unwrap();
+    assert!(other.stderr.contains("--anew"), "{}", other.stderr);
+    let rest = again(&[], &[]).expect(&[0]).unwrap();
+    assert!(rest.stderr.contains("goes on after 3 runs"), "{}", rest.stderr);
+    assert_eq!(covered(&rest), at_once);
+    let runs = |outcome: &Outcome| outcome.stdout.lines().last().map(str::to_owned);
+    let nothing_left = again(&[], &[]).expect(&[0]).unwrap();
+    assert_eq!(
+        runs(&nothing_left),
+        runs(&rest),
+        "an exhausted exploration makes no more runs"
+    );
+    again(&["--anew"], &["argument"]).expect(&[0]).unwrap();
+
+    // Killed again and again, at other moments, until it ends by itself.
+    let mut pause = 150;
+    let mut killed = 0;
+    again(&["--anew", "--runs", "1"], &[]).expect(&[3]).unwrap();
+    let last = loop {
+        let mut command = witness();
+        command.args(["explore", "-o", "runs", "--"]).arg(program.file());
+        let mut child = command
+            .current_dir(&program.folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        sleep(Duration::from_millis(pause));
+        if child.try_wait().unwrap().is_some() {
+            break again(&[], &[]);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed += 1;
+        pause = pause * 11 / 10;
+    };
+    assert!(killed > 0);
+    assert_eq!(covered(&last.expect(&[0]).unwrap()), at_once);
+}
+
+#[test]
+fn runs_at_the_same_time_find_the_same() {
+    for (name, source, status, arguments) in [
+        ("counter_orders", "programs/counter_orders.c", 66, &[][..]),
+        ("philosophers", "programs/philosophers.c", 0, &[]),
+        ("fails_sometimes", "live/programs/fails_sometimes.c", 67, &["deadlock"]),
+    ] {
+        let [alone, together] = ["1", "3"].map(|jobs| {
+            let name = format!("jobs-{jobs}-{name}");
+            let (_, outcome) = explore(&name, source, &["--jobs", jobs], arguments);
+            let outcome = outcome.expect(&[status]).unwrap();
+            let line = outcome.stdout.lines().find(|line| line.starts_with("EXHAUSTED: "));
+            let (_, branches) = line.and_then(|line| line.split_once(" runs, ")).unwrap();
+            (branches.to_owned(), outcome.stdout.matches("FOUND: ").count())
+        });
+        assert_eq!(alone, together, "{name}");
+    }
+}
+
+#[test]
+fn every_form_of_the_report_has_the_statement() {
+    let forms = ["json", "html", "sarif", "junit", "github"];
+    let files = forms.map(|form| format!("{form}=report.{form}"));
+    let mut options = Vec::new();
+    files
+        .iter()
+        .for_each(|file| options.extend(["--report", file.as_str()]));
+    let (program, outcome) = explore("reports", "live/programs/fails_sometimes.c", &options, &["deadlock"]);
+    outcome.expect(&[67]).unwrap();
+    for form in forms {
+        let text = std::fs::read_to_string(program.folder.join(format!("report.{form}"))).unwrap();
+        let said = if form == "json" {
+            "\"exhausted\": "
+        } else {
+            "EXHAUSTED: "
+        };
+        assert!(text.contains(said), "{form}: {text}");
+        assert!(text.contains("deadlock"), "{form}: {text}");
+        assert!(text.contains("waits for mutex second"), "{form}: {text}");
+    }
 }

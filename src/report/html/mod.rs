@@ -10,7 +10,7 @@ mod race;
 use super::{Exporter, Findings, SourceText};
 use crate::check::Checker;
 use crate::replay::Replay;
-use crate::results::{Summary, tool};
+use crate::results::{ExplorationResult, Summary, tool};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +67,9 @@ impl Exporter for Html {
                         button #theme type="button" title="Colours: as the system, light, dark" { "◐" }
                     }
                     main {
+                        @if let Some(all) = findings.first().and_then(|first| first.exploration) {
+                            (exploration(all, total.has_no_race()))
+                        }
                         @for trace in &traces { (trace) }
                     }
                     (keys())
@@ -97,6 +100,22 @@ fn counts(total: &Summary) -> Markup {
         ul.counts {
             @for (name, count) in shown {
                 li class={ "count " (name) } { strong { (count) } " " (overview::said(name)) }
+            }
+        }
+    }
+}
+
+/// What an exploration says of all schedules, and what it has found besides races.
+fn exploration(all: &ExplorationResult, no_race: bool) -> Markup {
+    html! {
+        section #exploration {
+            h2 { "Every schedule" }
+            p { (all.statement(no_race)) @if !all.exhausted { ":" } }
+            ul { @for reason in &all.not_exhausted { li { (reason) } } }
+            @for found in &all.found {
+                h3 { (found.title) }
+                ul { @for fact in &found.details { li { (fact) } } }
+                @if let Some(command) = &found.replay { p { "Run it again: " code { (command) } } }
             }
         }
     }

@@ -1,0 +1,165 @@
+//! What an exploration has found, in words: deadlocks, failures and hangs with what the traces say of them, races without a proof, and why
+//! it is not exhausted.
+
+use super::ExitCode;
+use super::output::say;
+use hashbrown::HashSet;
+use trace_format::TraceFile;
+use witness::explore::{End, Exploration, Found, Goal, Program, What};
+use witness::record::signal_name;
+use witness::results::FoundResult;
+use witness::standstill::Standstill;
+use witness::symbols::Symbols;
+
+/// Reasons that are listed.
+const LISTED: usize = 20;
+
+/// What was found besides races.
+pub struct Ends {
+    /// Each once.
+    pub found: Vec<FoundResult>,
+    /// The status that it gives.
+    pub code: ExitCode,
+}
+
+impl Ends {
+    /// Of an exploration.
+    pub fn of(explored: &Exploration, program: &Program) -> anyhow::Result<Ends> {
+        let mut ends = Ends {
+            found: Vec::new(),
+            code: ExitCode::Nothing,
+        };
+        let mut told = HashSet::new();
+        for Found { what, run, .. } in &explored.found {
+            let (kind, title, code) = match what {
+                What::Goal(Goal::Deadlock { .. }) | What::Ended(End::Deadlock) => {
+                    ("deadlock", "deadlock".to_owned(), ExitCode::Deadlock)
+                }
+                What::Ended(End::Failure(how)) => ("failure", format!("the program {how}"), ExitCode::Failed),
+                What::Ended(End::TimedOut) => (
+                    "hang",
+                    "the program was still running at its time limit (--timeout)".to_owned(),
+                    ExitCode::TimedOut,
+                ),
+                What::Ended(End::Limit) => (
+                    "hang",
+                    "the program was still waiting in a loop when it had made all its events (--max-events)".to_owned(),
+                    ExitCode::TimedOut,
+                ),
+                What::Ended(End::Success) | What::Goal(Goal::Race(..)) => continue,
+            };
+            let (details, trace) = match *run {
+                Some(run) => {
+                    let path = program.trace_of(run);
+                    let standstill = Standstill::of(&TraceFile::open(&path)?)?;
+                    if *what == What::Ended(End::Limit) && standstill.spins.is_empty() {
+                        // It did much, which is no failure.
+                        continue;
+                    }
+                    let details = details(&standstill);
+                    if code == ExitCode::Deadlock && !details.iter().any(|fact| fact.ends_with(FOREVER)) {
+                        // The run made for it did otherwise.
+                        say!("witness: run {} was to show a deadlock, and ended otherwise", run + 1);
+                        ends.code = ends.code.or_worse(ExitCode::OnlyUnknowns);
+                        continue;
+                    }
+                    (details, Some(path))
+                }
+                None => (vec!["no run was left to show it".to_owned()], None),
+            };
+            ends.code = ends.code.or_worse(code);
+            // One is told once, whatever else differs between the states in which it ends.
+            if told.insert((title.clone(), details.clone())) {
+                ends.found.push(FoundResult {
+                    kind: kind.to_owned(),
+                    title,
+                    details,
+                    replay: trace.as_deref().map(witness::report::run_again),
+                    trace: trace.map(|trace| trace.display().to_string()),
+                });
+            }
+        }
+        Ok(ends)
+    }
+}
+
+/// How a wait ends in words that nobody can end.
+const FOREVER: &str = ", forever";
+
+/// How a run ended: who waits for what, who spins, what it died of.
+fn details(standstill: &Standstill) -> Vec<String> {
+    let waits = standstill.waits.iter().filter(|wait| wait.for_ever);
+    let mut facts: Vec<String> = waits.map(ToString::to_string).collect();
+    facts.extend(standstill.spins.iter().map(ToString::to_string));
+    let died = standstill.died.iter();
+    facts.extend(died.map(|death| format!("died of {}: {death}", signal_name(death.signal))));
+    facts
+}
+
+/// The races that the search has found and no trace proves. `witnessed` has the positions of those that are proved.
+pub fn unproven(
+    explored: &Exploration,
+    program: &Program,
+    witnessed: &HashSet<(u64, u64)>,
+) -> anyhow::Result<Vec<FoundResult>> {
+    let races = explored.found.iter().filter_map(|found| match found.what {
+        What::Goal(Goal::Race(a, b)) => Some((a.position, b.position, found.run)),
+        _ => None,
+    });
+    let races: Vec<_> = races.filter(|&(a, b, _)| !witnessed.contains(&(a, b))).collect();
+    if races.is_empty() {
+        return Ok(Vec::new());
+    }
+    let first = TraceFile::open(&program.trace_of(0))?;
+    let symbols = Symbols::new(first.tables());
+    let results = races.into_iter().map(|(a, b, run)| FoundResult {
+        kind: "unproven-race".to_owned(),
+        title: format!(
+            "a race of {} and {} is feasible, but not proved",
+            symbols.place(a),
+            symbols.place(b)
+        ),
+        details: vec![match run {
+            Some(run) => format!("the analysis of run {} does not prove it", run + 1),
+            None => "no run was left to show it".to_owned(),
+        }],
+        trace: None,
+        replay: None,
+    });
+    Ok(results.collect())
+}
+
+/// Why it is not exhausted, with places in the source.
+pub fn not_exhausted(explored: &Exploration, program: &Program) -> anyhow::Result<Vec<String>> {
+    if explored.is_exhausted() {
+        return Ok(Vec::new());
+    }
+    let first = TraceFile::open(&program.trace_of(0))?;
+    let symbols = Symbols::new(first.tables());
+    let place = |position| symbols.place(position);
+    let mut reasons: Vec<String> = Vec::new();
+    let ended = |end: &End| {
+        explored
+            .found
+            .iter()
+            .any(|found| found.what == What::Ended(end.clone()))
+    };
+    if ended(&End::Limit) {
+        reasons.push("a run was ended before the program was, by --max-events or a signal".to_owned());
+    }
+    if ended(&End::TimedOut) {
+        reasons.push("a run was ended before the program was, by --timeout".to_owned());
+    }
+    for reason in &explored.not_exhausted {
+        let words = reason.words(&place);
+        // Several instructions of one line.
+        if !reasons.contains(&words) {
+            reasons.push(words);
+        }
+    }
+    if let more @ 1.. = reasons.len().saturating_sub(LISTED) {
+        reasons.truncate(LISTED);
+        reasons.push(format!("… and {more} more of these reasons"));
+    }
+    Ok(reasons)
+}

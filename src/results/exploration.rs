@@ -1,0 +1,68 @@
+//! What an exploration came to, over all of its runs.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether every schedule was covered, and what was found besides races.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplorationResult {
+    /// Whether every schedule of this input was covered, under sequential consistency.
+    pub exhausted: bool,
+    /// Runs made, those of earlier sessions included.
+    pub runs: usize,
+    /// Outcomes of operations, each after one history of its thread, that the runs have shown.
+    pub branches: usize,
+    /// Of those that are known to be feasible, the ones that no run has shown.
+    pub open: usize,
+    /// States of the last search.
+    pub states: usize,
+    /// Why it is not exhausted, one reason a row; empty if it is.
+    pub not_exhausted: Vec<String>,
+    /// What was found besides witnessed races, each once.
+    pub found: Vec<FoundResult>,
+}
+
+/// Something that was found besides witnessed races.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundResult {
+    /// `deadlock`, `failure`, `hang`; `unproven-race` of a race that the search has found and no trace proves.
+    pub kind: String,
+    /// In words.
+    pub title: String,
+    /// Which threads wait where, and what the program died of, one fact a row.
+    pub details: Vec<String>,
+    /// The trace of a run that shows it; null if no run was left to show it.
+    pub trace: Option<String>,
+    /// The command that runs it again.
+    pub replay: Option<String>,
+}
+
+impl ExplorationResult {
+    /// What can be said of all schedules; `nothing` if no race was found either.
+    #[must_use]
+    pub fn statement(&self, no_race: bool) -> String {
+        let Self {
+            runs, branches, open, ..
+        } = self;
+        let plural = |count: &usize| if *count == 1 { "" } else { "s" };
+        let size = format!(
+            "{runs} run{}, {branches} branch{}",
+            plural(runs),
+            if *branches == 1 { "" } else { "es" }
+        );
+        if self.exhausted {
+            let nothing = if no_race && self.found.is_empty() {
+                "; no race, deadlock or failure"
+            } else {
+                ""
+            };
+            return format!(
+                "EXHAUSTED: every schedule of this input is covered, under sequential consistency{nothing} ({size}, none open)"
+            );
+        }
+        let open = match open {
+            0 => "none known to be open".to_owned(),
+            open => format!("{open} open"),
+        };
+        format!("NOT EXHAUSTED: some schedules may show more ({size}, {open})")
+    }
+}
