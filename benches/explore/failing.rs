@@ -169,7 +169,7 @@ impl explore::Session for UntilFailure {
         self.runs += 1;
         match ran.end {
             End::Failure(_) | End::Deadlock => Err(Stop::Failed),
-            End::Success | End::Limit => Ok(ran),
+            End::Success | End::Limit | End::TimedOut => Ok(ran),
         }
     }
 }
