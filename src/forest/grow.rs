@@ -209,17 +209,19 @@ impl Adding<'_, '_> {
         } else {
             next
         };
-        if next == Next::Unknown || known == next {
-            // Nothing new.
-        } else if known == Next::Unknown {
-            let row = &mut self.forest.nodes[node.index()];
-            row.next = next;
-            row.position = step.map_or(0, |step| step.position);
-            row.own_state = step.and_then(|step| step.own_state);
-        } else {
-            return Err(self.differs(node, thread));
+        if next != Next::Unknown && known != next {
+            if known != Next::Unknown {
+                return Err(self.differs(node, thread));
+            }
+            self.forest.nodes[node.index()].next = next;
         }
         if let Some(step) = step {
+            // An end of a wait that only its beginning told of has neither yet.
+            let row = &mut self.forest.nodes[node.index()];
+            if row.position == 0 {
+                row.position = step.position;
+            }
+            row.own_state = row.own_state.or(step.own_state);
             let gave_up = matches!(
                 step.operation,
                 RunOperation::Acquire { gave_up: true, .. }
