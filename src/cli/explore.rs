@@ -130,6 +130,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         branches: explored.forest.branches(),
         open: explored.open,
         states: explored.states,
+        assumed: explored.assumed.iter().map(ToString::to_string).collect(),
         not_exhausted: not_exhausted(&explored, &program)?,
         found: ends.found,
     };

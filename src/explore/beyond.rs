@@ -28,6 +28,17 @@ const SIGNALS: [&str; 15] = [
     "timer_create",
 ];
 
+/// What asks for the time.
+const CLOCKS: [&str; 7] = [
+    "ZNSt6chrono3_V212steady_clock3now",
+    "ZNSt6chrono3_V212system_clock3now",
+    "clock_getres",
+    "clock_gettime",
+    "gettimeofday",
+    "time",
+    "timespec_get",
+];
+
 /// What starts other processes.
 const PROCESSES: [&str; 8] = [
     "clone",
@@ -77,7 +88,7 @@ const FAMILIES: [&str; 32] = [
 ];
 
 /// Single functions of the kind.
-const FUNCTIONS: [&str; 96] = [
+const FUNCTIONS: [&str; 116] = [
     "abort",
     "abs",
     "aligned_alloc",
@@ -87,6 +98,7 @@ const FUNCTIONS: [&str; 96] = [
     "atol",
     "bsearch",
     "calloc",
+    "clock_nanosleep",
     "ctype_b_loc",
     "cxa_finalize",
     "errno_location",
@@ -118,11 +130,19 @@ const FUNCTIONS: [&str; 96] = [
     "pthread_barrier_destroy",
     "pthread_barrier_init",
     "pthread_barrier_wait",
+    "pthread_barrierattr_destroy",
+    "pthread_barrierattr_init",
+    "pthread_barrierattr_setpshared",
     "pthread_cond_broadcast",
+    "pthread_cond_clockwait",
     "pthread_cond_destroy",
     "pthread_cond_init",
     "pthread_cond_signal",
+    "pthread_cond_timedwait",
     "pthread_cond_wait",
+    "pthread_condattr_destroy",
+    "pthread_condattr_init",
+    "pthread_condattr_setclock",
     "pthread_create",
     "pthread_detach",
     "pthread_equal",
@@ -131,22 +151,31 @@ const FUNCTIONS: [&str; 96] = [
     "pthread_join",
     "pthread_key_create",
     "pthread_key_delete",
+    "pthread_mutex_clocklock",
     "pthread_mutex_destroy",
     "pthread_mutex_init",
     "pthread_mutex_lock",
+    "pthread_mutex_timedlock",
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "pthread_mutexattr_destroy",
     "pthread_mutexattr_init",
     "pthread_mutexattr_settype",
     "pthread_once",
+    "pthread_rwlock_clockrdlock",
+    "pthread_rwlock_clockwrlock",
     "pthread_rwlock_destroy",
     "pthread_rwlock_init",
     "pthread_rwlock_rdlock",
+    "pthread_rwlock_timedrdlock",
+    "pthread_rwlock_timedwrlock",
     "pthread_rwlock_tryrdlock",
     "pthread_rwlock_trywrlock",
     "pthread_rwlock_unlock",
     "pthread_rwlock_wrlock",
+    "pthread_rwlockattr_destroy",
+    "pthread_rwlockattr_init",
+    "pthread_rwlockattr_setkind_np",
     "pthread_self",
     "pthread_setspecific",
     "pthread_spin_destroy",
@@ -154,6 +183,8 @@ const FUNCTIONS: [&str; 96] = [
     "pthread_spin_lock",
     "pthread_spin_trylock",
     "pthread_spin_unlock",
+    "pthread_timedjoin_np",
+    "pthread_tryjoin_np",
     "putchar",
     "puts",
     "realloc",
@@ -196,8 +227,12 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     if taken.iter().any(|name| is(&PROCESSES, name)) {
         all.push(Reservation::Processes);
     }
+    if taken.iter().any(|name| is(&CLOCKS, name)) {
+        all.push(Reservation::Clocks);
+    }
     let known = |name: &&String| {
         is(&SIGNALS, name)
+            || is(&CLOCKS, name)
             || is(&PROCESSES, name)
             || is(&FUNCTIONS, name)
             || FAMILIES.iter().any(|family| name.starts_with(family))

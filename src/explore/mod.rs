@@ -166,6 +166,8 @@ pub struct Exploration {
     pub open: usize,
     /// What was found, in order.
     pub found: Vec<Found>,
+    /// What was taken for a part of the input: *exhausted* is said of schedules with this.
+    pub assumed: Vec<Reservation>,
     /// Why not every schedule of this input was covered. If empty, every one was: *exhausted*.
     pub not_exhausted: Vec<Reason>,
 }
@@ -385,8 +387,9 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn finish(mut self) -> Exploration {
-        let reservations = self.forest.reservations().iter().cloned().map(Reason::Reservation);
-        self.reasons.extend(reservations);
+        let (assumed, against): (Vec<_>, Vec<_>) =
+            (self.forest.reservations().iter().cloned()).partition(Reservation::is_assumption);
+        self.reasons.extend(against.into_iter().map(Reason::Reservation));
         for &(node, opening) in self.tried.keys() {
             let wanted = Wanted {
                 thread: 0,
@@ -406,6 +409,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             states: self.progress.states,
             open: self.progress.open,
             found: self.found,
+            assumed,
             not_exhausted: self.reasons,
         }
     }

@@ -64,6 +64,9 @@ pub enum ProgramError {
     Journal(#[from] JournalError),
 }
 
+/// What clocks say in each run, in nanoseconds: the beginning of 2026. It is the same whenever exploration is done, so that it can go on another day.
+const CLOCKS_STAND_AT: u64 = 1_767_225_600_000_000_000;
+
 /// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
 pub struct Program {
@@ -181,6 +184,7 @@ impl Program {
         let then = Settings {
             policy,
             seed: self.seed.wrapping_add(number as u64),
+            clocks_stand_at: CLOCKS_STAND_AT,
             ..Settings::fifo()
         };
         (steps, moves, then)
@@ -198,7 +202,9 @@ impl Program {
         Ok(Ran {
             run,
             end,
-            followed: diverged.map_or(Followed::Whole, |left| followed(left, &moves, prefix)),
+            followed: diverged
+                .filter(|left| left.step() < moves.len())
+                .map_or(Followed::Whole, |left| followed(left, &moves, prefix)),
         })
     }
 
@@ -386,6 +392,7 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
         steps.push(wanted_step(forest, &wanted, thread));
         moves.push(prefix.moves.len());
     }
+    steps.extend(left_wait_sets(forest, prefix, &numbers));
     (steps, moves)
 }
 
@@ -402,6 +409,33 @@ fn ends_process(prefix: &Prefix, number: usize) -> bool {
         )
     };
     prefix.moves[number].thread() == 0 && !prefix.moves[number..].iter().any(joins)
+}
+
+/// The ends of waits whose time is over at the end of the prefix: by these the recorder knows that no notify finds the threads any more. They
+/// are no part of what is to be done, and come last.
+fn left_wait_sets(forest: &Forest, prefix: &Prefix, numbers: &[Option<ThreadId>]) -> Vec<Step> {
+    let rows = 0..prefix.threads.len() as u32;
+    let last = rows.filter_map(|row| {
+        let mut own = (prefix.moves.iter().enumerate()).filter(|(_, step)| step.thread() == row);
+        let (at, step) = own.next_back()?;
+        let begun = match own.next_back()? {
+            (_, &Move::Perform { node, outcome, .. }) => forest.node(node).edge(outcome)?.to,
+            (_, Move::TimesOut { .. }) => return None,
+        };
+        let wanted = prefix.wanted.is_some_and(|wanted| wanted.thread == row);
+        (matches!(step, Move::TimesOut { .. }) && !wanted).then_some((at, row, begun))
+    });
+    let mut all: Vec<(usize, u32, NodeId)> = last.collect();
+    all.sort_unstable();
+    let step = |(_, row, node): (usize, u32, NodeId)| {
+        Some(Step {
+            thread: numbers[row as usize]?,
+            kind: kind::WAIT_END,
+            pc: position(forest, node),
+            choice: Choice::TimesOut(true),
+        })
+    };
+    all.into_iter().filter_map(step).collect()
 }
 
 fn position(forest: &Forest, node: NodeId) -> Option<u64> {

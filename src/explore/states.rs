@@ -397,7 +397,13 @@ impl Search<'_> {
             match (found, goal) {
                 (Found::Goal, Some(goal)) => {
                     let moment = self.goals[&goal];
-                    let (prefix, _) = self.prefix(moment);
+                    let (mut prefix, mut walk, state) = self.prefix(moment);
+                    for thread in state.threads() {
+                        // Where a thread ends the program, nothing would come after it.
+                        if state.class(&self.tables, thread).act != Act::Stops {
+                            walk.pass(self.forest, &self.tables, thread as usize, &mut prefix);
+                        }
+                    }
                     searched.goals.push((goal, prefix));
                 }
                 _ => {
@@ -410,7 +416,8 @@ impl Search<'_> {
     }
 
     fn open_prefix(&mut self, open: &OpenAt, moment: Moment, thread: u32) -> Open {
-        let (mut prefix, walk) = self.prefix(moment);
+        let (mut prefix, mut walk, _) = self.prefix(moment);
+        walk.pass(self.forest, &self.tables, thread as usize, &mut prefix);
         let opening = match open {
             OpenAt::Known(_, opening) => *opening,
             OpenAt::Read(class, held) => {
@@ -430,7 +437,7 @@ impl Search<'_> {
     }
 
     /// The way to a moment, in real histories.
-    fn prefix(&mut self, moment: Moment) -> (Prefix, Walk) {
+    fn prefix(&mut self, moment: Moment) -> (Prefix, Walk, State) {
         let mut way = vec![(moment.came.turn, moment.further)];
         let mut from = moment.came.from;
         while from != NOWHERE {
@@ -471,7 +478,7 @@ impl Search<'_> {
                 done += 1;
             }
         }
-        (prefix, walk)
+        (prefix, walk, state)
     }
 }
 
@@ -497,36 +504,49 @@ impl Walk {
 
     fn perform(&mut self, forest: &Forest, tables: &Tables<'_>, state: &mut State, turn: Turn, prefix: &mut Prefix) {
         let slot = turn.thread as usize;
-        let thread = self.rows[slot];
         if let Goes::Along(edge) = turn.goes {
-            let class = state.class(tables, turn.thread);
-            let outcome = class.edges[edge as usize].outcome;
-            let node = self.nodes[slot];
-            let row = forest.node(node);
-            let operation = row.operation().expect("what is performed is an operation");
-            prefix.moves.push(Move::Perform {
-                thread,
-                index: self.done[slot],
-                node,
-                operation,
-                outcome,
-                wakes: match turn.choice {
-                    Choice::Wakes(other) => Some(self.rows[other as usize]),
-                    Choice::None | Choice::TimesOut => None,
-                },
-            });
-            if let Some(tree) = forest.tree_forked_at(node) {
-                self.rows[tree.index()] = prefix.threads.len() as u32;
-                prefix.threads.push(PrefixThread {
-                    tree,
-                    forked_by: Some((thread, self.done[slot])),
-                });
-            }
-            self.done[slot] += 1;
-            self.nodes[slot] = row.edge(outcome).expect("nodes of a class have the same outcomes").to;
+            self.pass(forest, tables, slot, prefix);
+            let outcome = state.class(tables, turn.thread).edges[edge as usize].outcome;
+            self.operate(forest, slot, outcome, turn.choice, prefix);
         } else {
+            let thread = self.rows[slot];
             prefix.moves.push(Move::TimesOut { thread });
         }
         state.perform(tables, turn);
+    }
+
+    /// Performs what a thread does before the operation of its class.
+    fn pass(&mut self, forest: &Forest, tables: &Tables<'_>, slot: usize, prefix: &mut Prefix) {
+        while tables.is_passed(self.nodes[slot]) {
+            let outcome = forest.node(self.nodes[slot]).edges[0].outcome;
+            self.operate(forest, slot, outcome, Choice::None, prefix);
+        }
+    }
+
+    fn operate(&mut self, forest: &Forest, slot: usize, outcome: Outcome, choice: Choice, prefix: &mut Prefix) {
+        let thread = self.rows[slot];
+        let node = self.nodes[slot];
+        let row = forest.node(node);
+        let operation = row.operation().expect("what is performed is an operation");
+        prefix.moves.push(Move::Perform {
+            thread,
+            index: self.done[slot],
+            node,
+            operation,
+            outcome,
+            wakes: match choice {
+                Choice::Wakes(other) => Some(self.rows[other as usize]),
+                Choice::None | Choice::TimesOut => None,
+            },
+        });
+        if let Some(tree) = forest.tree_forked_at(node) {
+            self.rows[tree.index()] = prefix.threads.len() as u32;
+            prefix.threads.push(PrefixThread {
+                tree,
+                forked_by: Some((thread, self.done[slot])),
+            });
+        }
+        self.done[slot] += 1;
+        self.nodes[slot] = row.edge(outcome).expect("nodes of a class have the same outcomes").to;
     }
 }

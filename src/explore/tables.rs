@@ -4,6 +4,8 @@
 //!
 //! - *Cells*: the bytes of a region are cut where accesses begin and end. Cells that only one thread accesses, or that nobody writes, are
 //!   no part of a state: what a read of them sees follows from the history.
+//! - *Steps of a thread's own*: a node whose operation no other thread can tell, and which has one outcome, is in the class of the next one. A thread
+//!   is taken to have performed such operations as soon as it could; a prefix has them where they are needed.
 //! - *Classes*: nodes with equal operations whose outcomes lead to equal classes are one (bisimilar). States are made of classes, so
 //!   histories that the thread's future does not depend on fall together. That is exact for the question asked: an outcome that is open
 //!   after one history of a class is open after all, and once it is filled in for one, the class splits.
@@ -12,7 +14,7 @@ use crate::forest::{
     Forest, Mode, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
     ValueId, Values,
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a cell holds: 0 is *not known*, else a value's number + 1.
@@ -101,6 +103,8 @@ pub(crate) struct Class {
 pub(crate) struct Tables<'f> {
     pub forest: &'f Forest,
     pub class_of: Vec<u32>,
+    /// Of each node whether it is in the class of the next one because its operation is passed by.
+    passed: Vec<bool>,
     pub classes: Vec<Class>,
     /// What each shared cell holds at first.
     pub initial: Vec<Held>,
@@ -147,6 +151,7 @@ impl<'f> Tables<'f> {
         let mut tables = Tables {
             forest,
             class_of: vec![u32::MAX; forest.nodes().len()],
+            passed: vec![false; forest.nodes().len()],
             classes: Vec::new(),
             initial,
             values,
@@ -200,6 +205,11 @@ impl<'f> Tables<'f> {
         }
         let mut known: HashMap<Class, u32> = HashMap::new();
         for index in (0..count).rev() {
+            if let Some(next) = self.passed_by(NodeId(index as u32), cells).filter(|_| !in_loop[index]) {
+                self.class_of[index] = self.class_of[next.index()];
+                self.passed[index] = true;
+                continue;
+            }
             let class = self.describe(NodeId(index as u32), in_loop[index], cells);
             if in_loop[index] {
                 let id = self.class_of[index] as usize;
@@ -212,6 +222,32 @@ impl<'f> Tables<'f> {
                 classes.len() as u32 - 1
             });
         }
+    }
+
+    /// The node after one whose operation no other thread can tell and that has one outcome.
+    fn passed_by(&self, id: NodeId, cells: &Cells) -> Option<NodeId> {
+        let node = self.forest.node(id);
+        let [edge] = node.edges[..] else {
+            return None;
+        };
+        let passes = match node.operation()? {
+            Operation::Begin | Operation::Fence | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => {
+                true
+            }
+            operation @ (Operation::Read(_)
+            | Operation::Write(..)
+            | Operation::AtomicRead(_)
+            | Operation::AtomicWrite(..)
+            | Operation::Use(_)
+            | Operation::Free(_)) => cells.shared(operation).is_empty(),
+            _ => false,
+        };
+        passes.then_some(edge.to)
+    }
+
+    /// Whether a node's operation is passed by: the node is in the class of the next one.
+    pub(crate) fn is_passed(&self, id: NodeId) -> bool {
+        self.passed[id.index()]
     }
 
     fn describe(&mut self, id: NodeId, in_loop: bool, cells: &Cells) -> Class {
@@ -350,6 +386,13 @@ struct Cells {
     cells: Vec<CellInfo>,
 }
 
+fn is_empty(forest: &Forest, region: Region) -> bool {
+    let Region::Block(node) = region else {
+        return false;
+    };
+    forest.node(node).operation() == Some(Operation::Alloc(0))
+}
+
 fn range(span: Span) -> (u64, u64) {
     (span.at.offset, span.at.offset.saturating_add(u64::from(span.size)))
 }
@@ -357,9 +400,19 @@ fn range(span: Span) -> (u64, u64) {
 impl Cells {
     fn of(forest: &Forest) -> Cells {
         let mut regions: HashMap<Region, Cuts> = HashMap::new();
-        let spans: BTreeSet<Span> = operations(forest)
+        let mut spans: BTreeSet<Span> = operations(forest)
             .filter_map(|(_, operation)| operation.span())
             .collect();
+        // Who frees a block writes it, also one that nobody accesses.
+        let accessed: HashSet<Region> = spans.iter().map(|span| span.at.region).collect();
+        let freed = operations(forest).filter_map(|(_, operation)| match operation {
+            Operation::Free(region) if !accessed.contains(&region) && !is_empty(forest, region) => Some(region),
+            _ => None,
+        });
+        spans.extend(freed.map(|region| Span {
+            at: Place { region, offset: 0 },
+            size: 1,
+        }));
         for &span in &spans {
             let (from, to) = range(span);
             let cuts = regions.entry(span.at.region).or_default();

@@ -25,6 +25,8 @@ pub enum Reservation {
     },
     /// Values came from outside, and other values were not tried.
     Inputs,
+    /// The program can look at clocks, and these stood: see [`is_assumption`](Reservation::is_assumption).
+    Clocks,
     /// The program asked for the count of a semaphore, which is not explored.
     SemaphoreCount,
     /// A loop that waits was cut after so many equal rounds.
@@ -86,6 +88,15 @@ impl Reservation {
             _ => None,
         }
     }
+
+    /// Whether it is no reason against *exhausted*, but something that is said along with it: a part of what the input is.
+    ///
+    /// What clocks say is an input. It is the same in all runs, a function of each thread's own history, so that every schedule is covered with
+    /// clocks that say so. What a program does when more time has passed than it waited for itself is not.
+    #[must_use]
+    pub fn is_assumption(&self) -> bool {
+        matches!(self, Reservation::Clocks)
+    }
 }
 
 impl fmt::Display for Reservation {
@@ -105,6 +116,7 @@ impl fmt::Display for Reservation {
                 )
             }
             Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
+            Self::Clocks => f.write_str("clocks that stand, but for what each thread waited in vain or slept"),
             Self::SemaphoreCount => {
                 f.write_str("the program asked for the count of a semaphore; other counts were not tried")
             }

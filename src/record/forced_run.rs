@@ -65,6 +65,7 @@ pub fn run_forced(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stopp
         depth: 0,
         steps: 0,
         most: u64::MAX,
+        clocks_stand_at: 0,
     };
     let ring = super::new_ring(settings, plan)?;
     let chain = launch.descent.clone().map(ForkChain::new).transpose()?;

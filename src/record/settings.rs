@@ -15,6 +15,7 @@ pub(super) fn of_options(options: &Options) -> Settings {
         depth: options.depth,
         steps: options.steps,
         most: options.max_events.unwrap_or(u64::MAX),
+        clocks_stand_at: 0,
     }
 }
 
@@ -55,6 +56,7 @@ pub fn settings_of(meta: &Meta) -> Option<Settings> {
         depth: 0,
         steps: 0,
         most: u64::MAX,
+        clocks_stand_at: 0,
     };
     match &*meta.policy {
         "fifo" => {}

@@ -15,6 +15,9 @@ pub struct ExplorationResult {
     pub open: usize,
     /// States of the last search.
     pub states: usize,
+    /// What was taken for a part of the input, in words that follow *with*.
+    #[serde(default)]
+    pub assumed: Vec<String>,
     /// Why it is not exhausted, one reason a row; empty if it is.
     pub not_exhausted: Vec<String>,
     /// What was found besides witnessed races, each once.
@@ -55,8 +58,9 @@ impl ExplorationResult {
             } else {
                 ""
             };
+            let assumed: String = self.assumed.iter().map(|what| format!(", with {what}")).collect();
             return format!(
-                "EXHAUSTED: every schedule of this input is covered, under sequential consistency{nothing} ({size}, none open)"
+                "EXHAUSTED: every schedule of this input is covered, under sequential consistency{assumed}{nothing} ({size}, none open)"
             );
         }
         let open = match open {

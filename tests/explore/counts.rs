@@ -113,3 +113,49 @@ fn a_reader_between_two_stores_of_many_takes_four_runs() {
         assert!(exploration.runs <= 4, "{} runs", exploration.runs);
     }
 }
+
+#[test]
+#[ignore = "measures"]
+fn measure() {
+    use std::time::Instant;
+    let env = |name: &str, default: usize| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    };
+    let (threads, times, pad) = (env("T", 2), env("N", 6), env("PAD", 20));
+    let mut one = count();
+    for _ in 0..pad {
+        one.insert(2, Instruction::Fence);
+    }
+    let started = Instant::now();
+    let program = forks(&vec![one.repeat(times); threads]);
+    let mut session = crate::interpreter::Interpreter {
+        program: &program,
+        random: fastrand::Rng::with_seed(1),
+        most: 100_000,
+        hides: HOW.hides,
+        diverged: 0,
+    };
+    let mut last = (0, Instant::now());
+    let mut rounds = 0;
+    let exploration = witness::explore::explore(&mut session, &witness::explore::Options::default(), &mut |progress| {
+        if progress.states != last.0 {
+            rounds += 1;
+            println!("{:?} round {rounds}: {progress:?}", last.1.elapsed());
+        }
+        last = (progress.states, Instant::now());
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    let elapsed = started.elapsed();
+    println!(
+        "{elapsed:?}, {} runs, {} branches, {} nodes, {} states, {rounds} rounds, {:?} a run",
+        exploration.runs,
+        exploration.forest.branches(),
+        exploration.forest.nodes().len(),
+        exploration.states,
+        elapsed / exploration.runs as u32
+    );
+}

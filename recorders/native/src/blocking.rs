@@ -12,6 +12,12 @@ use core::ptr;
 use libc::{c_int, c_short, c_uint, clockid_t, pollfd, timespec};
 
 /// Sleeps until `deadline`; the nanoseconds that were left when a signal handler ended it.
+fn sleep_for(inside: &Inside, nanos: i64) -> Result<(), i64> {
+    sleep_until(inside, after(nanos))?;
+    clocks::slept(nanos);
+    Ok(())
+}
+
 fn sleep_until(inside: &Inside, deadline: i64) -> Result<(), i64> {
     loop {
         inside.may_be_cancelled();
@@ -60,7 +66,7 @@ pub unsafe extern "C-unwind" fn nanosleep(time: *const timespec, left: *mut time
         let Some(inside) = inside else {
             return real::nanosleep(time, left);
         };
-        match sleep_until(&inside, after(sys::nanos(&*time))) {
+        match sleep_for(&inside, sys::nanos(&*time)) {
             Ok(()) => 0,
             Err(nanos) => {
                 restore_errno(report(nanos, left));
@@ -85,8 +91,9 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
             return real::clock_nanosleep(clock, flags, time, left);
         };
         let absolute = flags & libc::TIMER_ABSTIME != 0;
-        let nanos = sys::nanos(&*time) - if absolute { clocks::now(clock) } else { 0 };
-        match sleep_until(&inside, after(nanos)) {
+        let nanos = sys::nanos(&*time);
+        let nanos = if absolute { clocks::ahead(clock, nanos) } else { nanos };
+        match sleep_for(&inside, nanos) {
             Ok(()) => 0,
             Err(nanos) => report(nanos, if absolute { ptr::null_mut() } else { left }),
         }
@@ -99,7 +106,7 @@ pub unsafe extern "C-unwind" fn usleep(micros: c_uint) -> c_int {
         // SAFETY: no memory is involved.
         return unsafe { real::usleep(micros) };
     };
-    match sleep_until(&inside, after(i64::from(micros) * 1000)) {
+    match sleep_for(&inside, i64::from(micros) * 1000) {
         Ok(()) => 0,
         Err(_) => {
             restore_errno(libc::EINTR);
@@ -114,7 +121,7 @@ pub unsafe extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
         // SAFETY: no memory is involved.
         return unsafe { real::sleep(seconds) };
     };
-    match sleep_until(&inside, after(i64::from(seconds) * 1_000_000_000)) {
+    match sleep_for(&inside, i64::from(seconds) * 1_000_000_000) {
         Ok(()) => 0,
         Err(left) => (left + 999_999_999).div_euclid(1_000_000_000) as c_uint,
     }

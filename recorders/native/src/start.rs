@@ -1,7 +1,7 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, death, fork, glibc, modules, pending, process, pthread, schedule, suite, sys};
+use crate::{baton, clocks, death, fork, glibc, modules, pending, process, pthread, schedule, suite, sys};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
@@ -111,6 +111,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     sys::prepare_barrier();
     set_process(sys::process_id());
     let first = pthread::thread::first();
+    clocks::stand_at(settings.clocks_stand_at);
     schedule::start(place, schedule::Whose::Recorders, settings.policy);
     baton::start(settings, first);
     pending::push(Record::Begin {

@@ -8,7 +8,7 @@ use crate::baton::{self, HOLDER, UNDISTURBED};
 use crate::interface::marks::Ignores;
 use crate::policy::Touched;
 use crate::start::RING;
-use crate::sys;
+use crate::{clocks, sys};
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -121,6 +121,8 @@ pub struct Thread {
     pub woken_in_vain: Cell<u32>,
     /// Variables of the runtime's own that it made.
     pub variables: Cell<u64>,
+    /// Its time, where clocks stand.
+    pub own_time: clocks::OwnTime,
     /// What OpenMP knows of it, and how many tasks it created that others could execute.
     pub openmp: Cell<*const c_void>,
     pub tasks: Cell<u64>,
@@ -247,6 +249,7 @@ impl Thread {
             in_library: Cell::new(false),
             woken_in_vain: Cell::new(0),
             variables: Cell::new(0),
+            own_time: clocks::OwnTime::new(),
             openmp: Cell::new(ptr::null()),
             tasks: Cell::new(0),
             host: Cell::new(ptr::null()),

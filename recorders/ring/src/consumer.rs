@@ -222,6 +222,7 @@ impl Ring {
         header.depth.store(settings.depth, Relaxed);
         header.steps.store(settings.steps, Relaxed);
         header.most.store(settings.most, Relaxed);
+        header.clocks_stand_at.store(settings.clocks_stand_at, Relaxed);
         header.plan.store(plan as u64, Relaxed);
         header.recorder.store(std::process::id(), Relaxed);
     }

@@ -54,6 +54,8 @@ pub struct Header {
     pub steps: AtomicU64,
     /// See [`Settings`].
     pub most: AtomicU64,
+    /// See [`Settings`].
+    pub clocks_stand_at: AtomicU64,
     /// All events so far: the bytes of encoded events, and how many predicted events the last run has.
     /// One store publishes an event, so a program that dies loses none and leaves no half of one.
     pub published: Line<AtomicU64>,
@@ -290,6 +292,8 @@ pub struct Settings {
     pub steps: u64,
     /// The program is ended at its first operation after so many events.
     pub most: u64,
+    /// What the program's clocks say at first, in nanoseconds: they stand, but for each thread's own waits. 0 if they are the system's.
+    pub clocks_stand_at: u64,
 }
 
 impl Settings {
@@ -302,6 +306,7 @@ impl Settings {
             depth: 0,
             steps: 0,
             most: u64::MAX,
+            clocks_stand_at: 0,
         }
     }
 }

@@ -182,6 +182,7 @@ impl Producer {
                 depth: header.depth.load(Relaxed),
                 steps: header.steps.load(Relaxed),
                 most: header.most.load(Relaxed),
+                clocks_stand_at: header.clocks_stand_at.load(Relaxed),
             })
         }
     }

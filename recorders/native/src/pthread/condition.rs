@@ -5,7 +5,7 @@ use crate::export::export;
 use crate::glibc::condition::{FLAGS, MONOTONIC, SHARED};
 use crate::inside::Inside;
 use crate::thread::{NEVER, Woken};
-use crate::{baton, pending, real};
+use crate::{baton, clocks, pending, real};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
@@ -70,7 +70,10 @@ unsafe fn wait_until(
         timed_out: woken != Woken::Thread,
     });
     match woken {
-        Woken::Deadline if until == deadline => return libc::ETIMEDOUT,
+        Woken::Deadline if until == deadline => {
+            clocks::waited();
+            return libc::ETIMEDOUT;
+        }
         // If it does not want to be, this is a wake-up without reason, which any wait may have.
         Woken::Cancel => inside.may_be_cancelled(),
         Woken::Thread | Woken::Signal | Woken::Restart | Woken::Deadline => {}

@@ -41,9 +41,5 @@ fn try_again_at(deadline: i64, shared: bool) -> i64 {
 /// `limit` points to a time.
 unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> i64 {
     // SAFETY: promised by the caller.
-    let limit = sys::nanos(unsafe { &*limit });
-    if clock == libc::CLOCK_MONOTONIC {
-        return limit;
-    }
-    clocks::now(libc::CLOCK_MONOTONIC).saturating_add(limit.saturating_sub(clocks::now(clock)))
+    clocks::deadline(clock, sys::nanos(unsafe { &*limit }))
 }

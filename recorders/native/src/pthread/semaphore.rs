@@ -7,7 +7,7 @@ use crate::glibc::semaphore::SHARED;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::intent::{Access, Intent};
 use crate::thread::{NEVER, Woken};
-use crate::{baton, modules, pending, real};
+use crate::{baton, clocks, modules, pending, real};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 use recorder_ring::plan::kind;
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -81,6 +81,9 @@ unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: 
                 // Others may have run between the end of its time and its turn.
                 // SAFETY: the program's own semaphore.
                 let result = unsafe { attempt(semaphore, pc) };
+                if result != 0 {
+                    clocks::waited();
+                }
                 restore_errno(if result == 0 { errno } else { libc::ETIMEDOUT });
                 return result;
             }

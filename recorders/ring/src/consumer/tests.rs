@@ -10,6 +10,7 @@ const SETTINGS: Settings = Settings {
     depth: 3,
     steps: 1000,
     most: u64::MAX,
+    clocks_stand_at: 0,
 };
 
 fn small() -> Ring {

@@ -10,6 +10,7 @@ const SETTINGS: Settings = Settings {
     depth: 0,
     steps: 0,
     most: 0,
+    clocks_stand_at: 0,
 };
 
 fn client(broker: &RingBroker) -> Client {
