@@ -387,6 +387,8 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn finish(mut self) -> Exploration {
+        let stained = self.forest.stained().into_iter().map(Reason::Reservation);
+        self.reasons.extend(stained);
         let (assumed, against): (Vec<_>, Vec<_>) =
             (self.forest.reservations().iter().cloned()).partition(Reservation::is_assumption);
         self.reasons.extend(against.into_iter().map(Reason::Reservation));

@@ -1,9 +1,10 @@
 //! What the bytes of one run hold, in names that hold across runs.
 
-use super::operation::{Place, Region, Span, ValueId};
+use super::operation::{Operation, Place, Region, Span, TreeId, ValueId};
 use super::values::Values;
 use super::{Datum, Forest, Reservation};
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 /// What a byte holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,17 +58,45 @@ impl Forest {
         }
         for index in 0..span.size {
             let (at, seen) = (place(span, index), byte(&self.values, value, index));
-            match memory.written.get(&at) {
-                Some(&written) if written == seen => {}
-                Some(_) => {
-                    self.reservations.insert(Reservation::External { position });
-                }
-                None if *self.initial.entry(at).or_insert(seen) != seen => {
-                    self.reservations.insert(Reservation::InitialValue { position });
-                }
-                None => {}
+            let stain = match memory.written.get(&at) {
+                Some(&written) if written == seen => continue,
+                Some(_) => Reservation::External { position },
+                None if *self.initial.entry(at).or_insert(seen) != seen => Reservation::InitialValue { position },
+                None => continue,
+            };
+            if matches!(at.region, Region::Known(..)) {
+                self.stains.insert((at, stain));
+            } else {
+                self.reservations.insert(stain);
             }
         }
+    }
+
+    /// Reservations about memory that unrecorded code changed, such as a thread's `errno`.
+    ///
+    /// On a thread's own stack, and beside it, where no other thread accesses it and what was seen followed from the history each time, what the
+    /// code leaves there follows from the thread's history like everything else that it does. That is no reason for a reservation.
+    pub(crate) fn stained(&self) -> BTreeSet<Reservation> {
+        let stained: BTreeSet<Place> = self.stains.iter().map(|&(at, _)| at).collect();
+        let mut trees: HashMap<Place, TreeId> = HashMap::new();
+        let mut open: HashSet<Place> = HashSet::new();
+        for node in self.nodes() {
+            let Some(span) = node.operation().and_then(Operation::span) else {
+                continue;
+            };
+            if !matches!(span.at.region, Region::Known(..)) {
+                continue;
+            }
+            for at in (0..span.size).map(|index| place(span, index)) {
+                let is_stained = stained.contains(&at);
+                let others = is_stained && *trees.entry(at).or_insert(node.tree) != node.tree;
+                if others || is_stained && node.edges.len() > 1 {
+                    open.insert(at);
+                }
+            }
+        }
+        let stains = self.stains.iter().filter(|(at, _)| open.contains(at));
+        stains.map(|(_, stain)| stain.clone()).collect()
     }
 
     /// What bytes held at first, as one value; `None` if no run has shown all of them.

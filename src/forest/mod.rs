@@ -126,6 +126,8 @@ pub struct Forest {
     values: Values,
     initial: HashMap<Place, Byte>,
     reservations: BTreeSet<Reservation>,
+    /// Where a thread's own memory held another value than what was written there: see [`Forest::stained`].
+    stains: BTreeSet<(Place, Reservation)>,
     branches: usize,
 }
 
@@ -153,6 +155,7 @@ impl Forest {
             values: Values::default(),
             initial: HashMap::new(),
             reservations: BTreeSet::new(),
+            stains: BTreeSet::new(),
             branches: 0,
         };
         forest.new_tree(None);

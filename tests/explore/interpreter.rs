@@ -451,6 +451,13 @@ impl Running<'_> {
                 None => RunOperation::Fence,
             },
             Instruction::End => RunOperation::End,
+            Instruction::Use { of } => RunOperation::Use {
+                at: variable(of),
+                size: 8,
+            },
+            Instruction::Output => RunOperation::Output {
+                source: numbers.output(),
+            },
             Instruction::Fence => RunOperation::Fence,
             Instruction::Set { .. } | Instruction::JumpIf { .. } | Instruction::Jump { .. } | Instruction::Fail => {
                 unreachable!("no operation")
@@ -468,6 +475,7 @@ struct Numbers {
 }
 
 const CONDITIONS: u32 = 4;
+const ONCES: u32 = 4;
 
 impl Numbers {
     fn of(program: &Program) -> Numbers {
@@ -497,6 +505,9 @@ impl Numbers {
     fn once(&self, once: usize) -> u32 {
         self.onces + once as u32
     }
+    fn output(&self) -> u32 {
+        self.onces + ONCES
+    }
 }
 
 fn objects(program: &Program) -> Vec<RunObject> {
@@ -513,8 +524,9 @@ fn objects(program: &Program) -> Vec<RunObject> {
         .parties
         .iter()
         .map(|&parties| RunObjectKind::Barrier { parties: Some(parties) });
-    let onces = (0..4).map(|_| RunObjectKind::Once);
+    let onces = (0..ONCES).map(|_| RunObjectKind::Once);
     let kinds = locks.chain(conditions).chain(semaphores).chain(barriers).chain(onces);
+    let kinds = kinds.chain([RunObjectKind::Source]);
     let place = |index: usize| RunPlace {
         block: None,
         offset: 0x10_0000 + 64 * index as u64,

@@ -311,6 +311,13 @@ impl World {
                 let writes = self.held(cell) == World::term(&me.registers, expected);
                 (vec![cell], Access { writes, atomic: true })
             }
+            Instruction::Use { of } => (
+                vec![Cell::Variable(of)],
+                Access {
+                    writes: false,
+                    atomic: true,
+                },
+            ),
             Instruction::ReadAt { block, offset, .. } => {
                 (vec![Cell::Block(self.block(thread, block)?, offset)], plain(false))
             }
@@ -571,7 +578,7 @@ impl World {
                 self.threads[thread].ended = true;
                 *next = (pc, Half::First);
             }
-            Instruction::Join { .. } | Instruction::Fence => {}
+            Instruction::Join { .. } | Instruction::Fence | Instruction::Use { .. } | Instruction::Output => {}
             Instruction::Set { .. } | Instruction::JumpIf { .. } | Instruction::Jump { .. } | Instruction::Fail => {
                 unreachable!("no operation")
             }
@@ -632,6 +639,7 @@ impl Thread {
                 Instruction::Read { .. }
                 | Instruction::ReadAt { .. }
                 | Instruction::ReadBoth { .. }
+                | Instruction::Use { .. }
                 | Instruction::Fence => true,
                 Instruction::Exchange { .. } => performed.wrote.is_none(),
                 Instruction::TryLock { .. } | Instruction::TryTake { .. } => performed.result == Result::Failed,

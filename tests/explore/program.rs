@@ -132,6 +132,12 @@ pub enum Instruction {
     },
     /// A fence: nobody can tell.
     Fence,
+    /// Uses the memory of an object that lies where the variable is, and sees nothing.
+    Use {
+        of: usize,
+    },
+    /// Hands something to the outside, which nobody waits for.
+    Output,
     /// Within the thread: `into` = value.
     Set {
         into: Register,

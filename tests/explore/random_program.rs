@@ -90,7 +90,11 @@ pub fn program(random: &mut fastrand::Rng) -> Program {
         nested: 0,
         forks: 0,
     };
-    maker.main(size);
+    if maker.kinds.contains(&Kind::Waits) && maker.random.u32(0..4) == 0 {
+        maker.two_wait();
+    } else {
+        maker.main(size);
+    }
     let code = maker.code;
     Program {
         code,
@@ -161,6 +165,19 @@ impl Maker<'_> {
         inside(self);
         let end = self.code.len();
         self.code[jump] = Instruction::JumpIf { left, equals, to: end };
+    }
+
+    /// `inside` if the term is not this, else `otherwise`.
+    fn either(&mut self, left: Term, equals: i64, inside: impl FnOnce(&mut Self), otherwise: impl FnOnce(&mut Self)) {
+        let mut over = 0;
+        self.unless(left, equals, |maker| {
+            inside(maker);
+            over = maker.code.len();
+            maker.code.push(Instruction::Jump { to: 0 });
+        });
+        otherwise(self);
+        let to = self.code.len();
+        self.code[over] = Instruction::Jump { to };
     }
 
     fn inside(&mut self) {
@@ -252,7 +269,11 @@ impl Maker<'_> {
                 new: term,
                 into: register,
             },
-            _ => Instruction::Fence,
+            _ => match self.random.u32(0..4) {
+                0 => Instruction::Fence,
+                1 => Instruction::Output,
+                _ => Instruction::Use { of: variable },
+            },
         };
         self.code.push(instruction);
     }
@@ -283,10 +304,15 @@ impl Maker<'_> {
             shared,
             into: register,
         });
-        self.unless(Term::Plus(register, 0), 0, |maker| {
+        let has = |maker: &mut Self| {
             maker.inside();
             maker.code.push(Instruction::Unlock { lock });
-        });
+        };
+        if self.random.bool() {
+            self.unless(Term::Plus(register, 0), 0, has);
+        } else {
+            self.either(Term::Plus(register, 0), 0, has, Self::inside);
+        }
     }
 
     fn readers(&mut self) {
@@ -347,7 +373,11 @@ impl Maker<'_> {
                     semaphore,
                     into: register,
                 });
-                self.unless(Term::Plus(register, 0), 0, Self::inside);
+                if self.random.bool() {
+                    self.unless(Term::Plus(register, 0), 0, Self::inside);
+                } else {
+                    self.either(Term::Plus(register, 0), 0, Self::inside, Self::inside);
+                }
             }
         }
     }
@@ -501,8 +531,77 @@ impl Maker<'_> {
             equals,
             to: jump + 2,
         });
-        let after = jump + 3;
-        self.code.push(Instruction::Jump { to: after });
+        self.code.push(Instruction::Jump { to: 0 });
+        if self.random.bool() {
+            // What others can tell comes right before the end.
+            let atomic = self.random.bool();
+            match self.random.u32(0..4) {
+                0 => self.code.push(Instruction::Post { semaphore: 0 }),
+                1 => self.code.push(Instruction::NotifyAll { condition: 0 }),
+                _ => self.memory(atomic),
+            }
+        }
         self.code.push(Instruction::Fail);
+        let to = self.code.len();
+        self.code[jump + 1] = Instruction::Jump { to };
+    }
+
+    /// Two threads that wait for the same: whom a notify wakes shows in what they do next.
+    fn two_wait(&mut self) {
+        let (condition, lock) = (0, 0);
+        let timed = self.random.u32(0..3) == 0;
+        let first = self.code.len();
+        let again = self.random.bool();
+        self.code.extend([Instruction::Fork { at: 0, into: HANDLE }; 2]);
+        let waits_until = |maker: &mut Self, variable: usize| {
+            let top = maker.code.len();
+            maker.code.push(Instruction::Read {
+                from: variable,
+                into: 1,
+                atomic: false,
+            });
+            maker.code.push(Instruction::JumpIf {
+                left: Term::Plus(1, 0),
+                equals: 1,
+                to: top + 4,
+            });
+            maker.code.push(Instruction::Wait { condition, lock });
+            maker.code.push(Instruction::Jump { to: top });
+        };
+        for _ in 0..=u32::from(again) {
+            self.code.push(Instruction::Lock { lock, shared: false });
+            if self.random.bool() {
+                self.memory(false);
+            }
+            let notify = match self.random.u32(0..4) {
+                0 => Instruction::NotifyAll { condition },
+                _ => Instruction::Notify { condition },
+            };
+            self.code.extend([notify, Instruction::Unlock { lock }]);
+        }
+        if self.random.bool() {
+            self.memory(false);
+        }
+        self.code.push(Instruction::End);
+        for thread in 0..2 {
+            let at = self.code.len();
+            self.code[first + thread] = Instruction::Fork { at, into: HANDLE };
+            self.code.push(Instruction::Lock { lock, shared: false });
+            match (timed, self.random.u32(0..4)) {
+                (false, 0) => waits_until(self, 0),
+                (true, 0 | 1) => self.code.push(Instruction::WaitFor {
+                    condition,
+                    lock,
+                    into: 1,
+                }),
+                _ => self.code.push(Instruction::Wait { condition, lock }),
+            }
+            self.memory(false);
+            self.code.push(Instruction::Unlock { lock });
+            if self.random.bool() {
+                self.memory(false);
+            }
+            self.code.push(Instruction::End);
+        }
     }
 }

@@ -53,6 +53,19 @@ fn programs_without_a_race_are_exhausted() {
 }
 
 #[test]
+fn waits_with_a_time_limit_end_in_both_ways() {
+    for (name, status, runs) in [("lost_signal", 66, 4), ("sem_trywait", 66, 19), ("signal_orders", 0, 2)] {
+        let outcome = of_program(name, &[]).expect(&[status]).unwrap();
+        let covered = outcome.stdout.lines().find(|line| line.starts_with("EXHAUSTED: "));
+        let covered = covered.unwrap_or_else(|| panic!("{name}: {}", outcome.stdout));
+        assert!(covered.contains(", with clocks that stand"), "{name}: {covered}");
+        let (_, made) = covered.rsplit_once('(').unwrap();
+        let made: usize = made.split(' ').next().unwrap().parse().unwrap();
+        assert!((2..=2 * runs).contains(&made), "{name}: {covered}");
+    }
+}
+
+#[test]
 fn races_that_one_run_excludes_are_found() {
     for name in ["counter_orders", "figure3"] {
         let outcome = of_program(name, &[]).expect(&[66]).unwrap();
