@@ -19,7 +19,7 @@ use witness::confirm::{
 use witness::import;
 use witness::record::{self, Policy, StandardInput};
 use witness::report::{Findings, Noise, Words};
-use witness::results::Summary;
+use witness::results::{ExplorationResult, Summary};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::Verdict;
@@ -88,10 +88,34 @@ pub struct ConfirmArgs {
 }
 
 /// A trace, and what it says.
-struct Asked {
-    path: PathBuf,
-    trace: Trace,
-    confirmation: Confirmation,
+pub struct Asked {
+    pub path: PathBuf,
+    pub trace: Trace,
+    pub confirmation: Confirmation,
+}
+
+/// How to tell what the traces say.
+pub struct Telling<'a> {
+    pub reports: &'a ReportArgs,
+    pub analysis: &'a AnalysisArgs,
+    pub json: bool,
+    /// Whether there may be several traces, each of which needs a folder of its own.
+    pub several: bool,
+    /// What can be said of all schedules; its traces stay.
+    pub exploration: Option<&'a ExplorationResult>,
+}
+
+impl Asked {
+    /// Whether a question has a witness here.
+    pub fn is_witnessed(&self, question: usize) -> bool {
+        match &self.confirmation.answers[question].finding {
+            Finding::Decided(pairs) => {
+                let verdict = &self.confirmation.analysis.pairs[pairs[0]].verdict;
+                matches!(verdict, Verdict::Witnessed(_))
+            }
+            Finding::BothAtomic(..) | Finding::Unknown(_) => false,
+        }
+    }
 }
 
 pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
@@ -100,10 +124,7 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         (false, [trace, reports @ ..]) if !reports.is_empty() => (Some(trace), reports),
         _ => bail!("no report is given: witness confirm TRACE REPORT..."),
     };
-    let mut warnings = Vec::new();
-    for report in reports {
-        warnings.extend(read(report, args.format)?);
-    }
+    let warnings = read_all(reports, args.format)?;
     let questions: Vec<Question> = races(&warnings).map(Question::of).collect();
     let options = args.analysis.options();
     let asked = match trace {
@@ -113,7 +134,23 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         }
         None => record_until_witnessed(args, &questions, &options)?,
     };
-    report(args, &warnings, asked, color)
+    let telling = Telling {
+        reports: &args.reports,
+        analysis: &args.analysis,
+        json: args.json,
+        several: args.run,
+        exploration: None,
+    };
+    report(&telling, &warnings, asked, color)
+}
+
+/// The warnings of some reports.
+pub fn read_all(reports: &[PathBuf], format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
+    let mut warnings = Vec::new();
+    for report in reports {
+        warnings.extend(read(report, format)?);
+    }
+    Ok(warnings)
 }
 
 fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
@@ -135,7 +172,8 @@ fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
     Ok(warnings::read(&name, &bytes, format)?)
 }
 
-fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> anyhow::Result<Asked> {
+/// Asks a trace.
+pub fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> anyhow::Result<Asked> {
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
     let confirmation = confirm_all(&trace, &Symbols::new(trace.tables()), questions, options);
@@ -175,14 +213,7 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
             companions: args.companions.to_companions(),
         })?;
         let run = ask(&path, Trace::open(&path)?, questions, options)?;
-        let witnessed = |question: usize| match &run.confirmation.answers[question].finding {
-            Finding::Decided(pairs) => {
-                let verdict = &run.confirmation.analysis.pairs[pairs[0]].verdict;
-                matches!(verdict, Verdict::Witnessed(_))
-            }
-            Finding::BothAtomic(..) | Finding::Unknown(_) => false,
-        };
-        open.retain(|&question| !witnessed(question));
+        open.retain(|&question| !run.is_witnessed(question));
         say!(
             "witness: run {number} ({}): {} events, {} of {} warnings witnessed so far: {}",
             runs::name(policy, seed),
@@ -203,9 +234,19 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
     Ok(asked)
 }
 
-fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Color) -> anyhow::Result<ExitCode> {
+/// Tells what became of the warnings.
+pub fn report(
+    args: &Telling<'_>,
+    warnings: &[Warning],
+    asked: Vec<Asked>,
+    color: Color,
+) -> anyhow::Result<ExitCode> {
     let (filters, root) = (args.reports.filters()?, args.reports.root());
-    let asked = drop_unused(warnings, asked, &args.analysis.options());
+    let asked = match args.exploration {
+        // They show other things, too.
+        Some(_) => asked,
+        None => drop_unused(warnings, asked, &args.analysis.options()),
+    };
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();
     let options = to_report(&args.analysis.options());
@@ -231,6 +272,7 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         .map(|((asked, symbols), (folder, noise))| {
             let findings = Findings {
                 root: &root,
+                exploration: args.exploration,
                 ..findings(asked, symbols, options, noise)
             };
             Run {
@@ -253,7 +295,13 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         &all.collect::<Vec<_>>(),
         color,
         args.json,
-        &|paint, out| Ok(Text { paint }.export(&outcome, out)?),
+        &|paint, out| {
+            let text = witness::report::Text { paint };
+            args.exploration.map_or(Ok(()), |all| text.found(all, out))?;
+            Text { paint }.export(&outcome, out)?;
+            let no_race = outcome.count(Class::Witnessed) == 0;
+            Ok(args.exploration.map_or(Ok(()), |all| text.statement(all, no_race, out))?)
+        },
         &|_, out| {
             serde_json::to_writer_pretty(&mut *out, &ConfirmResults::of(&outcome))?;
             Ok(writeln!(out)?)
@@ -274,7 +322,11 @@ fn report(args: &ConfirmArgs, warnings: &[Warning], asked: Vec<Asked>, color: Co
         witnessed: outcome.count(Class::Witnessed) + outcome.related_races(),
         refuted: outcome.count(Class::Refuted),
         // Nothing clears a warning that another run may show.
-        unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
+        unknown: outcome.count(Class::Unknown)
+            + match args.exploration {
+                Some(all) if all.exhausted && !all.has_unproven_race() => 0,
+                _ => outcome.count(Class::NotInTrace),
+            },
         ..Summary::default()
     };
     Ok(verdict_code(
@@ -339,10 +391,10 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
 }
 
 /// Where the schedules of the warnings go, so that they do not take the place of a whole analysis' results.
-fn folder(args: &ConfirmArgs, trace: &Path) -> PathBuf {
+fn folder(args: &Telling<'_>, trace: &Path) -> PathBuf {
     match args.analysis.store() {
         // Several traces would share it.
-        Some(folder) if args.run => folder.join(trace.file_name().unwrap_or_default()),
+        Some(folder) if args.several => folder.join(trace.file_name().unwrap_or_default()),
         Some(folder) => folder,
         None => {
             let mut name = OsString::from(trace);

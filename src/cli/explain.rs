@@ -177,7 +177,7 @@ fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Result<E
 }
 
 /// The access that a text describes.
-fn side(text: &str) -> Side {
+pub fn side(text: &str) -> Side {
     let frame = parse_position(text).unwrap_or_else(|| Frame {
         function: Some(text.to_owned()),
         ..Frame::default()
@@ -189,7 +189,7 @@ fn side(text: &str) -> Side {
 }
 
 /// The question as a warning, whose words it shares.
-fn warning(sides: [Side; 2]) -> Warning {
+pub fn warning(sides: [Side; 2]) -> Warning {
     Warning {
         report: "the command line".to_owned(),
         line: 1,

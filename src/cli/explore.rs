@@ -2,7 +2,8 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
-use super::explored::{Ends, not_exhausted, unproven};
+use super::aim::{Aim, Aimed};
+use super::explored::{Ends, result, unproven};
 use super::live::CompanionArgs;
 use super::merged::Merged;
 use super::output::{Color, say};
@@ -25,7 +26,6 @@ use witness::explore::{
     Exploration, FailsIf, Found, Goal, Limits, Options, Program, Progress, What, explore, fewest_context_switches,
 };
 use witness::record::{Launch, StandardInput};
-use witness::results::ExplorationResult;
 use witness::session::Bounds;
 
 /// Cover every schedule of a program, on the input that it is given.
@@ -40,6 +40,8 @@ use witness::session::Bounds;
   witness explore -- ./test_queue
   witness explore -o runs --runs 5000 --time-limit 600 --jobs 4 -- ./app --threads 3
   witness explore --fails-if status=3 --fails-if output='lost update' -- ./test_counter
+  witness explore --for queue.c:17 queue.c:29 -- ./test_queue
+  witness explore --warnings tsan.log -- ./app
   witness explore --report html=every.html --report junit=every.xml -- ./test_queue
 
 Exit status: 66 a race witnessed; without a race 67 if threads can wait for one another forever, 68 if the program can fail,
@@ -72,6 +74,13 @@ pub struct ExploreArgs {
     /// End each run after S seconds: it hangs.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds, default_value = "10")]
     timeout: Duration,
+    /// Explore until it is decided whether these two accesses race: each is file:line, a function or a variable, as for `witness explain`.
+    /// Repeat for several pairs. What may have to do with them is tried first.
+    #[arg(long = "for", env = "WITNESS_FOR", value_names = ["A", "B"], num_args = 2)]
+    pairs: Vec<String>,
+    /// Explore until the warnings of this report are decided: any that `witness confirm` reads. Repeat for several reports.
+    #[arg(long, env = "WITNESS_WARNINGS", value_name = "REPORT")]
+    warnings: Vec<PathBuf>,
     #[command(flatten)]
     companions: CompanionArgs,
     #[command(flatten)]
@@ -105,6 +114,16 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         ..Options::default()
     };
     let mut watch = Watch::new(until)?;
+    if let Some(aim) = Aim::of(&args.pairs, &args.warnings, &args.analysis)? {
+        let aimed = Aimed::new(&mut program, &aim);
+        return aimed.explore(
+            options,
+            &mut |progress| watch.see(progress),
+            &args.reports,
+            &args.analysis,
+            color,
+        );
+    }
     let explored = explore(&mut program, &options, &mut |progress| watch.see(progress))?;
     watch.bar.finish_and_clear();
 
@@ -121,22 +140,12 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
             others.contains(&run),
         )?;
     }
-    let unproven = unproven(&explored, &program, races.witnessed())?;
-    let open = !unproven.is_empty();
-    ends.found.extend(unproven);
-    let all = ExplorationResult {
-        exhausted: explored.is_exhausted(),
-        runs: explored.runs,
-        branches: explored.forest.branches(),
-        open: explored.open,
-        states: explored.states,
-        assumed: explored.assumed.iter().map(ToString::to_string).collect(),
-        not_exhausted: not_exhausted(&explored, &program)?,
-        found: ends.found,
-    };
+    let is_proved = |race| races.witnessed().contains(&race);
+    ends.found.extend(unproven(&explored, &program, is_proved)?);
+    let all = result(&explored, &program, ends.found)?;
     let code = races.report_of_all(&args.reports, &args.analysis, false, Some(&all), color)?;
     Ok(match ends.code.or_worse(code) {
-        ExitCode::Nothing if !all.exhausted || open => ExitCode::OnlyUnknowns,
+        ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,
         code => code,
     })
 }

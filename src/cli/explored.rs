@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use trace_format::TraceFile;
 use witness::explore::{End, Exploration, Found, Goal, Program, What};
 use witness::record::signal_name;
-use witness::results::FoundResult;
+use witness::results::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 use witness::standstill::Standstill;
 use witness::symbols::Symbols;
 
@@ -96,24 +96,31 @@ fn details(standstill: &Standstill) -> Vec<String> {
     facts
 }
 
-/// The races that the search has found and no trace proves. `witnessed` has the positions of those that are proved.
+/// The code positions of a pair, the lower one first.
+pub type Positions = (u64, u64);
+
+/// The races that the search has found, each with the run that was made to show it.
+pub fn races(explored: &Exploration) -> impl Iterator<Item = (Positions, Option<usize>)> {
+    explored.found.iter().filter_map(|found| match found.what {
+        What::Goal(Goal::Race(a, b)) => Some(((a.position, b.position), found.run)),
+        _ => None,
+    })
+}
+
+/// The races that the search has found and no trace proves.
 pub fn unproven(
     explored: &Exploration,
     program: &Program,
-    witnessed: &HashSet<(u64, u64)>,
+    is_proved: impl Fn(Positions) -> bool,
 ) -> anyhow::Result<Vec<FoundResult>> {
-    let races = explored.found.iter().filter_map(|found| match found.what {
-        What::Goal(Goal::Race(a, b)) => Some((a.position, b.position, found.run)),
-        _ => None,
-    });
-    let races: Vec<_> = races.filter(|&(a, b, _)| !witnessed.contains(&(a, b))).collect();
+    let races: Vec<_> = races(explored).filter(|&(race, _)| !is_proved(race)).collect();
     if races.is_empty() {
         return Ok(Vec::new());
     }
     let first = TraceFile::open(&program.trace_of(0))?;
     let symbols = Symbols::new(first.tables());
-    let results = races.into_iter().map(|(a, b, run)| FoundResult {
-        kind: "unproven-race".to_owned(),
+    let results = races.into_iter().map(|((a, b), run)| FoundResult {
+        kind: UNPROVEN_RACE.to_owned(),
         title: format!(
             "a race of {} and {} is feasible, but not proved",
             symbols.place(a),
@@ -129,8 +136,23 @@ pub fn unproven(
     Ok(results.collect())
 }
 
+/// All that can be said of all schedules.
+pub fn result(explored: &Exploration, program: &Program, found: Vec<FoundResult>) -> anyhow::Result<ExplorationResult> {
+    Ok(ExplorationResult {
+        exhausted: explored.is_exhausted(),
+        runs: explored.runs,
+        branches: explored.forest.branches(),
+        open: explored.open,
+        states: explored.states,
+        assumed: explored.assumed.iter().map(ToString::to_string).collect(),
+        races: races(explored).count(),
+        not_exhausted: not_exhausted(explored, program)?,
+        found,
+    })
+}
+
 /// Why it is not exhausted, with places in the source.
-pub fn not_exhausted(explored: &Exploration, program: &Program) -> anyhow::Result<Vec<String>> {
+fn not_exhausted(explored: &Exploration, program: &Program) -> anyhow::Result<Vec<String>> {
     if explored.is_exhausted() {
         return Ok(Vec::new());
     }

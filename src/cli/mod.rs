@@ -3,6 +3,7 @@
 //! Errors end in status 2 with a message on stderr, panics in status 70. A closed standard output
 //! (`witness dump … | head`) is a normal end. Logs go to stderr, chosen by `WITNESS_LOG`.
 
+mod aim;
 mod analyze;
 mod cargo;
 mod check;

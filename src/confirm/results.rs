@@ -6,7 +6,7 @@ use super::How;
 use super::frames::is_intercepted;
 use super::outcome::{Class, Confirmed, Outcome};
 use crate::report::noise::Hidden;
-use crate::results::{TraceSummary, tool};
+use crate::results::{ExplorationResult, TraceSummary, tool};
 use crate::warnings::{Kind, Side};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,9 @@ pub struct ConfirmResults {
     pub others: Vec<OtherResult>,
     /// The warnings of data races, counted.
     pub summary: ConfirmSummary,
+    /// What can be said of all schedules, if the traces are of an exploration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<ExplorationResult>,
 }
 
 /// A warning of a data race.
@@ -171,6 +174,7 @@ impl ConfirmResults {
                 not_in_trace: outcome.count(Class::NotInTrace),
                 unknown: outcome.count(Class::Unknown),
             },
+            exploration: outcome.runs.first().and_then(|run| run.findings.exploration).cloned(),
         }
     }
 }

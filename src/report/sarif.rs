@@ -15,7 +15,7 @@ use super::paths::{folder_uri, seen};
 use super::{Exporter, Findings, Race};
 use crate::check::Checker;
 use crate::replay::Replay;
-use crate::results::{FoundResult, Summary, refutation_name, unknown_name};
+use crate::results::{FoundResult, Summary, UNPROVEN_RACE, refutation_name, unknown_name};
 use crate::symbols::Frame;
 use crate::trace::{EventId, Op, ThreadId};
 use crate::verdict::{Pair, Verdict};
@@ -72,7 +72,7 @@ const RULES: [(&str, &str, &str, &str); 7] = [
         "A run that was forced there was ended by its time limit.",
     ),
     (
-        "unproven-race",
+        UNPROVEN_RACE,
         "UnprovenRace",
         "A data race was found by searching, and no trace proves it.",
         "Raise the bound of runs, or the budget of the analysis.",
@@ -124,7 +124,7 @@ impl Exporter for Sarif {
 /// What an exploration has found besides witnessed races.
 fn found(found: &FoundResult) -> Value {
     let rule = RULES.iter().position(|(id, ..)| *id == found.kind).unwrap_or(UNDECIDED);
-    let open = found.kind == "unproven-race";
+    let open = found.kind == UNPROVEN_RACE;
     let facts = found.details.iter().chain(&found.replay).map(String::as_str);
     let text: Vec<&str> = [found.title.as_str()].into_iter().chain(facts).collect();
     json!({

@@ -88,7 +88,10 @@ fn lines(findings: &Findings<'_>, pair: &Pair) -> Lines {
 
 impl Text {
     /// What an exploration has found besides races.
-    fn found(&self, all: &ExplorationResult, out: &mut dyn Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Only if `out` fails.
+    pub fn found(&self, all: &ExplorationResult, out: &mut dyn Write) -> io::Result<()> {
         for found in &all.found {
             let by = found
                 .trace
@@ -108,8 +111,11 @@ impl Text {
         Ok(())
     }
 
-    /// What an exploration can say of all schedules.
-    fn statement(&self, all: &ExplorationResult, no_race: bool, out: &mut dyn Write) -> io::Result<()> {
+    /// What an exploration can say of all schedules; `no_race` if no trace shows one.
+    ///
+    /// # Errors
+    /// Only if `out` fails.
+    pub fn statement(&self, all: &ExplorationResult, no_race: bool, out: &mut dyn Write) -> io::Result<()> {
         let statement = all.statement(no_race);
         if all.exhausted {
             return writeln!(out, "{statement}");

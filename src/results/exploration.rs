@@ -18,16 +18,22 @@ pub struct ExplorationResult {
     /// What was taken for a part of the input, in words that follow *with*.
     #[serde(default)]
     pub assumed: Vec<String>,
+    /// Races that the search has found feasible, whether traces prove them or not, and whether they are shown.
+    #[serde(default)]
+    pub races: usize,
     /// Why it is not exhausted, one reason a row; empty if it is.
     pub not_exhausted: Vec<String>,
     /// What was found besides witnessed races, each once.
     pub found: Vec<FoundResult>,
 }
 
+/// The kind of a race that the search has found and no trace proves.
+pub const UNPROVEN_RACE: &str = "unproven-race";
+
 /// Something that was found besides witnessed races.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundResult {
-    /// `deadlock`, `failure`, `hang`; `unproven-race` of a race that the search has found and no trace proves.
+    /// `deadlock`, `failure`, `hang`; [`UNPROVEN_RACE`].
     pub kind: String,
     /// In words.
     pub title: String,
@@ -40,7 +46,20 @@ pub struct FoundResult {
 }
 
 impl ExplorationResult {
-    /// What can be said of all schedules; `nothing` if no race was found either.
+    /// Whether a race was found that no trace proves.
+    #[must_use]
+    pub fn has_unproven_race(&self) -> bool {
+        self.found.iter().any(|found| found.kind == UNPROVEN_RACE)
+    }
+
+    /// What was asked for is decided, so the rest was not explored.
+    pub fn decided(&mut self) {
+        if !self.exhausted {
+            self.not_exhausted = vec!["all that was asked for is witnessed, so the rest was not explored".to_owned()];
+        }
+    }
+
+    /// What can be said of all schedules; `no_race` if no trace shows one.
     #[must_use]
     pub fn statement(&self, no_race: bool) -> String {
         let Self {
@@ -53,7 +72,7 @@ impl ExplorationResult {
             if *branches == 1 { "" } else { "es" }
         );
         if self.exhausted {
-            let nothing = if no_race && self.found.is_empty() {
+            let nothing = if no_race && self.races == 0 && self.found.is_empty() {
                 "; no race, deadlock or failure"
             } else {
                 ""

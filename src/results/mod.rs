@@ -5,7 +5,7 @@
 
 mod exploration;
 
-pub use exploration::{ExplorationResult, FoundResult};
+pub use exploration::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 
 use crate::analyze::Solver;
 use crate::encode::Form;

@@ -1,0 +1,234 @@
+//! `witness explore --for`, `--warnings`: an exploration that decides some pairs, and ends when they are decided.
+//!
+//! The pairs are looked for in the first run and in each run that shows a race, in the way of `witness confirm`. Branches are tried first that
+//! are at the pairs themselves, or at reads that the core of a pair's exclusion names: only other values there can bring it about.
+
+use super::ExitCode;
+use super::analyze::AnalysisArgs;
+use super::confirm::{self, Asked, Telling};
+use super::explain;
+use super::explored::{Ends, Positions, races, result, unproven};
+use super::output::{Color, say};
+use super::reports::ReportArgs;
+use anyhow::bail;
+use hashbrown::HashSet;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use witness::analyze::Options as AnalysisOptions;
+use witness::confirm::{Question, races as warned_races};
+use witness::explore::{
+    Goal, Learnt, Options, Prefix, Program, Progress, Ran, Remembered, Session, What, explore,
+};
+use witness::forest::Forest;
+use witness::trace::Trace;
+use witness::verdict::{Fact, Refutation, Verdict};
+use witness::warnings::Warning;
+
+/// The cost of a branch that has nothing to do with what is asked for: beyond all others.
+const FAR: u64 = 1 << 40;
+
+/// What is asked for.
+pub struct Aim {
+    warnings: Vec<Warning>,
+    questions: Vec<Question>,
+    options: AnalysisOptions,
+}
+
+impl Aim {
+    /// Of the command line; `None` if nothing in particular is asked for.
+    pub fn of(pairs: &[String], reports: &[PathBuf], analysis: &AnalysisArgs) -> anyhow::Result<Option<Aim>> {
+        if pairs.is_empty() && reports.is_empty() {
+            return Ok(None);
+        }
+        let mut warnings = confirm::read_all(reports, None)?;
+        for pair in pairs.chunks_exact(2) {
+            for text in pair {
+                if text.bytes().all(|byte| byte.is_ascii_digit()) {
+                    bail!("--for {text:?}: expected file:line, a function or a variable; events have numbers only in a trace");
+                }
+            }
+            warnings.push(explain::warning([explain::side(&pair[0]), explain::side(&pair[1])]));
+        }
+        let questions: Vec<Question> = warned_races(&warnings).map(Question::of).collect();
+        if questions.is_empty() {
+            bail!("the reports warn of no data race");
+        }
+        Ok(Some(Aim {
+            warnings,
+            questions,
+            options: analysis.options(),
+        }))
+    }
+}
+
+/// A program, and what its runs have said so far of what is asked for.
+pub struct Aimed<'a> {
+    program: &'a mut Program,
+    aim: &'a Aim,
+    known: RefCell<Known>,
+    remembered: usize,
+}
+
+#[derive(Default)]
+struct Known {
+    asked: Vec<Asked>,
+    /// The questions without a witness.
+    open: Vec<usize>,
+    /// Where other outcomes may bring a race about.
+    near: HashSet<u64>,
+    /// The pairs that the questions mean.
+    meant: HashSet<Positions>,
+    /// Those of them that have a witness.
+    witnessed: HashSet<Positions>,
+}
+
+impl Known {
+    fn add(&mut self, one: Asked) {
+        self.open.retain(|&question| !one.is_witnessed(question));
+        for pair in &one.confirmation.analysis.pairs {
+            let (a, b) = pair.positions;
+            let positions = (a.min(b), a.max(b));
+            self.meant.insert(positions);
+            self.near.extend([a, b]);
+            match &pair.verdict {
+                Verdict::Witnessed(_) => drop(self.witnessed.insert(positions)),
+                Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) => {
+                    let reads = core.iter().filter_map(|fact| match fact {
+                        Fact::Read { read, .. } => Some(one.trace.pc(*read)),
+                        _ => None,
+                    });
+                    self.near.extend(reads);
+                }
+                _ => {}
+            }
+        }
+        self.asked.push(one);
+    }
+}
+
+impl<'a> Aimed<'a> {
+    /// Nothing is known yet.
+    pub fn new(program: &'a mut Program, aim: &'a Aim) -> Aimed<'a> {
+        let known = Known {
+            open: (0..aim.questions.len()).collect(),
+            ..Known::default()
+        };
+        Aimed {
+            program,
+            aim,
+            known: RefCell::new(known),
+            remembered: 0,
+        }
+    }
+
+    /// Explores until all is decided, and tells what came of it.
+    pub fn explore(
+        self,
+        options: Options<'_>,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        reports: &ReportArgs,
+        analysis: &AnalysisArgs,
+        color: Color,
+    ) -> anyhow::Result<ExitCode> {
+        let known = self.known;
+        let order = |forest: &Forest, prefix: &Prefix| {
+            let position = prefix.wanted.map(|wanted| forest.node(wanted.node).position);
+            let is_near = position.is_some_and(|position| known.borrow().near.contains(&position));
+            (options.order)(forest, prefix) + if is_near { 0 } else { FAR }
+        };
+        let options = Options {
+            order: &order,
+            ..options
+        };
+        let mut asking = Asking {
+            program: self.program,
+            aim: self.aim,
+            known: &known,
+            remembered: self.remembered,
+        };
+        let explored = explore(&mut asking, &options, &mut |progress| {
+            if known.borrow().open.is_empty() {
+                return ControlFlow::Break(());
+            }
+            watch(progress)
+        })?;
+        let program = &*asking.program;
+        let mut ends = Ends::of(&explored, program)?;
+        let Known {
+            asked,
+            open,
+            meant,
+            witnessed,
+            ..
+        } = known.take();
+        let is_other = |race: Positions| !meant.contains(&race);
+        ends.found
+            .extend(unproven(&explored, program, |race| is_other(race) || witnessed.contains(&race))?);
+        let mut all = result(&explored, program, ends.found)?;
+        if open.is_empty() {
+            all.decided();
+        }
+        if let others @ 1.. = races(&explored).filter(|&(race, _)| is_other(race)).count() {
+            say!("witness: {others} other races were found on the way: without --for and --warnings they are reported");
+        }
+        let telling = Telling {
+            reports,
+            analysis,
+            json: false,
+            several: true,
+            exploration: Some(&all),
+        };
+        let code = ends.code.or_worse(confirm::report(&telling, &self.aim.warnings, asked, color)?);
+        Ok(match code {
+            ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,
+            code => code,
+        })
+    }
+}
+
+/// The program as what is explored: what its runs say of the questions is noted.
+struct Asking<'a> {
+    program: &'a mut Program,
+    aim: &'a Aim,
+    known: &'a RefCell<Known>,
+    remembered: usize,
+}
+
+impl Asking<'_> {
+    fn ask(&self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
+        let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
+        if run == 0 || learnt.shows.iter().any(shows_race) {
+            let path = self.program.trace_of(run);
+            let asked = confirm::ask(&path, Trace::open(&path)?, &self.aim.questions, &self.aim.options)?;
+            self.known.borrow_mut().add(asked);
+        }
+        Ok(())
+    }
+}
+
+impl Session for Asking<'_> {
+    type Error = anyhow::Error;
+
+    fn run(&mut self, forest: &Forest, prefix: &Prefix) -> anyhow::Result<Ran> {
+        Ok(self.program.run(forest, prefix)?)
+    }
+
+    fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> anyhow::Result<Vec<Ran>> {
+        Ok(self.program.run_all(forest, prefixes)?)
+    }
+
+    fn keep(&mut self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
+        self.program.keep(run, learnt)?;
+        self.ask(run, learnt)
+    }
+
+    fn remember(&mut self) -> anyhow::Result<Option<Remembered>> {
+        let remembered = self.program.remember()?;
+        if let Some(Remembered { learnt, .. }) = &remembered {
+            self.ask(self.remembered, learnt)?;
+            self.remembered += 1;
+        }
+        Ok(remembered)
+    }
+}
