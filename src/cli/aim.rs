@@ -17,9 +17,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use witness::analyze::Options as AnalysisOptions;
 use witness::confirm::{Question, races as warned_races};
-use witness::explore::{
-    Goal, Learnt, Options, Prefix, Program, Progress, Ran, Remembered, Session, What, explore,
-};
+use witness::explore::{Goal, Learnt, Options, Prefix, Program, Progress, Ran, Remembered, Session, What, explore};
 use witness::forest::Forest;
 use witness::trace::Trace;
 use witness::verdict::{Fact, Refutation, Verdict};
@@ -45,7 +43,9 @@ impl Aim {
         for pair in pairs.chunks_exact(2) {
             for text in pair {
                 if text.bytes().all(|byte| byte.is_ascii_digit()) {
-                    bail!("--for {text:?}: expected file:line, a function or a variable; events have numbers only in a trace");
+                    bail!(
+                        "--for {text:?}: expected file:line, a function or a variable; events have numbers only in a trace"
+                    );
                 }
             }
             warnings.push(explain::warning([explain::side(&pair[0]), explain::side(&pair[1])]));
@@ -163,8 +163,9 @@ impl<'a> Aimed<'a> {
             ..
         } = known.take();
         let is_other = |race: Positions| !meant.contains(&race);
-        ends.found
-            .extend(unproven(&explored, program, |race| is_other(race) || witnessed.contains(&race))?);
+        ends.found.extend(unproven(&explored, program, |race| {
+            is_other(race) || witnessed.contains(&race)
+        })?);
         let mut all = result(&explored, program, ends.found)?;
         if open.is_empty() {
             all.decided();
@@ -179,7 +180,9 @@ impl<'a> Aimed<'a> {
             several: true,
             exploration: Some(&all),
         };
-        let code = ends.code.or_worse(confirm::report(&telling, &self.aim.warnings, asked, color)?);
+        let code = ends
+            .code
+            .or_worse(confirm::report(&telling, &self.aim.warnings, asked, color)?);
         Ok(match code {
             ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,
             code => code,

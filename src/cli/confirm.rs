@@ -235,12 +235,7 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
 }
 
 /// Tells what became of the warnings.
-pub fn report(
-    args: &Telling<'_>,
-    warnings: &[Warning],
-    asked: Vec<Asked>,
-    color: Color,
-) -> anyhow::Result<ExitCode> {
+pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color: Color) -> anyhow::Result<ExitCode> {
     let (filters, root) = (args.reports.filters()?, args.reports.root());
     let asked = match args.exploration {
         // They show other things, too.
@@ -300,7 +295,9 @@ pub fn report(
             args.exploration.map_or(Ok(()), |all| text.found(all, out))?;
             Text { paint }.export(&outcome, out)?;
             let no_race = outcome.count(Class::Witnessed) == 0;
-            Ok(args.exploration.map_or(Ok(()), |all| text.statement(all, no_race, out))?)
+            Ok(args
+                .exploration
+                .map_or(Ok(()), |all| text.statement(all, no_race, out))?)
         },
         &|_, out| {
             serde_json::to_writer_pretty(&mut *out, &ConfirmResults::of(&outcome))?;

@@ -1,8 +1,8 @@
 //! `witness explore`: runs a program along one schedule after another, until every schedule of its input is covered or a bound is reached.
 
 use super::ExitCode;
-use super::analyze::AnalysisArgs;
 use super::aim::{Aim, Aimed};
+use super::analyze::AnalysisArgs;
 use super::explored::{Ends, result, unproven};
 use super::live::CompanionArgs;
 use super::merged::Merged;
@@ -209,8 +209,8 @@ struct Watch {
     until: Option<Instant>,
     bar: ProgressBar,
     asked_to_end: Arc<AtomicBool>,
-    /// Runs that earlier sessions made; `None` before that is known.
-    earlier: Option<usize>,
+    /// Whether it was said that an earlier session is gone on with.
+    greeted: bool,
 }
 
 impl Watch {
@@ -229,25 +229,24 @@ impl Watch {
             until,
             bar,
             asked_to_end,
-            earlier: None,
+            greeted: false,
         })
     }
 
     fn see(&mut self, progress: &Progress) -> ControlFlow<()> {
         let Progress {
             runs,
+            earlier,
             branches,
             open,
             states,
             found,
         } = progress;
-        if self.earlier.is_none() {
-            self.earlier = Some(*runs);
-            if *runs > 1 {
-                self.bar
-                    .suspend(|| say!("witness: goes on after {runs} runs of an earlier session"));
-            }
+        if !self.greeted && *earlier > 0 {
+            self.bar
+                .suspend(|| say!("witness: goes on after {earlier} runs of an earlier session"));
         }
+        self.greeted = true;
         self.bar.set_message(format!(
             "{runs} runs, {branches} branches closed, {open} open, {found} found ({states} states)"
         ));

@@ -4,8 +4,9 @@ use super::ExitCode;
 use super::output::{Color, print, say};
 use anyhow::Context;
 use std::ffi::OsString;
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,13 @@ pub struct LiveArgs {
     /// the same and ended in the same way, or where it first did something else. What the program prints is shown.
     #[arg(long, env = "WITNESS_AS_RECORDED", requires = "live", conflicts_with_all = ["first", "gdb", "witness"])]
     as_recorded: bool,
+    /// Look for the shortest run that still fails as the recorded one did, with fewest changes of threads, by running the program along
+    /// simpler and simpler orders. Its trace is written beside the recorded one: TRACE.short.bin for TRACE.bin.
+    #[arg(long, env = "WITNESS_SHORTEN", requires = "as_recorded")]
+    shorten: bool,
+    /// With --shorten: the maximum number of runs.
+    #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 300, requires = "shorten", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
     /// Runs for each witness that is not confirmed at once; later runs change the schedule a little where the program
     /// departed from it.
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -98,8 +106,15 @@ impl LiveArgs {
 }
 
 /// Runs the program as it was recorded.
-pub fn again(trace: &Trace, args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let again = live::as_recorded(trace, &args.launch(trace)?)?;
+pub fn again(path: &Path, trace: Trace, args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let launch = args.launch(&trace)?;
+    let trace = if args.shorten {
+        shorten(path, trace, &launch, args.runs, color)?
+    } else {
+        trace
+    };
+    let again = live::as_recorded(&trace, &launch)?;
+    let trace = &trace;
     let symbols = Symbols::new(trace.tables());
     let report = Live {
         words: Words {
@@ -114,6 +129,32 @@ pub fn again(trace: &Trace, args: &LiveArgs, color: Color) -> anyhow::Result<Exi
         Sameness::Diverged(_) | Sameness::More(_) | Sameness::OtherEnd { .. } => ExitCode::Diverged,
         Sameness::NotReached { .. } => ExitCode::NotReached,
     })
+}
+
+/// Looks for the shortest run that still fails, and tells of it; its trace.
+fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) -> anyhow::Result<Trace> {
+    let quiet = Launch {
+        output: false,
+        ..launch.clone()
+    };
+    let before = (live::stretches(&trace).len(), trace.len());
+    let shortest = live::shortest(trace, &quiet, runs as usize)?;
+    let file = path.with_extension("short.bin");
+    if let Some(bytes) = &shortest.bytes {
+        fs::write(&file, bytes).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let symbols = Symbols::new(shortest.trace.tables());
+    let report = Live {
+        words: Words {
+            trace: &shortest.trace,
+            symbols: &symbols,
+        },
+        paint: Paint { on: color.for_stdout() },
+    };
+    let written = shortest.bytes.as_ref().map(|_| file.as_path());
+    print(|out| Ok(report.write_shortest(&shortest, before, written, out)?))?;
+    drop(symbols);
+    Ok(shortest.trace)
 }
 
 /// Where a live run is recorded until it is compared.

@@ -37,6 +37,7 @@ use witness::verdict::{Analysis, Verdict};
   witness replay trace.bin --live --witness 1 --gdb
   witness replay trace.bin --live -- ./app --threads 4
   witness replay trace.bin --live --as-recorded
+  witness replay runs/7.bin --live --as-recorded --shorten
 
 Exit status: 66 if a witness of a race was shown; else as `witness analyze`. With --live: 66 if every
 witness was confirmed, 4 if a run diverged, 5 if a run did not come to the race, 2 if the program
@@ -81,7 +82,7 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
     if args.how.is_as_recorded() {
         drop(watch);
         warn_if_cut(&args.input.trace, &trace);
-        return live::again(&trace, &args.how, color);
+        return live::again(&args.input.trace, trace, &args.how, color);
     }
     let folder = args.analysis.folder(&args.input.trace);
     let (schedules, code) = match store::load(&folder, trace.id())? {

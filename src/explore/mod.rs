@@ -183,8 +183,10 @@ impl Exploration {
 /// How far it is, told after each run and each search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Runs made.
+    /// Runs made, those of earlier sessions included.
     pub runs: usize,
+    /// How many of them earlier sessions made.
+    pub earlier: usize,
     /// Branches that they have shown.
     pub branches: usize,
     /// Branches that are open, as far as is known.
@@ -210,6 +212,7 @@ pub fn explore<S: Session>(
         forest: Forest::new(),
         progress: Progress {
             runs: 0,
+            earlier: 0,
             branches: 0,
             open: 0,
             states: 0,
@@ -243,6 +246,7 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
         while let Some(remembered) = self.session.remember()? {
             self.recall(remembered);
+            self.progress.earlier += 1;
         }
         if self.progress.runs == 0 {
             self.run_along(&[Prefix::default()])?;

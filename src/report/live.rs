@@ -3,13 +3,17 @@
 use super::paint::Paint;
 use super::words::{Words, value};
 use crate::replay::live::{
-    Actual, Again, Changed, Difference, Divergence, Outcome, Run, Sameness, Shown, Why, changed,
+    Actual, Again, Changed, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, Why, changed, stretches,
 };
 use crate::schedule::Schedule;
 use crate::symbols::{Symbols, printable};
 use crate::trace::{EventId, Trace};
 use std::io::{self, Write};
+use std::path::Path;
 use trace_format::ProgramEnd;
+
+/// Stretches of one thread that are listed of a failing run.
+const SHOWN_STRETCHES: usize = 60;
 
 /// Writes about live runs of one trace.
 #[derive(Clone, Copy)]
@@ -42,6 +46,45 @@ impl Live<'_> {
                 self.changed(&run.trace, out)
             }
         }
+    }
+
+    /// Writes what the shortest failing run that was found does; `before` has the stretches and events of the recorded one.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_shortest(
+        &self,
+        shortest: &Shortest,
+        before: (usize, usize),
+        file: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let words = self.words;
+        let all = stretches(words.trace);
+        let switches = |stretches: usize| match stretches.saturating_sub(1) {
+            1 => "1 context switch".to_owned(),
+            count => format!("{count} context switches"),
+        };
+        let (now, events, runs) = (switches(all.len()), words.trace.len(), shortest.runs);
+        let title = match file {
+            Some(file) => format!(
+                "SHORTENED: {now} instead of {}, {events} events instead of {} ({runs} runs): {}",
+                before.0.saturating_sub(1),
+                before.1,
+                file.display()
+            ),
+            None => format!("NOT SHORTENED: no run with less than {now} and {events} events was found ({runs} runs)"),
+        };
+        writeln!(out, "{}", self.paint.warning(title))?;
+        writeln!(out, "  events  up to")?;
+        for one in all.iter().take(SHOWN_STRETCHES) {
+            let last = EventId((one.events.end - 1) as u32);
+            writeln!(out, "  {:>6}  {}", one.events.len(), words.sentence(last))?;
+        }
+        if let more @ 1.. = all.len().saturating_sub(SHOWN_STRETCHES) {
+            writeln!(out, "  … and {more} more context switches")?;
+        }
+        writeln!(out)
     }
 
     /// Writes how far a run was the recorded one.

@@ -36,6 +36,7 @@ pages! {
     commands: "docs/commands.md",
     confirm: "docs/confirm.md",
     explore: "docs/explore.md",
+    flaky: "docs/flaky.md",
     formats: "docs/formats.md",
     live: "docs/live.md",
     recording: "docs/recording.md",

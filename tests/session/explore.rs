@@ -230,7 +230,8 @@ fn an_exploration_goes_on_where_it_ended() {
         branches.unwrap_or_else(|| panic!("{outcome:?}"))
     };
     let (_, at_once) = explore("resume-at-once", source, &[], &[]);
-    let at_once = covered(&at_once.expect(&[0]).unwrap());
+    let at_once = at_once.expect(&[0]).unwrap();
+    let (at_once, at_once_said) = (covered(&at_once), at_once.stderr);
 
     let (program, outcome) = explore("resume", source, &["--runs", "3"], &[]);
     outcome.expect(&[3]).unwrap();
@@ -244,6 +245,7 @@ fn an_exploration_goes_on_where_it_ended() {
     let rest = again(&[], &[]).expect(&[0]).unwrap();
     assert!(rest.stderr.contains("goes on after 3 runs"), "{}", rest.stderr);
     assert_eq!(covered(&rest), at_once);
+    assert!(!at_once_said.contains("goes on"), "{at_once_said}");
     let runs = |outcome: &Outcome| outcome.stdout.lines().last().map(str::to_owned);
     let nothing_left = again(&[], &[]).expect(&[0]).unwrap();
     assert_eq!(
@@ -318,5 +320,79 @@ fn every_form_of_the_report_has_the_statement() {
         assert!(text.contains(said), "{form}: {text}");
         assert!(text.contains("deadlock"), "{form}: {text}");
         assert!(text.contains("waits for mutex second"), "{form}: {text}");
+    }
+}
+
+#[test]
+fn an_exploration_is_aimed_at_pairs_and_at_warnings() {
+    let source = "programs/counter_orders.c";
+    let text = include_str!("../programs/counter_orders.c");
+    let line = |marker: &str| {
+        let row = text.lines().position(|line| line.contains(marker)).unwrap();
+        format!("counter_orders.c:{}", row + 1)
+    };
+    let (write, read) = (line("@write"), line("@read"));
+    let pair = ["--for", write.as_str(), read.as_str()];
+    let (program, outcome) = explore("aimed", source, &pair, &[]);
+    let outcome = outcome.expect(&[66]).unwrap();
+    assert!(outcome.stdout.contains("\nWITNESSED: "), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("all that was asked for is witnessed"),
+        "{}",
+        outcome.stdout
+    );
+
+    std::fs::write(program.folder.join("warnings"), format!("{write} {read}\n")).unwrap();
+    let again = |options: &[&str]| {
+        let mut command = witness();
+        command
+            .args(["explore", "-o", "runs", "--anew"])
+            .args(options)
+            .arg("--");
+        run(&program.folder, command.arg(program.file())).unwrap()
+    };
+    let warned = again(&["--warnings", "warnings"]).expect(&[66]).unwrap();
+    assert!(warned.stdout.contains("1 warning: 1 witnessed"), "{}", warned.stdout);
+    // The counter itself is under a lock in every schedule; the race of the message is met on the way.
+    let counter = again(&["--for", "n", "n"]).expect(&[0]).unwrap();
+    assert!(counter.stdout.contains("\nEXHAUSTED: "), "{}", counter.stdout);
+    assert!(!counter.stdout.contains("; no race"), "{}", counter.stdout);
+    assert!(
+        counter.stderr.contains("1 other races were found on the way"),
+        "{}",
+        counter.stderr
+    );
+    let number = again(&["--for", "17", "x"]).expect(&[2]).unwrap();
+    assert!(number.stderr.contains("expected file:line"), "{}", number.stderr);
+}
+
+#[test]
+fn a_failing_run_is_shortened() {
+    for (name, title) in [
+        ("opposite_locks", "FOUND: deadlock, "),
+        ("test_cache", "FOUND: the program was killed by SIGABRT, "),
+    ] {
+        let (program, outcome) = explore(
+            &format!("shorten-{name}"),
+            &format!("session/programs/{name}.c"),
+            &[],
+            &[],
+        );
+        let trace = shown_by(&outcome, title);
+        let replay = |trace: &str, options: &[&str]| {
+            let mut command = witness();
+            command.args(["replay", trace, "--live", "--as-recorded"]).args(options);
+            run(&program.folder, &mut command).unwrap()
+        };
+        let shortened = replay(&trace, &["--shorten"]).expect(&[0]).unwrap();
+        let switches = if name == "opposite_locks" { 2 } else { 4 };
+        let words = format!("SHORTENED: {switches} context switches instead of ");
+        assert!(shortened.stdout.contains(&words), "{}", shortened.stdout);
+        assert!(shortened.stdout.contains("REPRODUCED: "), "{}", shortened.stdout);
+        let short = trace.replace(".bin", ".short.bin");
+        let again = replay(&short, &["--shorten"]).expect(&[0]).unwrap();
+        assert!(again.stdout.contains("NOT SHORTENED: "), "{}", again.stdout);
+        let first = replay("runs/1.bin", &["--shorten"]).expect(&[2]).unwrap();
+        assert!(first.stderr.contains("did not fail"), "{}", first.stderr);
     }
 }

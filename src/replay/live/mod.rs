@@ -14,12 +14,14 @@ mod identical;
 mod noted;
 mod places;
 mod plan;
+mod shortest;
 mod vary;
 
 pub use again::{Again, Sameness, as_recorded};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
 pub use plan::Plan;
+pub use shortest::{Shortest, Stretch, shortest, stretches};
 pub use vary::variations;
 
 use crate::check::{Checker, Rejection};
@@ -49,6 +51,9 @@ pub enum LiveError {
     /// More threads than the runtime can be told of.
     #[error("the schedule has more threads than a live run can follow")]
     TooManyThreads,
+    /// There is no failure that could be kept while the run is shortened.
+    #[error("the recorded run did not fail: no exit status but 0, no signal, no deadlock; there is nothing to shorten")]
+    NoFailure,
     /// The process began as a copy of another one, of which the trace does not say all.
     #[error(
         "process {number} was forked, so its trace is not of a whole run; replay that of the program's first process as recorded"
