@@ -52,7 +52,9 @@ const PROCESSES: [&str; 8] = [
 ];
 
 /// Families that are recorded, or keep nothing: by the beginning of the name.
-const FAMILIES: [&str; 32] = [
+const FAMILIES: [&str; 34] = [
+    "AnnotateHappens",
+    "AnnotateRWLock",
     "GOMP_",
     "ITM_",
     "Unwind_",
@@ -88,7 +90,7 @@ const FAMILIES: [&str; 32] = [
 ];
 
 /// Single functions of the kind.
-const FUNCTIONS: [&str; 116] = [
+const FUNCTIONS: [&str; 117] = [
     "abort",
     "abs",
     "aligned_alloc",
@@ -113,6 +115,7 @@ const FUNCTIONS: [&str; 116] = [
     "gmon_start__",
     "isoc99_sscanf",
     "malloc",
+    "mallopt",
     "memalign",
     "memchr",
     "memcmp",

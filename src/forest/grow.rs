@@ -202,6 +202,13 @@ impl Adding<'_, '_> {
                 to
             }
         };
+        let node = match self.back_from(node, next, step) {
+            Some(back) => {
+                self.at[thread as usize] = At::Before(back);
+                back
+            }
+            None => node,
+        };
         let known = self.forest.node(node).next;
         // Who begins to wait ends it next, seen or not.
         let next = if next == Next::Unknown {
@@ -255,6 +262,25 @@ impl Adding<'_, '_> {
         forest.nodes[node.index()].edges.push(Edge { to, ..edge });
         forest.branches += 1;
         to
+    }
+
+    /// Where an earlier run had ended, nobody knew that what comes next makes this history no different from one before it: the one before it.
+    /// The node stays, and nothing leads to it.
+    fn back_from(&mut self, node: NodeId, next: Next, step: Option<&RunStep>) -> Option<NodeId> {
+        let row = self.forest.node(node);
+        let (Next::Operation(operation), Next::Unknown, true) = (next, row.next, row.edges.is_empty()) else {
+            return None;
+        };
+        let parent = row.parent?;
+        let edge = *self.forest.edge_to(parent, node)?;
+        let back = self.same_before(parent, edge, operation, step?)?;
+        self.forest.nodes[node.index()].next = next;
+        let edges = &mut self.forest.nodes[parent.index()].edges;
+        edges
+            .iter_mut()
+            .filter(|edge| edge.to == node)
+            .for_each(|edge| edge.to = back);
+        Some(back)
     }
 
     /// An earlier history, apart by operations without effect alone, from which the thread goes on in the same way.

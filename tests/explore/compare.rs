@@ -145,9 +145,14 @@ impl<'f> Names<'f> {
             let history = match (node.parent, forest.trees()[node.tree.index()].forked_at) {
                 (Some(parent), _) => {
                     let id = NodeId(index as u32);
-                    let edge = forest.node(parent).edges.iter().find(|edge| edge.to == id);
-                    let entry = names.entry(parent, edge.expect("a child has an edge").outcome);
-                    names.histories[parent.index()].then(entry)
+                    match forest.node(parent).edges.iter().find(|edge| edge.to == id) {
+                        Some(edge) => {
+                            let entry = names.entry(parent, edge.outcome);
+                            names.histories[parent.index()].then(entry)
+                        }
+                        // A history that turned out to be an earlier one.
+                        None => names.histories[parent.index()],
+                    }
                 }
                 (None, Some(fork)) => {
                     let entry = names.entry(fork, Outcome::Done);

@@ -568,9 +568,24 @@ impl Maker<'_> {
             maker.code.push(Instruction::Wait { condition, lock });
             maker.code.push(Instruction::Jump { to: top });
         };
+        // Where both wait for certain, nothing but whom the notify wakes says which goes on.
+        let counted = self.random.bool();
         for _ in 0..=u32::from(again) {
             self.code.push(Instruction::Lock { lock, shared: false });
-            if self.random.bool() {
+            if counted {
+                self.code.push(Instruction::Read {
+                    from: 1,
+                    into: 1,
+                    atomic: false,
+                });
+                let notify = self.code.len() + 2;
+                self.code.push(Instruction::JumpIf {
+                    left: Term::Plus(1, 0),
+                    equals: 2,
+                    to: notify,
+                });
+                self.code.push(Instruction::Jump { to: notify + 1 });
+            } else if self.random.bool() {
                 self.memory(false);
             }
             let notify = match self.random.u32(0..4) {
@@ -587,6 +602,18 @@ impl Maker<'_> {
             let at = self.code.len();
             self.code[first + thread] = Instruction::Fork { at, into: HANDLE };
             self.code.push(Instruction::Lock { lock, shared: false });
+            if counted {
+                self.code.push(Instruction::Read {
+                    from: 1,
+                    into: 0,
+                    atomic: false,
+                });
+                self.code.push(Instruction::Write {
+                    to: 1,
+                    value: Term::Plus(0, 1),
+                    atomic: false,
+                });
+            }
             match (timed, self.random.u32(0..4)) {
                 (false, 0) => waits_until(self, 0),
                 (true, 0 | 1) => self.code.push(Instruction::WaitFor {
