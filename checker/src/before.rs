@@ -101,7 +101,16 @@ impl Facts {
                 _ => {}
             }
         }
+        facts.hold_in_one_mode();
         facts
+    }
+
+    /// No lock is held in two modes, so where one level is a reader's, all are.
+    fn hold_in_one_mode(&mut self) {
+        let read: HashSet<ObjectId> = self.held.iter().filter(|held| held.2).map(|held| held.0).collect();
+        for (lock, _, shared) in &mut self.held {
+            *shared |= read.contains(lock);
+        }
     }
 
     /// The event that creates the thread; `None` if it is there from the start.

@@ -94,7 +94,6 @@ impl Lock {
             Some(other) if foreign => other,
             by => return Err(Disabled::NotHeld { lock, by }),
         };
-        // A trace that begins in the middle may have a writer and readers from the start, since it does not show all that were readers.
         if let Some((_, hold)) = self.owner.as_mut().filter(|(owner, _)| *owner == holder) {
             hold.depth -= 1;
             if hold.depth == 0 {

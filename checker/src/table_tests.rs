@@ -564,13 +564,18 @@ fn a_semaphore_has_the_count_that_was_seen() {
 }
 
 #[test]
-fn a_writer_and_a_reader_from_the_start_give_back_what_is_their_own() {
+fn all_that_is_held_from_the_start_is_held_by_readers_if_some_is() {
+    let by_two = trace(&[(0, RELEASE), (1, SHARED), (2, RELEASE), (3, ACQUIRE)]);
+    enabled(&by_two, &[0, 1, 2]);
+    enabled(&by_two, &[1, 2, 0]);
     let lock = L;
-    let (release, read) = (Op::Release { lock }, Op::AcquireShared { lock });
-    let trace = trace(&[(0, release), (1, read), (2, release)]);
-    enabled(&trace, &[0, 1, 2]);
-    enabled(&trace, &[2, 0, 1]);
-    assert!(matches!(disabled(&trace, &[2, 1]), Disabled::Held { .. }));
+    let held = |by| Disabled::HeldShared { lock, by: ThreadId(by) };
+    assert_eq!(disabled(&by_two, &[2, 3]), held(0));
+    assert_eq!(disabled(&by_two, &[0, 3]), held(2));
+
+    let twice = trace(&[(0, RELEASE), (1, SHARED), (1, RELEASE), (0, RELEASE), (2, ACQUIRE)]);
+    enabled(&twice, &[1, 0, 2, 3, 4]);
+    assert_eq!(disabled(&twice, &[0, 4]), held(0));
 }
 
 #[test]

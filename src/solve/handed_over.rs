@@ -16,8 +16,8 @@ pub(super) struct HandedOver {
 }
 
 impl HandedOver {
-    /// The lock as it was before the trace: whoever gave it back when nobody had it held it, alone unless there
-    /// were readers before.
+    /// The lock as it was before the trace: whoever gave it back when nobody had it held it, alone unless
+    /// somebody had read it by the last of these times.
     pub(super) fn new(trace: &Trace, sections: &Sections, lock: ObjectId) -> HandedOver {
         let mut found = HandedOver {
             lock,
@@ -46,6 +46,11 @@ impl HandedOver {
                 Op::AcquireFailed { .. } => {}
                 _ => break,
             }
+        }
+        if !found.readers.is_empty()
+            && let Some((owner, depth)) = found.owner.take()
+        {
+            *found.readers.entry(owner).or_default() += depth;
         }
         found
     }

@@ -123,6 +123,17 @@ struct Ahead {
     handed_over: BTreeMap<ObjectId, Vec<EventId>>,
 }
 
+impl Ahead {
+    /// No lock is held in two modes: where one level from the start is a reader's, or several threads hold the lock, all are readers.
+    fn hold_in_one_mode(&mut self) {
+        let mut holders: Vec<_> = self.from_start.iter_mut().collect();
+        for same in holders.chunk_by_mut(|a, b| a.0.0 == b.0.0) {
+            let read = same.len() > 1 || same.iter().any(|(_, hold)| hold.1);
+            same.iter_mut().for_each(|(_, hold)| hold.1 = read);
+        }
+    }
+}
+
 /// What each thread holds: (section, depth).
 type Held = HashMap<(ObjectId, ThreadId), (SectionId, u32)>;
 
@@ -135,13 +146,7 @@ impl Sections {
         if ahead.from_start.is_empty() && ahead.handed_over.is_empty() {
             return found;
         }
-        // Several threads can hold a lock from the start as readers only, whichever of them gives it back first.
-        let holders: Vec<(ObjectId, ThreadId)> = ahead.from_start.keys().copied().collect();
-        for same in holders.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            for holder in same {
-                ahead.from_start.entry(*holder).and_modify(|(_, shared)| *shared = true);
-            }
-        }
+        ahead.hold_in_one_mode();
         for event in trace.events() {
             let lock = trace.op(event).lock();
             if let Some(events) = lock.and_then(|lock| ahead.handed_over.get_mut(&lock)) {
@@ -202,7 +207,8 @@ impl Sections {
                 }
                 Op::Release { lock } | Op::WaitBegin { lock, .. } => {
                     let wait = matches!(trace.op(event), Op::WaitBegin { .. });
-                    let alone_from_start = ahead.from_start.iter().filter(|(_, (_, shared))| !shared);
+                    // Once the lock was read, those that give back what they held from the start were readers.
+                    let alone_from_start = ahead.from_start.iter().filter(|_| !read.contains(&lock));
                     let others = held.keys().chain(alone_from_start.map(|(holder, _)| holder));
                     let mut others = others.filter(|&&(taken, by)| taken == lock && by != thread);
                     let for_another = trace.tables().meta.foreign_unlock && others.next().is_some();
@@ -221,8 +227,9 @@ impl Sections {
                             None
                         }
                         None => {
-                            let first = (0, read.contains(&lock));
-                            ahead.from_start.entry((lock, thread)).or_insert(first).0 += 1;
+                            let (depth, shared) = ahead.from_start.entry((lock, thread)).or_default();
+                            *depth += 1;
+                            *shared |= read.contains(&lock);
                             None
                         }
                     }

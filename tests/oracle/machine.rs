@@ -106,6 +106,13 @@ impl State {
                 _ => {}
             }
         }
+        // A lock that somebody reads is held by nobody alone.
+        let by_readers: Vec<u32> = self.readers.keys().map(|&(lock, _)| lock).collect();
+        for lock in by_readers {
+            if let Some((owner, depth)) = self.owner.remove(&lock) {
+                *self.readers.entry((lock, owner)).or_default() += depth;
+            }
+        }
     }
 
     pub fn is_done(&self, execution: &Execution, event: EventId) -> bool {
@@ -297,16 +304,14 @@ impl State {
 
     /// Gives back a level of its own, or, if `foreign`, of whoever holds the lock.
     fn release(&mut self, lock: u32, thread: u32, foreign: bool) -> bool {
-        let own = self.readers.contains_key(&(lock, thread)).then_some((lock, thread));
-        // Beside readers there is a writer only at the start of a trace that begins in the middle.
-        let owner = self.owner.get(&lock).copied();
-        if let Some((owner, depth)) = owner.filter(|&(owner, _)| owner == thread || own.is_none()) {
+        if let Some(&(owner, depth)) = self.owner.get(&lock) {
             match depth {
                 1 => self.owner.remove(&lock),
                 _ => self.owner.insert(lock, (owner, depth - 1)),
             };
             return owner == thread || foreign;
         }
+        let own = self.readers.contains_key(&(lock, thread)).then_some((lock, thread));
         let first = self.readers.keys().copied().find(|&(other, _)| other == lock);
         let Some(reader) = own.or(first.filter(|_| foreign)) else {
             return false;

@@ -191,9 +191,7 @@ impl Progress {
                 !self.owner.contains_key(&lock.0)
             }
             Op::Release { lock } => {
-                let reads = self.readers.contains_key(&(lock.0, thread));
-                let owner = self.owner.get(&lock.0).copied();
-                if let Some((owner, depth)) = owner.filter(|&(owner, _)| owner == thread || !reads) {
+                if let Some(&(owner, depth)) = self.owner.get(&lock.0) {
                     match depth {
                         1 => self.owner.remove(&lock.0),
                         _ => self.owner.insert(lock.0, (owner, depth - 1)),

@@ -201,6 +201,10 @@ impl World {
             return self.emit(thread, Op::Free { addr });
         }
         let addr = HEAP + [0, 0, 4, 2][self.random.below(4) as usize];
+        if !self.blocks.contains_key(&addr) && self.random.chance(8) {
+            // Once more, or of what never was: it touches nothing.
+            return self.emit(thread, Op::Free { addr });
+        }
         let size = [8, 4, 4, 2, 0][self.random.below(5) as usize];
         let overlaps = |(&other, &length): (&u64, &u64)| addr < other + length.max(1) && other < addr + size.max(1);
         if self.blocks.iter().any(overlaps) || self.random.chance(40) {
