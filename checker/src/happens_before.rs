@@ -130,8 +130,8 @@ impl<'t> HappensBefore<'t> {
             }
             Op::Acquire { lock } => self.take_alone(thread, lock),
             Op::WaitEnd { lock, .. } => {
-                self.take_alone(thread, lock);
                 self.end_wait(event, thread);
+                self.take_alone(thread, lock);
             }
             Op::AcquireShared { lock } => {
                 *self.held_shared.entry((lock, thread)).or_default() += 1;
@@ -214,10 +214,11 @@ impl<'t> HappensBefore<'t> {
 
     fn take_alone(&mut self, thread: ThreadId, lock: ObjectId) {
         self.acquire(thread, lock);
-        self.take(thread, lock);
         if let Some(readers) = self.readers.get(&lock) {
             join(&mut self.threads[thread.index()], readers);
         }
+        // Who fails to get it learns all that its holder knew when it took it.
+        self.take(thread, lock);
     }
 
     /// A notify reaches who waits at the end of the wait: a signal handler that runs until then knows nothing of it.

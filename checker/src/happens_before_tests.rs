@@ -2,7 +2,7 @@ use crate::{Checker, Events, Rejection};
 use schedule_format::{Goal, Schedule, Slice};
 use trace_format::{
     Event, EventId, MemRange, MemoryOrder, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
-    TraceId,
+    TraceId, WaitOutcome,
 };
 
 const DATA: MemRange = MemRange { addr: 0x10, size: 4 };
@@ -259,6 +259,34 @@ fn a_failed_acquire_comes_after_whoever_held_the_lock() {
         shared: false,
     };
     assert!(synchronized(&[(0, write()), (0, acquire), (1, failed), (1, read())]));
+    // And after all that the holder came after, through a reader, too.
+    let (shared, release) = (Op::AcquireShared { lock: LOCK }, Op::Release { lock: LOCK });
+    let join = Op::Join { child: ThreadId(0) };
+    assert!(synchronized(&[
+        (0, write()),
+        (3, shared),
+        (3, join),
+        (3, release),
+        (2, acquire),
+        (1, failed),
+        (1, read())
+    ]));
+    // A holder that was woken came after who woke it.
+    let (condition, lock, outcome) = (ObjectId(1), LOCK, WaitOutcome::Notified);
+    let end = Op::WaitEnd {
+        condition,
+        lock,
+        outcome,
+    };
+    assert!(synchronized(&[
+        (0, write()),
+        (1, acquire),
+        (1, Op::WaitBegin { condition, lock }),
+        (0, Op::NotifyAll { condition }),
+        (1, end),
+        (2, failed),
+        (2, read())
+    ]));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Barriers: nobody leaves a round before all have arrived.
 
+use super::synchronizes::{Among, Passing};
 use crate::trace::{ObjectId, Op};
 
 /// What an operation does at a barrier, in which round.
@@ -19,6 +20,14 @@ impl Step {
             Op::BarrierEnter { barrier, round } => Some((barrier, Step::Enter(round))),
             Op::BarrierExit { barrier, round } => Some((barrier, Step::Exit(round))),
             _ => None,
+        }
+    }
+
+    /// What it passes on. A round begins when those before it are full.
+    pub(super) fn passing(self) -> &'static [Passing] {
+        match self {
+            Step::Enter(_) => &[Passing::Learns(Among::Givers), Passing::Tells(Among::Givers)],
+            Step::Exit(_) => &[Passing::Learns(Among::Givers)],
         }
     }
 

@@ -1,5 +1,6 @@
 //! Locks: taken alone or beside other readers, given back, found held. A wait gives its lock up and takes it again.
 
+use super::synchronizes::{Among, Passing};
 use super::{Grounds, InOrder};
 use crate::trace::{ObjectId, Op};
 
@@ -66,6 +67,22 @@ impl Step {
             // One that finds readers stays behind the first of them, so it does not just look as they do.
             Step::FindHeld { .. } => InOrder::WithAll,
             Step::Take { shared: false } | Step::GiveBack | Step::GiveUp | Step::TakeAgain => InOrder::WithAll,
+        }
+    }
+
+    /// What it passes on, if threads give back what others hold (`for_others`), or if it gives back what it held as a reader.
+    pub(super) fn passing(self, for_others: bool, by_reader: bool) -> &'static [Passing] {
+        match self {
+            Step::Take { shared: true } => &[Passing::Learns(Among::Givers), Passing::Tells(Among::Takers)],
+            Step::Take { shared: false } | Step::TakeAgain => &[
+                Passing::Learns(Among::Givers),
+                Passing::Learns(Among::Readers),
+                Passing::Tells(Among::Takers),
+            ],
+            Step::GiveBack if for_others => &[Passing::Learns(Among::Takers), Passing::Tells(Among::Givers)],
+            Step::GiveBack if by_reader => &[Passing::Tells(Among::Readers)],
+            Step::GiveBack | Step::GiveUp => &[Passing::Tells(Among::Givers)],
+            Step::FindHeld { .. } => &[Passing::Learns(Among::Takers)],
         }
     }
 

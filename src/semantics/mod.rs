@@ -12,6 +12,7 @@ pub mod memory;
 pub mod onces;
 pub mod outside;
 pub mod semaphores;
+pub mod synchronizes;
 pub mod waits;
 
 mod grounds;

@@ -1,6 +1,7 @@
 //! Once cells: found initialized only after some initialization has ended.
 
 use super::InOrder;
+use super::synchronizes::{Among, Passing};
 use crate::trace::{ObjectId, Op};
 
 /// What an operation does at a once cell.
@@ -31,6 +32,14 @@ impl Step {
             Step::Begin => InOrder::WithNone,
             Step::End => InOrder::WithAll,
             Step::Wait => InOrder::WithChanges,
+        }
+    }
+
+    pub(super) fn passing(self) -> &'static [Passing] {
+        match self {
+            Step::Begin => &[],
+            Step::End => &[Passing::Tells(Among::Givers)],
+            Step::Wait => &[Passing::Learns(Among::Givers)],
         }
     }
 

@@ -1,5 +1,6 @@
 //! What comes from outside of the program, and what goes there.
 
+use super::synchronizes::{Among, Passing};
 use crate::trace::{ObjectId, Op};
 
 /// What an operation does with a source or a destination.
@@ -19,6 +20,14 @@ impl Step {
             Op::Input { source, value } => Some((source, Step::Input(value))),
             Op::Output { source } => Some((source, Step::Output)),
             _ => None,
+        }
+    }
+
+    /// What it passes on. What comes in keeps its order, behind what went out; an output waits for nothing.
+    pub(super) fn passing(self) -> &'static [Passing] {
+        match self {
+            Step::Input(_) => &[Passing::Learns(Among::Givers), Passing::Tells(Among::Givers)],
+            Step::Output => &[Passing::Tells(Among::Givers)],
         }
     }
 

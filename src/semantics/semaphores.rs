@@ -1,5 +1,6 @@
 //! Semaphores: a count that posts raise and waits lower; an attempt that fails finds it 0, and a program may ask for it.
 
+use super::synchronizes::{Among, Passing};
 use super::{Grounds, InOrder};
 use crate::trace::{ObjectId, Op};
 
@@ -79,6 +80,16 @@ impl Step {
         match self {
             Step::Post | Step::Wait => InOrder::WithAll,
             Step::FailedWait | Step::Value(_) => InOrder::WithChanges,
+        }
+    }
+
+    /// What it passes on. Who took the permits is why none was left; whatever changed a count is why it was what a thread saw.
+    pub(super) fn passing(self) -> &'static [Passing] {
+        match self {
+            Step::Post => &[Passing::Tells(Among::Givers)],
+            Step::Wait => &[Passing::Learns(Among::Givers), Passing::Tells(Among::Takers)],
+            Step::FailedWait => &[Passing::Learns(Among::Takers)],
+            Step::Value(_) => &[Passing::Learns(Among::Givers), Passing::Learns(Among::Takers)],
         }
     }
 

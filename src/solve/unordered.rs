@@ -11,6 +11,8 @@
 //! execution has the chain still, and adds another clause.
 
 use crate::encode::{Literal, Node};
+use crate::semantics::synchronizes::{Among, Passing, Readers};
+use crate::semantics::waits;
 use crate::trace::{Access, AccessKind, CellId, EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
 
@@ -32,11 +34,9 @@ pub(super) fn chain(trace: &Trace, order: &[EventId], a: EventId, b: EventId) ->
         sequences: HashMap::new(),
         writer: HashMap::new(),
         writes: HashMap::new(),
-        objects: HashMap::new(),
-        readers: HashMap::new(),
-        takers: HashMap::new(),
+        told: HashMap::new(),
+        readers: Readers::none(trace.tables().meta.foreign_unlock),
         blocks: HashMap::new(),
-        shared: HashMap::new(),
         fences: None,
     };
     for &event in order {
@@ -102,11 +102,10 @@ struct Walk<'w> {
     /// The last writer of a cell, if it knew, and whether it wrote atomically.
     writer: HashMap<CellId, (Option<LinkId>, bool)>,
     writes: HashMap<CellId, Vec<EventId>>,
-    objects: HashMap<ObjectId, Told>,
-    readers: HashMap<ObjectId, Told>,
-    takers: HashMap<ObjectId, Told>,
+    /// By object: who of these knew first.
+    told: HashMap<(ObjectId, Among), Told>,
+    readers: Readers,
     blocks: HashMap<u32, LinkId>,
-    shared: HashMap<(ObjectId, ThreadId), u32>,
     fences: Option<Told>,
 }
 
@@ -125,56 +124,6 @@ impl Walk<'_> {
                 let knows = self.threads[child.index()];
                 self.pass(thread, event, knows);
             }
-            Op::Acquire { lock } => self.acquire(event, lock),
-            Op::WaitEnd { condition, lock, .. } => {
-                self.acquire(event, lock);
-                if let Some(&notify) = self.wakes.by.get(&event)
-                    && let Some(knows) = self.knew(notify)
-                {
-                    let literals = self.condition(condition);
-                    self.learn(thread, event, Some(knows), literals);
-                }
-            }
-            Op::AcquireShared { lock } => {
-                *self.shared.entry((lock, thread)).or_default() += 1;
-                let told = self.objects.get(&lock).copied();
-                self.after(event, told);
-                tell(&mut self.takers, lock, self.threads[thread.index()], event);
-            }
-            Op::AcquireFailed { lock, .. } => {
-                let told = self.takers.get(&lock).copied();
-                self.after(event, told);
-            }
-            Op::Release { lock } => self.release(event, lock),
-            Op::WaitBegin { lock, .. } => tell(&mut self.objects, lock, self.threads[thread.index()], event),
-            Op::BarrierEnter { barrier: object, .. } | Op::Input { source: object, .. } => {
-                let told = self.objects.get(&object).copied();
-                self.after(event, told);
-                tell(&mut self.objects, object, self.threads[thread.index()], event);
-            }
-            // An output waits for nothing: it only tells those who read what comes of it.
-            Op::SemPost { semaphore: object } | Op::OnceEnd { once: object } | Op::Output { source: object } => {
-                tell(&mut self.objects, object, self.threads[thread.index()], event);
-            }
-            Op::SemWait { semaphore } => {
-                let told = self.objects.get(&semaphore).copied();
-                self.after(event, told);
-                tell(&mut self.takers, semaphore, self.threads[thread.index()], event);
-            }
-            Op::SemWaitFailed { semaphore } => {
-                let told = self.takers.get(&semaphore).copied();
-                self.after(event, told);
-            }
-            // Whatever changed the count is why it was that.
-            Op::SemValue { semaphore, .. } => {
-                for told in [&self.objects, &self.takers].map(|all| all.get(&semaphore).copied()) {
-                    self.after(event, told);
-                }
-            }
-            Op::BarrierExit { barrier: object, .. } | Op::OnceWait { once: object } => {
-                let told = self.objects.get(&object).copied();
-                self.after(event, told);
-            }
             Op::Alloc { incarnation } => {
                 if let Some(knows) = self.threads[thread.index()] {
                     self.blocks.entry(incarnation.0).or_insert(knows);
@@ -182,9 +131,34 @@ impl Walk<'_> {
             }
             Op::Fence { order } => self.fence(event, order)?,
             Op::Access(_) => self.access(event)?,
-            Op::Begin | Op::End | Op::OnceBegin { .. } | Op::Notify { .. } | Op::NotifyAll { .. } | Op::Branch => {}
+            _ => self.synchronize(event),
         }
         Ok(())
+    }
+
+    /// What an operation on objects passes on.
+    fn synchronize(&mut self, event: EventId) {
+        let (thread, op) = (self.trace.thread(event), self.trace.op(event));
+        if let Some((condition, waits::Step::End(_))) = waits::Step::of(op)
+            && let Some(&notify) = self.wakes.by.get(&event)
+            && let Some(knows) = self.knew(notify)
+        {
+            let literals = self.condition(condition);
+            self.learn(thread, event, Some(knows), literals);
+        }
+        let Some((object, passing)) = self.readers.passing(thread, op) else {
+            return;
+        };
+        for &passing in passing {
+            match passing {
+                Passing::Learns(among) => self.after(event, self.told.get(&(object, among)).copied()),
+                Passing::Tells(among) => {
+                    if let Some(link) = self.threads[thread.index()] {
+                        self.told.entry((object, among)).or_insert((link, event));
+                    }
+                }
+            }
+        }
     }
 
     fn learn(&mut self, thread: ThreadId, by: EventId, from: Option<LinkId>, literals: Vec<Literal>) {
@@ -215,37 +189,10 @@ impl Walk<'_> {
         (self.place[&self.links[link.0].by] <= self.place[&event]).then_some(link)
     }
 
-    fn acquire(&mut self, event: EventId, lock: ObjectId) {
-        let told = self.objects.get(&lock).or_else(|| self.readers.get(&lock)).copied();
-        self.after(event, told);
-        let thread = self.trace.thread(event);
-        tell(&mut self.takers, lock, self.threads[thread.index()], event);
-    }
-
-    fn release(&mut self, event: EventId, lock: ObjectId) {
-        let thread = self.trace.thread(event);
-        if self.trace.tables().meta.foreign_unlock {
-            let told = self.takers.get(&lock).copied();
-            self.after(event, told);
-            return tell(&mut self.objects, lock, self.threads[thread.index()], event);
-        }
-        let knows = self.threads[thread.index()];
-        match self.shared.get_mut(&(lock, thread)) {
-            Some(depth) if *depth > 0 => {
-                *depth -= 1;
-                tell(&mut self.readers, lock, knows, event);
-            }
-            _ => tell(&mut self.objects, lock, knows, event),
-        }
-    }
-
     /// Everything that decides whom the notifies of a condition wake.
     fn condition(&self, condition: ObjectId) -> Vec<Literal> {
-        let of_it = |&event: &EventId| {
-            matches!(self.trace.op(event),
-                Op::WaitBegin { condition: other, .. } | Op::WaitEnd { condition: other, .. }
-                | Op::Notify { condition: other } | Op::NotifyAll { condition: other } if other == condition)
-        };
+        let of_it =
+            |&event: &EventId| waits::Step::of(self.trace.op(event)).is_some_and(|(other, _)| other == condition);
         let history: Vec<EventId> = self.order.iter().copied().filter(of_it).collect();
         let mut literals: Vec<Literal> = history.windows(2).map(|pair| before(pair[1], pair[0])).collect();
         let outside = self.trace.events().filter(|event| !self.place.contains_key(event));
@@ -387,12 +334,6 @@ impl Walk<'_> {
             return Err(TooLong);
         }
         Ok(literals)
-    }
-}
-
-fn tell(told: &mut HashMap<ObjectId, Told>, object: ObjectId, knows: Option<LinkId>, by: EventId) {
-    if let Some(link) = knows {
-        told.entry(object).or_insert((link, by));
     }
 }
 
