@@ -9,7 +9,8 @@
 
 use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
-use crate::prune::{Grounds, MustHappenBefore, Needs, Onces};
+use crate::prune::{Grounds, MustHappenBefore, Needs};
+use crate::semantics::onces::Initializers;
 use crate::solve::Native;
 use crate::trace::{EventId, Op, Trace};
 use crate::verdict::{CutRefutation, Fact, Refutation, Unknown, Verdict};
@@ -22,7 +23,7 @@ const SEARCHED_FOR_PIN: usize = 100_000;
 pub(super) struct Structure {
     /// `None` if it is all of must-happen-before.
     order: Option<MustHappenBefore>,
-    onces: Onces,
+    initializers: Initializers,
 }
 
 /// What is known of a trace with pinned accesses if they are not pinned.
@@ -47,7 +48,7 @@ impl Decider<'_> {
             let order = MustHappenBefore::on(self.trace, Grounds::Structure);
             Structure {
                 order: (!order.same_edges(self.order)).then_some(order),
-                onces: Onces::of(self.trace),
+                initializers: Initializers::of(self.trace),
             }
         })
     }
@@ -62,7 +63,13 @@ impl Decider<'_> {
     ) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
         let needs = Needs::without_reads(self.trace, order, self.sections);
-        let closed = |a, b| needs.exclude(a, b) || self.structure().onces.order(self.trace, order, a, b);
+        let closed = |a, b| {
+            needs.exclude(a, b)
+                || self
+                    .structure()
+                    .initializers
+                    .order(self.trace, |a, b| order.before(a, b), a, b)
+        };
         let (mut open, mut by_closure) = (None, None);
         let visited = self.candidates.visit_on(order, &needs, sites, &mut |a, b| {
             if closed(a, b) {

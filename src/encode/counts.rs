@@ -8,6 +8,7 @@
 //! clauses for each event.)
 
 use super::{Encoder, FactId, Mutation, before, behind};
+use crate::semantics::Need;
 use crate::semantics::semaphores::Step;
 use crate::trace::{EventId, ObjectId, ThreadId};
 use crate::verdict::Fact;
@@ -114,7 +115,7 @@ impl Encoder<'_> {
     }
 
     fn posts_of(&self, semaphore: ObjectId) -> &[EventId] {
-        self.index.posts.get(&semaphore.0).map_or(&[], Vec::as_slice)
+        self.index.serving(Need::Permit(semaphore))
     }
 
     fn waits_of(&self, semaphore: ObjectId) -> &[EventId] {

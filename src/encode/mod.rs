@@ -35,8 +35,8 @@ pub use read_consistency::ReadOptions;
 pub use sync_consistency::{Matching, Source};
 
 use crate::prune::MustHappenBefore;
-use crate::semantics::semaphores::Step;
-use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, WaitOutcome};
+use crate::semantics::Need;
+use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace};
 use crate::verdict::Fact;
 use counts::Count;
 use hashbrown::{HashMap, HashSet};
@@ -114,16 +114,12 @@ pub struct Clause {
 struct Index {
     /// Per cell, its writes in the order of π, with the value left (`None`: a free).
     writers: Vec<Vec<(EventId, Option<u64>)>>,
-    /// Per condition, its notifies.
-    notifies: HashMap<u32, Vec<EventId>>,
-    /// Per semaphore, its posts.
-    posts: HashMap<u32, Vec<EventId>>,
+    /// Per need, the events that can serve it.
+    serving: HashMap<Need, Vec<EventId>>,
     /// Per semaphore, its waits that took a permit.
     semaphore_waits: HashMap<u32, Vec<EventId>>,
     /// Per thread, where others wait for its end.
     joins: HashMap<ThreadId, Vec<EventId>>,
-    /// Per once cell, its ends.
-    once_ends: HashMap<u32, Vec<EventId>>,
     /// Beginning of each wait, by its end.
     wait_begin: HashMap<EventId, EventId>,
 }
@@ -132,11 +128,9 @@ impl Index {
     fn of(trace: &Trace) -> Index {
         let mut index = Index {
             writers: vec![Vec::new(); trace.cells().len()],
-            notifies: HashMap::new(),
-            posts: HashMap::new(),
+            serving: HashMap::new(),
             semaphore_waits: HashMap::new(),
             joins: HashMap::new(),
-            once_ends: HashMap::new(),
             wait_begin: HashMap::new(),
         };
         for event in trace.events() {
@@ -150,25 +144,30 @@ impl Index {
                         }
                     }
                 }
-                Op::Notify { condition } | Op::NotifyAll { condition } => {
-                    index.notifies.entry(condition.0).or_default().push(event);
-                }
                 Op::Join { child } => index.joins.entry(child).or_default().push(event),
-                Op::OnceEnd { once } => index.once_ends.entry(once.0).or_default().push(event),
-                Op::WaitEnd {
-                    outcome: WaitOutcome::Notified,
-                    ..
-                } => index
-                    .wait_begin
-                    .extend(trace.wait_begin(event).map(|begin| (event, begin))),
-                op => match Step::of(op) {
-                    Some((semaphore, Step::Post)) => index.posts.entry(semaphore.0).or_default().push(event),
-                    Some((semaphore, Step::Wait)) => index.semaphore_waits.entry(semaphore.0).or_default().push(event),
-                    Some((_, Step::FailedWait | Step::Value(_))) | None => {}
-                },
+                op => {
+                    if let Some(need) = Need::served_by(op) {
+                        index.serving.entry(need).or_default().push(event);
+                    }
+                    match Need::of(op) {
+                        Some(Need::Wake(_)) => {
+                            let begin = trace.wait_begin(event);
+                            index.wait_begin.extend(begin.map(|begin| (event, begin)));
+                        }
+                        Some(Need::Permit(semaphore)) => {
+                            index.semaphore_waits.entry(semaphore.0).or_default().push(event);
+                        }
+                        Some(Need::Count(_) | Need::Holder { .. } | Need::Initialization(_)) | None => {}
+                    }
+                }
             }
         }
         index
+    }
+
+    /// The events that can serve a need, in the order of π.
+    fn serving(&self, need: Need) -> &[EventId] {
+        self.serving.get(&need).map_or(&[], Vec::as_slice)
     }
 }
 

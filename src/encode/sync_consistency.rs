@@ -17,7 +17,8 @@
 //! falls below zero is exactly such a matching. (What needs a [certain count](super::counts) is another matter.) *Once cells*: a wait needs one of the ends before it.
 
 use super::{Choice, Encoder, FactId, Literal, Mutation, before, behind};
-use crate::trace::{EventId, ObjectId, Op, SectionId};
+use crate::semantics::Need;
+use crate::trace::{EventId, ObjectId, SectionId};
 use crate::verdict::Fact;
 
 /// What can serve a wait, or hold the lock at a failed acquire.
@@ -100,14 +101,20 @@ impl Encoder<'_> {
         if self.matchings.contains_key(&event) {
             return false;
         }
-        match self.trace.op(event) {
-            Op::WaitEnd { condition, .. } => self.wait(event, condition),
-            Op::SemWait { semaphore } => self.semaphore(event, semaphore),
-            Op::AcquireFailed { lock, shared } => self.failed_acquire(event, lock, shared),
-            Op::OnceWait { once } => self.once_wait(event, once),
-            _ => return false,
+        match Need::of(self.trace.op(event)) {
+            Some(Need::Wake(condition)) => self.wait(event, condition),
+            Some(Need::Permit(semaphore)) => self.semaphore(event, semaphore),
+            Some(Need::Holder { lock, shared }) => self.failed_acquire(event, lock, shared),
+            Some(Need::Initialization(once)) => self.once_wait(event, once),
+            Some(Need::Count(_)) | None => return false,
         }
         true
+    }
+
+    /// The events that can serve a need of an event, as far as must-happen-before says.
+    fn can_serve(&self, event: EventId, need: Need) -> impl Iterator<Item = EventId> + '_ {
+        let all = self.index.serving(need).iter().copied();
+        all.filter(move |&source| !self.order.before(event, source))
     }
 
     fn wait(&mut self, end: EventId, condition: ObjectId) {
@@ -116,12 +123,11 @@ impl Encoder<'_> {
             // Woken before the trace began.
             return;
         }
-        let possible: Vec<EventId> = self.index.notifies.get(&condition.0).map_or_else(Vec::new, |all| {
-            let fits = |notify: EventId| {
-                !self.order.before(end, notify) && begin.is_none_or(|begin| !self.order.before(notify, begin))
-            };
-            all.iter().copied().filter(|&notify| fits(notify)).collect()
-        });
+        let fits = |notify: EventId| begin.is_none_or(|begin| !self.order.before(notify, begin));
+        let possible: Vec<EventId> = self
+            .can_serve(end, Need::Wake(condition))
+            .filter(|&notify| fits(notify))
+            .collect();
         let fact = self.new_fact(Fact::Wait {
             end,
             notifies: possible.clone(),
@@ -187,13 +193,7 @@ impl Encoder<'_> {
 
     fn semaphore(&mut self, wait: EventId, semaphore: ObjectId) {
         let initial = self.trace.initial_count(semaphore);
-        let posts: Vec<EventId> = self.index.posts.get(&semaphore.0).map_or_else(Vec::new, |posts| {
-            posts
-                .iter()
-                .copied()
-                .filter(|&post| !self.order.before(wait, post))
-                .collect()
-        });
+        let posts: Vec<EventId> = self.can_serve(wait, Need::Permit(semaphore)).collect();
         let fact = self.new_fact(Fact::Semaphore {
             wait,
             posts: posts.clone(),
@@ -212,10 +212,7 @@ impl Encoder<'_> {
     }
 
     fn once_wait(&mut self, wait: EventId, once: ObjectId) {
-        let ends: Vec<EventId> = self.index.once_ends.get(&once.0).map_or_else(Vec::new, |ends| {
-            let fits = |end: EventId| !self.order.before(wait, end);
-            ends.iter().copied().filter(|&end| fits(end)).collect()
-        });
+        let ends: Vec<EventId> = self.can_serve(wait, Need::Initialization(once)).collect();
         let fact = self.new_fact(Fact::Once {
             wait,
             ends: ends.clone(),
@@ -271,9 +268,9 @@ impl Encoder<'_> {
     fn one_of(&mut self, fact: FactId, event: EventId, options: Vec<(Source, Choice)>) {
         let mut some = vec![behind(event)];
         some.extend(options.iter().map(|&(_, choice)| Literal::Chosen(choice)));
-        let left_out = match self.trace.op(event) {
-            Op::SemWait { .. } => Mutation::NoPermits,
-            Op::OnceWait { .. } => Mutation::NoOnces,
+        let left_out = match Need::of(self.trace.op(event)) {
+            Some(Need::Permit(_)) => Mutation::NoPermits,
+            Some(Need::Initialization(_)) => Mutation::NoOnces,
             _ => Mutation::NoFailedAcquires,
         };
         if self.mutation != Some(left_out) {
@@ -303,10 +300,13 @@ impl Encoder<'_> {
             return false;
         }
         let fact = match source {
-            Source::Event(event) => match self.trace.op(event) {
-                Op::NotifyAll { .. } => return false,
-                Op::Notify { .. } if self.mutation == Some(Mutation::NotifyWakesMany) => return true,
-                Op::Notify { .. } => self.new_fact(Fact::NotifyOnce {
+            Source::Event(event) => match (
+                Need::served_by(self.trace.op(event)),
+                Need::serves_one(self.trace.op(event)),
+            ) {
+                (Some(Need::Wake(_)), false) => return false,
+                (Some(Need::Wake(_)), true) if self.mutation == Some(Mutation::NotifyWakesMany) => return true,
+                (Some(Need::Wake(_)), true) => self.new_fact(Fact::NotifyOnce {
                     notify: event,
                     ends: vec![key.1, key.2],
                 }),

@@ -7,91 +7,14 @@
 //!
 //! Errs on the side of calling an order an outcome.
 
-use super::MustHappenBefore;
-use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
-use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeMap;
-
 pub use crate::semantics::Grounds;
-
-/// Barriers whose rounds have the same threads in every run: each round before the last has all threads that ever come.
-pub(super) fn fixed_barriers(trace: &Trace) -> HashSet<u32> {
-    let mut rounds: HashMap<u32, BTreeMap<u32, HashSet<ThreadId>>> = HashMap::new();
-    for event in trace.events() {
-        if let Op::BarrierEnter { barrier, round } = trace.op(event) {
-            let threads = rounds.entry(barrier.0).or_default().entry(round).or_default();
-            threads.insert(trace.thread(event));
-        }
-    }
-    let fixed = |rounds: &BTreeMap<u32, HashSet<ThreadId>>| {
-        let all: HashSet<ThreadId> = rounds.values().flatten().copied().collect();
-        let complete = rounds.values().rev().skip(1).all(|threads| *threads == all);
-        // Of a single round it is known that it was complete if a thread has left it.
-        complete && (rounds.len() > 1 || all.len() > 1)
-    };
-    rounds
-        .into_iter()
-        .filter(|(_, rounds)| fixed(rounds))
-        .map(|(barrier, _)| barrier)
-        .collect()
-}
-
-/// What is initialized once. Whoever comes first does it, so that the initializer precedes whatever waits for it is
-/// structure; that *this* thread's earlier events do is an outcome.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Onces {
-    /// By thread: where an initializer begins and ends in program order, and the object.
-    sections: HashMap<ThreadId, Vec<(u32, u32, ObjectId)>>,
-    /// By object: each thread's first event behind which it is initialized.
-    waits: HashMap<ObjectId, HashMap<ThreadId, EventId>>,
-}
-
-impl Onces {
-    pub(crate) fn of(trace: &Trace) -> Onces {
-        let mut found = Onces::default();
-        let mut begun: HashMap<(ThreadId, ObjectId), u32> = HashMap::new();
-        let mut initializers: HashMap<ObjectId, u32> = HashMap::new();
-        for event in trace.events() {
-            let (thread, place) = (trace.thread(event), trace.place(event));
-            match trace.op(event) {
-                Op::OnceBegin { once } => {
-                    begun.insert((thread, once), place);
-                    *initializers.entry(once).or_default() += 1;
-                }
-                Op::OnceEnd { once } => {
-                    if let Some(from) = begun.remove(&(thread, once)) {
-                        found.sections.entry(thread).or_default().push((from, place, once));
-                    }
-                }
-                Op::OnceWait { once } => {
-                    found.waits.entry(once).or_default().entry(thread).or_insert(event);
-                }
-                _ => {}
-            }
-        }
-        // Of several initializations, another one may have ended before.
-        found.waits.retain(|once, _| initializers.get(once) == Some(&1));
-        found
-    }
-
-    /// Whether one of the two is done by an initializer that the other waits for.
-    pub(crate) fn order(&self, trace: &Trace, structure: &MustHappenBefore, a: EventId, b: EventId) -> bool {
-        let within = |inside: EventId, after: EventId| {
-            let place = trace.place(inside);
-            let sections = self.sections.get(&trace.thread(inside)).into_iter().flatten();
-            let mut done = sections.filter(|&&(from, until, _)| from < place && place < until);
-            done.any(|(.., once)| {
-                let mut waits = self.waits.get(once).into_iter().flat_map(HashMap::values);
-                waits.any(|&wait| structure.before(wait, after))
-            })
-        };
-        within(a, b) || within(b, a)
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prune::MustHappenBefore;
+    use crate::semantics::onces::Initializers;
+    use crate::trace::{EventId, ObjectId, ThreadId, Trace};
     use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, WaitOutcome};
 
     const OBJECT: ObjectId = ObjectId(0);
@@ -182,7 +105,8 @@ mod tests {
         ];
         let trace = trace(ObjectKind::Once, &events);
         let structure = MustHappenBefore::on(&trace, Grounds::Structure);
-        assert!(!Onces::of(&trace).order(&trace, &structure, EventId(3), EventId(6)));
+        let before = |a, b| structure.before(a, b);
+        assert!(!Initializers::of(&trace).order(&trace, before, EventId(3), EventId(6)));
     }
 
     #[test]
@@ -198,8 +122,9 @@ mod tests {
         ];
         let trace = trace(ObjectKind::Once, &events);
         let structure = MustHappenBefore::on(&trace, Grounds::Structure);
-        let onces = Onces::of(&trace);
-        let order = |a, b| onces.order(&trace, &structure, EventId(a), EventId(b));
+        let initializers = Initializers::of(&trace);
+        let before = |a, b| structure.before(a, b);
+        let order = |a, b| initializers.order(&trace, before, EventId(a), EventId(b));
         assert!(order(2, 5) && order(5, 2));
         assert!(!order(0, 5), "had thread 1 come first, it would not have waited");
         assert!(MustHappenBefore::of(&trace).before(EventId(0), EventId(5)));

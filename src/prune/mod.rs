@@ -18,7 +18,6 @@ mod unique_writers;
 pub use atomic_locks::AtomicLocks;
 pub use clocks::Clocks;
 pub use grounds::Grounds;
-pub(crate) use grounds::Onces;
 pub use histories::{Histories, HistoryId};
 pub use lock_history::{HistoryClash, history_clash};
 pub use lockset::{Hold, LockContext, LockContextId, LockContexts, held_at};

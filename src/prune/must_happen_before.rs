@@ -25,8 +25,9 @@
 
 use super::Clocks;
 use super::forced_posts::Semaphores;
-use super::grounds::{Grounds, fixed_barriers};
-use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use super::grounds::Grounds;
+use crate::semantics::{Need, barriers, onces};
+use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -80,7 +81,7 @@ impl MustHappenBefore {
     pub fn on(trace: &Trace, grounds: Grounds) -> MustHappenBefore {
         let semaphores = Semaphores::of(trace);
         let fixed = match grounds {
-            Grounds::Structure => fixed_barriers(trace),
+            Grounds::Structure => barriers::fixed(trace),
             Grounds::Outcomes | Grounds::Pins => HashSet::new(),
         };
         let onces = Onces::of(trace);
@@ -421,10 +422,11 @@ impl Onces {
     fn of(trace: &Trace) -> Onces {
         let mut found = Onces::default();
         for event in trace.events() {
-            match trace.op(event) {
-                Op::OnceEnd { once } => found.ends.entry(once.0).or_default().push(event),
-                Op::OnceWait { once } => found.waits.push((once.0, event)),
-                _ => {}
+            if let Some(once) = onces::Step::initializes(trace.op(event)) {
+                found.ends.entry(once.0).or_default().push(event);
+            }
+            if let Some(Need::Initialization(once)) = Need::of(trace.op(event)) {
+                found.waits.push((once.0, event));
             }
         }
         found
@@ -449,16 +451,11 @@ fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, 
     let mut notifies: HashMap<u32, Vec<EventId>> = HashMap::new();
     let mut waits: Vec<(u32, EventId, EventId)> = Vec::new();
     for event in trace.events() {
-        match trace.op(event) {
-            Op::Notify { condition } | Op::NotifyAll { condition } => {
-                notifies.entry(condition.0).or_default().push(event);
-            }
-            Op::WaitEnd {
-                condition,
-                outcome: WaitOutcome::Notified,
-                ..
-            } => waits.extend(trace.wait_begin(event).map(|begin| (condition.0, begin, event))),
-            _ => {}
+        if let Some(Need::Wake(condition)) = Need::served_by(trace.op(event)) {
+            notifies.entry(condition.0).or_default().push(event);
+        }
+        if let Some(Need::Wake(condition)) = Need::of(trace.op(event)) {
+            waits.extend(trace.wait_begin(event).map(|begin| (condition.0, begin, event)));
         }
     }
     let mut forced = HashMap::new();
@@ -482,7 +479,9 @@ fn forced_wakes(trace: &Trace, relation: &MustHappenBefore) -> HashMap<EventId, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
+    use trace_format::{
+        Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo, WaitOutcome,
+    };
 
     fn trace(threads: usize, events: &[(u32, FileOp)]) -> Trace {
         let object = |kind| ObjectInfo {

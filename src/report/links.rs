@@ -5,6 +5,7 @@
 //! that step, and only between threads. Steps among the events "as recorded" are not drawn.
 
 use crate::replay::Replay;
+use crate::semantics::{Gate, locks};
 use crate::trace::{CellId, EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 
@@ -79,7 +80,8 @@ struct Walk {
     /// By the beginning of a wait: how deep its end has to restore the lock.
     waiting: HashMap<EventId, u32>,
     woken: HashMap<ThreadId, usize>,
-    posted: HashMap<ObjectId, (usize, ThreadId)>,
+    /// By object: the step that last let others go on there.
+    opened: HashMap<ObjectId, (usize, ThreadId)>,
     written: HashMap<CellId, (usize, ThreadId)>,
 }
 
@@ -136,25 +138,15 @@ impl Walk {
                 let from = self.woken.remove(&thread);
                 self.link(from, index, Kind::Wake);
             }
-            Op::SemPost { semaphore: object }
-            | Op::BarrierEnter { barrier: object, .. }
-            | Op::OnceEnd { once: object }
-            | Op::Output { source: object } => {
-                self.posted.insert(object, (index, thread));
-            }
-            Op::SemWait { semaphore: object }
-            | Op::BarrierExit { barrier: object, .. }
-            | Op::OnceWait { once: object }
-            | Op::Input { source: object, .. } => {
-                let from = self
-                    .posted
-                    .get(&object)
-                    .filter(|(_, by)| *by != thread)
-                    .map(|(from, _)| *from);
-                self.link(from, index, Kind::Wake);
-            }
             Op::Access(_) => self.access(trace, event, index, thread),
-            _ => {}
+            op => match Gate::of(op) {
+                Some((object, Gate::Opens)) => drop(self.opened.insert(object, (index, thread))),
+                Some((object, Gate::Passes)) => {
+                    let opened = self.opened.get(&object).filter(|(_, by)| *by != thread);
+                    self.link(opened.map(|(from, _)| *from), index, Kind::Wake);
+                }
+                None => {}
+            },
         }
         self.last.insert(thread, index);
     }
@@ -179,21 +171,23 @@ impl Walk {
     /// Follows who holds what. Among the events as recorded there is no `index`.
     fn locks(&mut self, trace: &Trace, event: EventId, index: Option<usize>) {
         let thread = trace.thread(event);
-        match trace.op(event) {
-            Op::Acquire { lock } => self.take(thread, lock, false, 1, index),
-            Op::WaitEnd { lock, .. } => {
+        let Some((lock, step)) = locks::Step::of(trace.op(event)) else {
+            return;
+        };
+        match step {
+            locks::Step::Take { shared } => self.take(thread, lock, shared, 1, index),
+            locks::Step::TakeAgain => {
                 let begin = trace.wait_begin(event);
                 let depth = begin.and_then(|begin| self.waiting.remove(&begin)).unwrap_or(1);
                 self.take(thread, lock, false, depth, index);
             }
-            Op::AcquireShared { lock } => self.take(thread, lock, true, 1, index),
-            Op::Release { lock } => self.give_back(thread, lock, 1, index),
-            Op::WaitBegin { lock, .. } => {
+            locks::Step::GiveBack => self.give_back(thread, lock, 1, index),
+            locks::Step::GiveUp => {
                 let depth = self.holding.get(&(thread, lock)).map(|&(depth, _)| depth);
                 self.waiting.extend(depth.map(|depth| (event, depth)));
                 self.give_back(thread, lock, ALL, index);
             }
-            _ => {}
+            locks::Step::FindHeld { .. } => {}
         }
     }
 

@@ -1,7 +1,12 @@
 //! Barriers: nobody leaves a round before all have arrived.
+//!
+//! Who meets whom may be an outcome: another thread may come in the place of one that came. Where each round has all threads
+//! that ever come, it is not.
 
 use super::synchronizes::{Among, Passing};
-use crate::trace::{ObjectId, Op};
+use crate::trace::{ObjectId, Op, ThreadId, Trace};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// What an operation does at a barrier, in which round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,4 +42,27 @@ impl Step {
             Step::Exit(round) => format!("leaves {barrier}, round {round}"),
         }
     }
+}
+
+/// Barriers whose rounds have the same threads in every run: each round before the last has all threads that ever come.
+#[must_use]
+pub fn fixed(trace: &Trace) -> HashSet<u32> {
+    let mut rounds: HashMap<u32, BTreeMap<u32, HashSet<ThreadId>>> = HashMap::new();
+    for event in trace.events() {
+        if let Some((barrier, Step::Enter(round))) = Step::of(trace.op(event)) {
+            let threads = rounds.entry(barrier.0).or_default().entry(round).or_default();
+            threads.insert(trace.thread(event));
+        }
+    }
+    let is_fixed = |rounds: &BTreeMap<u32, HashSet<ThreadId>>| {
+        let all: HashSet<ThreadId> = rounds.values().flatten().copied().collect();
+        let complete = rounds.values().rev().skip(1).all(|threads| *threads == all);
+        // Of a single round it is known that it was complete if a thread has left it.
+        complete && (rounds.len() > 1 || all.len() > 1)
+    };
+    rounds
+        .into_iter()
+        .filter(|(_, rounds)| is_fixed(rounds))
+        .map(|(barrier, _)| barrier)
+        .collect()
 }

@@ -16,8 +16,10 @@ pub mod synchronizes;
 pub mod waits;
 
 mod grounds;
+mod needs;
 
 pub use grounds::Grounds;
+pub use needs::{Gate, Need};
 
 use crate::trace::{ObjectId, Op};
 

@@ -6,6 +6,7 @@
 use super::handed_over::HandedOver;
 use crate::encode::Encoder;
 use crate::semantics::semaphores::Step;
+use crate::semantics::{Need, locks, onces};
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, SectionId, ThreadId, Trace, Wakes};
 use hashbrown::{HashMap, HashSet};
 
@@ -120,7 +121,11 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     freed.write(trace.thread(event), used.cell);
                 }
             }
-            Op::Acquire { lock } | Op::AcquireShared { lock } | Op::WaitEnd { lock, .. } => {
+            Op::Join { child } if !ends(trace, child) => found.extend(freed.on_which_depends(child)),
+            _ => {}
+        }
+        match locks::Step::of(trace.op(event)) {
+            Some((lock, step)) if step.takes() => {
                 if let Some(id) = encoder.sections().opened_by(event) {
                     let others = open.entry(lock.0).or_default();
                     let section = encoder.sections().get(id);
@@ -133,12 +138,12 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     others.push(id);
                 }
             }
-            Op::Release { lock } | Op::WaitBegin { lock, .. } => {
+            Some((lock, step)) if step.gives_back() => {
                 if let Some(id) = encoder.sections().closed_by(event) {
                     open.entry(lock.0).or_default().retain(|&other| other != id);
                 }
             }
-            Op::AcquireFailed { lock, shared } => {
+            Some((lock, locks::Step::FindHeld { shared })) => {
                 let held = open
                     .get(&lock.0)
                     .into_iter()
@@ -148,14 +153,13 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                     found.push(Violation::Unmatched(event, Vec::new()));
                 }
             }
-            Op::Join { child } if !ends(trace, child) => found.extend(freed.on_which_depends(child)),
-            Op::OnceEnd { once } => {
-                initialized.insert(once);
-            }
-            Op::OnceWait { once } if !initialized.contains(&once) => {
-                found.push(Violation::Unmatched(event, Vec::new()));
-            }
             _ => {}
+        }
+        initialized.extend(onces::Step::initializes(trace.op(event)));
+        if let Some(Need::Initialization(once)) = Need::of(trace.op(event))
+            && !initialized.contains(&once)
+        {
+            found.push(Violation::Unmatched(event, Vec::new()));
         }
     }
     if let Some(pending) = encoder.pending_read() {
@@ -174,15 +178,9 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     let wakes = Wakes::of(trace, order.iter().copied());
     for &end in &wakes.unserved {
         // The waits on the same condition compete for the same notifies.
-        let Op::WaitEnd { condition, .. } = trace.op(end) else {
-            continue;
-        };
-        let rivals = wakes
-            .by
-            .keys()
-            .copied()
-            .filter(|&rival| matches!(trace.op(rival), Op::WaitEnd { condition: other, .. } if other == condition));
-        let mut rivals: Vec<EventId> = rivals.collect();
+        let need = Need::of(trace.op(end));
+        let mut rivals: Vec<EventId> = wakes.by.keys().copied().collect();
+        rivals.retain(|&rival| Need::of(trace.op(rival)) == need);
         rivals.sort_unstable();
         found.push(Violation::Unmatched(end, rivals));
     }

@@ -8,6 +8,7 @@
 
 use super::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
 use crate::semantics::semaphores::Step;
+use crate::semantics::{Need, onces};
 use hashbrown::{HashMap, HashSet};
 
 /// The earlier events that the enabling of each event of `order`, a feasible sequence, rests on there,
@@ -28,7 +29,7 @@ pub fn explanations(
     // Only the locks that somebody found held need watching.
     let mut watched: HashSet<ObjectId> = HashSet::new();
     for event in order.clone() {
-        if let Op::AcquireFailed { lock, .. } = trace.op(event) {
+        if let Some(Need::Holder { lock, .. }) = Need::of(trace.op(event)) {
             watched.insert(lock);
         }
     }
@@ -70,18 +71,23 @@ pub fn explanations(
                     before.for_each(&mut rests_on);
                 }
             }
-            Op::OnceEnd { once } => {
-                initialized.entry(once).or_insert(event);
+            op => {
+                if let Some(once) = onces::Step::initializes(op) {
+                    initialized.entry(once).or_insert(event);
+                }
             }
-            Op::OnceWait { once } => initialized.get(&once).copied().into_iter().for_each(&mut rests_on),
-            Op::AcquireFailed { lock, .. } => {
+        }
+        match Need::of(trace.op(event)) {
+            Some(Need::Initialization(once)) => initialized.get(&once).copied().into_iter().for_each(&mut rests_on),
+            Some(Need::Holder { lock, .. }) => {
                 let holders = held.get(&lock).into_iter().flatten().map(|&id| sections.get(id));
                 let other = holders
                     .filter(|section| section.thread != thread)
                     .find_map(|section| section.acquire);
                 other.into_iter().for_each(&mut rests_on);
             }
-            _ => {}
+            // Of these, the matching of notifies and waits and the semaphores' last events tell.
+            Some(Need::Wake(_) | Need::Permit(_) | Need::Count(_)) | None => {}
         }
         if watched.is_empty() {
             continue;

@@ -6,8 +6,10 @@
 use super::Native;
 use super::search::Search;
 use super::state::{Clocks, Contradiction, State};
+use crate::semantics::Need;
 use crate::semantics::semaphores::Step;
-use crate::trace::{EventId, ObjectId, Op, Section, SectionId, ThreadId, Trace, WaitOutcome, Waiter, Wakes};
+use crate::semantics::waits;
+use crate::trace::{EventId, ObjectId, Section, SectionId, ThreadId, Trace, Waiter, Wakes};
 use hashbrown::HashMap;
 
 /// Sections on a lock that are looked at, from an attempt to take it backwards, for the one that was in the way.
@@ -31,7 +33,7 @@ impl Semaphores {
                 Some((semaphore, Step::Wait)) => found.waits.entry(semaphore).or_default().push(event),
                 Some((_, Step::FailedWait | Step::Value(_))) | None => {}
             }
-            if let Op::OnceEnd { once } = trace.op(event) {
+            if let Some(Need::Initialization(once)) = Need::served_by(trace.op(event)) {
                 found.first_ends.entry(once).or_insert(event);
             }
         }
@@ -128,26 +130,23 @@ impl Native<'_> {
 
     fn onces_hold(&self, clocks: &Clocks, from: EventId) -> bool {
         let mut ended: Vec<ObjectId> = Vec::new();
-        clocks.order.iter().all(|&event| match self.trace.op(event) {
-            Op::OnceEnd { once } => {
+        clocks.order.iter().all(|&event| {
+            let op = self.trace.op(event);
+            if let Some(Need::Initialization(once)) = Need::served_by(op) {
                 ended.push(once);
-                true
             }
-            Op::OnceWait { once } => {
-                ended.contains(&once) || self.semaphores.first_end(once).is_some_and(|end| end < from)
+            match Need::of(op) {
+                Some(Need::Initialization(once)) => {
+                    ended.contains(&once) || self.semaphores.first_end(once).is_some_and(|end| end < from)
+                }
+                _ => true,
             }
-            _ => true,
         })
     }
 
     fn waits_hold(&self, clocks: &Clocks, from: EventId) -> bool {
         let trace = self.trace;
-        let is_condition = |&event: &EventId| {
-            matches!(
-                trace.op(event),
-                Op::Notify { .. } | Op::NotifyAll { .. } | Op::WaitBegin { .. } | Op::WaitEnd { .. }
-            )
-        };
+        let is_condition = |&event: &EventId| waits::Step::of(trace.op(event)).is_some();
         if !clocks.order.iter().any(is_condition) {
             return true;
         }
@@ -158,11 +157,7 @@ impl Native<'_> {
             // One that began before the trace did.
             let next = trace.program_order(thread).get(first as usize).copied();
             if let (0, Some(end)) = (first, next)
-                && let Op::WaitEnd {
-                    condition,
-                    outcome: WaitOutcome::Notified,
-                    ..
-                } = trace.op(end)
+                && let Some(Need::Wake(condition)) = Need::of(trace.op(end))
             {
                 match self.wakes.by.get(&end) {
                     Some(&notify) if notify < from => drop(woken.insert(end, notify)),
@@ -175,7 +170,7 @@ impl Native<'_> {
                 }
             }
             for (begin, end) in trace.waits_open_after(thread, first) {
-                let Op::WaitBegin { condition, .. } = trace.op(begin) else {
+                let Some((condition, _)) = waits::Step::of(trace.op(begin)) else {
                     continue;
                 };
                 let waiter = Waiter { condition, thread, end };
@@ -196,32 +191,14 @@ impl Native<'_> {
     }
 }
 
-/// Whether an event can come about in several ways: those that [`Search::conditions`] looks at.
-pub(super) fn can_come_about_otherwise(op: Op) -> bool {
-    matches!(
-        op,
-        Op::WaitEnd {
-            outcome: WaitOutcome::Notified,
-            ..
-        } | Op::SemWait { .. }
-            | Op::SemWaitFailed { .. }
-            | Op::SemValue { .. }
-            | Op::OnceWait { .. }
-            | Op::AcquireFailed { .. }
-    )
-}
-
 impl Search<'_, '_> {
     /// Puts what can come about in several ways as it was in π.
     pub(super) fn conditions(&self, state: &mut State, clocks: &Clocks) -> Result<bool, Contradiction> {
         let (native, trace) = (self.native, self.native.trace);
         let mut new = false;
         for &event in clocks.order.iter().filter(|&&event| self.window.is_conditional(event)) {
-            match trace.op(event) {
-                Op::WaitEnd {
-                    outcome: WaitOutcome::Notified,
-                    ..
-                } => {
+            match Need::of(trace.op(event)) {
+                Some(Need::Wake(_)) => {
                     let notify = native.wakes.by.get(&event).copied();
                     if let Some(notify) = notify.filter(|&notify| notify >= self.from) {
                         new |= self.put_before(state, clocks, notify, event)?;
@@ -230,16 +207,16 @@ impl Search<'_, '_> {
                         }
                     }
                 }
-                Op::SemWait { semaphore } => {
+                Some(Need::Permit(semaphore)) => {
                     for &post in native.semaphores.posts(semaphore, self.from, event) {
                         new |= self.put_before(state, clocks, post, event)?;
                     }
                 }
-                Op::SemWaitFailed { semaphore } | Op::SemValue { semaphore, .. } => {
+                Some(Need::Count(semaphore)) => {
                     let posts = Semaphores::all(&native.semaphores.posts, semaphore);
                     let waits = Semaphores::all(&native.semaphores.waits, semaphore);
                     // An attempt fails all the more with fewer posts before it and more waits.
-                    let looks = matches!(trace.op(event), Op::SemValue { .. });
+                    let looks = matches!(Step::of(trace.op(event)), Some((_, Step::Value(_))));
                     let (earlier, later) = if looks {
                         (&[posts, waits][..], &[posts, waits][..])
                     } else {
@@ -260,7 +237,7 @@ impl Search<'_, '_> {
                         }
                     }
                 }
-                Op::OnceWait { once } => {
+                Some(Need::Initialization(once)) => {
                     let end = native
                         .semaphores
                         .first_end(once)
@@ -270,7 +247,7 @@ impl Search<'_, '_> {
                         new |= self.put_before(state, clocks, end, event)?;
                     }
                 }
-                Op::AcquireFailed { lock, shared } => {
+                Some(Need::Holder { lock, shared }) => {
                     let Some(section) = native.in_the_way(event, lock, shared) else {
                         continue;
                     };
@@ -281,7 +258,7 @@ impl Search<'_, '_> {
                         new |= self.put_before(state, clocks, event, release)?;
                     }
                 }
-                _ => {}
+                None => {}
             }
         }
         Ok(new)

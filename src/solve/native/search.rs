@@ -3,7 +3,8 @@
 use super::Native;
 use super::state::{Clocks, Contradiction, State};
 use super::window::{Read, Window};
-use crate::trace::{CellId, EventId, ObjectId, Op, Section, SectionId, ThreadId};
+use crate::semantics::Need;
+use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};
 use hashbrown::HashMap;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -470,7 +471,7 @@ impl<'s, 't> Search<'s, 't> {
             }
             if self.based
                 && self.window.is_conditional(event)
-                && let Op::AcquireFailed { lock, shared } = trace.op(event)
+                && let Some(Need::Holder { lock, shared }) = Need::of(trace.op(event))
             {
                 let mut holding = open.get(&lock).into_iter().flatten().map(|&id| native.sections.get(id));
                 if !holding.any(|section| section.denies(shared)) {

@@ -4,7 +4,7 @@
 //! them, which writes may have given a read its value, which sections they open. Events that no cut has come to are not decoded.
 
 use super::Native;
-use super::conditions::can_come_about_otherwise;
+use crate::semantics::Need;
 use crate::trace::{CellId, EventId, SectionId};
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -193,7 +193,7 @@ impl<'s, 't> Window<'s, 't> {
             incoming: first_edge..self.incoming.len() as u32,
             uses: first_use..self.uses.len() as u32,
             sections: doors.map(Box::new),
-            conditional: can_come_about_otherwise(op),
+            conditional: Need::of(op).is_some(),
             known: native.knows(event),
             reads,
         });
