@@ -36,7 +36,9 @@ pub fn about_to_see(execution: &Execution, state: &State, read: EventId) -> Opti
     let first = execution.cells[uses.first()?.cell].addr;
     uses.iter().try_fold(0, |number, used| {
         let content = state.content(execution, used.cell)?;
-        Some(number | content << (8 * (execution.cells[used.cell].addr - first)))
+        // A block that is freed may be longer than a number.
+        let shift = 8 * (execution.cells[used.cell].addr - first);
+        Some(number | content.checked_shl(shift as u32)?)
     })
 }
 
