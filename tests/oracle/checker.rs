@@ -426,7 +426,7 @@ fn walk(execution: &Execution, schedule: &Schedule) -> Option<State> {
 }
 
 /// Whether the events in their own order are an execution, whomever each notify woke.
-pub fn is_execution(execution: &Execution) -> bool {
+fn is_execution(execution: &Execution) -> bool {
     let mut states = HashSet::from([State::start(execution)]);
     for event in execution.ids() {
         let next = |state: State| {

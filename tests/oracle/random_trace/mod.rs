@@ -6,12 +6,12 @@
 mod memory;
 mod synchronization;
 
-use super::checker::is_execution;
-use super::execution::Execution;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{
     Event, MemoryOrder, Meta, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables, ThreadId, ThreadInfo,
 };
+use witness::check::validate;
+use witness::trace::Trace;
 
 const MUTEXES: [u32; 2] = [0, 1];
 const RWLOCK: u32 = 2;
@@ -197,8 +197,8 @@ pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let tables = tables(threads, initial, branches, foreign_unlock);
     // A trace that begins in the middle, if what is left is an execution.
     let late = world.events.split_off(drop.min(world.events.len()));
-    // The checker is not asked: traces that it refuses wrongly are to be among them.
-    if drop > 0 && !late.is_empty() && is_execution(&Execution::new(&tables, &late)) {
+    let begins_late = drop > 0 && !late.is_empty() && validate(&Trace::from_events(tables.clone(), &late)).is_ok();
+    if begins_late {
         return (tables, late);
     }
     world.events.extend(late);
