@@ -7,7 +7,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::time::Instant;
 use trace_format::ProgramEnd;
-use witness::explore::{self, End, Limits, Options, Prefix, ProgramError, Ran};
+use witness::explore::{self, End, Learnt, Limits, Options, Prefix, ProgramError, Ran};
 use witness::forest::Forest;
 use witness::record::{Launch, Policy, Settings};
 use witness::session::{Bounds, Session};
@@ -118,7 +118,9 @@ fn launch(program: &Program) -> Launch {
 
 /// Runs of exploration until the first that fails.
 fn explore(program: &Program, seed: u64, measurement: &Measurement) -> Result<Option<usize>> {
-    let folder = measurement.folder.join("runs");
+    // Of its own, so that no exploration goes on where another one ended.
+    let folder = measurement.folder.join(format!("runs-{seed}"));
+    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let mut session = UntilFailure {
         program: explore::Program::new(&launch(program), Bounds::default(), &folder, seed)?,
@@ -132,6 +134,7 @@ fn explore(program: &Program, seed: u64, measurement: &Measurement) -> Result<Op
         },
         runs: measurement.runs,
         show_goals: true,
+        failures_first: true,
         ..Options::default()
     };
     let explored = explore::explore(&mut session, &options, &mut |_| {
@@ -165,12 +168,15 @@ impl explore::Session for UntilFailure {
 
     fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, Stop> {
         let ran = self.program.run(forest, prefix).map_err(Stop::Program)?;
-        let _ = fs::remove_file(self.program.trace_of(self.runs));
         self.runs += 1;
         match ran.end {
             End::Failure(_) | End::Deadlock => Err(Stop::Failed),
             End::Success | End::Limit | End::TimedOut => Ok(ran),
         }
+    }
+
+    fn keep(&mut self, run: usize, learnt: &Learnt) -> Result<(), Stop> {
+        self.program.keep(run, learnt).map_err(Stop::Program)
     }
 }
 

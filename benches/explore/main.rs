@@ -45,7 +45,7 @@ fn main() -> Result<()> {
         runs: 1_000,
         seconds: Duration::from_secs(60),
         policies: true,
-        folder: Path::new(env!("CARGO_TARGET_TMPDIR")).join("explore"),
+        folder: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("explore-{}", std::process::id())),
     };
     let mut set = None;
     let mut arguments = std::env::args().skip(1);
@@ -71,9 +71,11 @@ fn main() -> Result<()> {
         }
     }
     std::fs::create_dir_all(&measurement.folder)?;
-    match set.as_deref() {
+    let measured = match set.as_deref() {
         Some("failing") => failing::measure(&measurement),
         Some(_) => small::measure(&measurement),
         None => bail!("{USAGE}"),
-    }
+    };
+    std::fs::remove_dir_all(&measurement.folder)?;
+    measured
 }

@@ -111,13 +111,18 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         order: &fewest_context_switches,
         show_goals: true,
         jobs: args.jobs.into(),
+        failures_first: true,
         ..Options::default()
     };
     let mut watch = Watch::new(until)?;
     if let Some(aim) = Aim::of(&args.pairs, &args.warnings, &args.analysis)? {
         let aimed = Aimed::new(&mut program, &aim);
         return aimed.explore(
-            options,
+            Options {
+                // Its order is that of what is asked for.
+                failures_first: false,
+                ..options
+            },
             &mut |progress| watch.see(progress),
             &args.reports,
             &args.analysis,

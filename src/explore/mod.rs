@@ -22,6 +22,7 @@ mod footprint;
 mod goal;
 mod journal;
 mod machine;
+mod near;
 mod packed;
 mod persistent;
 mod program;
@@ -40,17 +41,27 @@ pub use states::{Limits, Searched, search};
 
 use crate::forest::{Forest, Next, NodeId, Patience, Reservation, Run};
 use hashbrown::{HashMap, HashSet};
+use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::ControlFlow;
 
+/// How often the cheap search is asked at most. It serves to find failures soon; what is left to it of a long exploration, the exact one
+/// finds as well.
+const NEAR_ROUNDS: usize = 200;
+
+/// States of an exact search that only serves to see what to try next.
+const STATES_OF_A_GLANCE: usize = 2_000;
+
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
 
-/// Fewest changes of threads first: such prefixes are easy to force, and to understand.
+/// Fewest changes of threads first: such prefixes are easy to force, and to understand. Whether an operation waits is asked last: the answer is
+/// seldom a surprise.
 #[must_use]
 pub fn fewest_context_switches(_: &Forest, prefix: &Prefix) -> u64 {
-    prefix.context_switches() as u64
+    let asks = matches!(prefix.wanted, Some(wanted) if wanted.opening == Opening::GivesUp);
+    (u64::from(asks) << 32) + prefix.context_switches() as u64
 }
 
 /// How exploration goes on.
@@ -67,6 +78,8 @@ pub struct Options<'o> {
     pub show_goals: bool,
     /// How many runs the session is asked for at once.
     pub jobs: usize,
+    /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover everything.
+    pub failures_first: bool,
 }
 
 impl Default for Options<'_> {
@@ -78,6 +91,7 @@ impl Default for Options<'_> {
             tries: 2,
             show_goals: false,
             jobs: 1,
+            failures_first: false,
         }
     }
 }
@@ -222,6 +236,8 @@ pub fn explore<S: Session>(
         known: HashSet::new(),
         tried: HashMap::new(),
         reasons: Vec::new(),
+        places: HashMap::new(),
+        near_rounds: 0,
     };
     exploring.run(watch)?;
     Ok(exploring.finish())
@@ -236,6 +252,9 @@ struct Exploring<'s, 'o, S> {
     known: HashSet<What>,
     tried: HashMap<(NodeId, Opening), u32>,
     reasons: Vec<Reason>,
+    /// How often branches at these places were tried, of those that the cheap search finds.
+    places: HashMap<u64, u32>,
+    near_rounds: usize,
 }
 
 impl<S: Session> Exploring<'_, '_, S> {
@@ -252,6 +271,9 @@ impl<S: Session> Exploring<'_, '_, S> {
             self.run_along(&[Prefix::default()])?;
         }
         loop {
+            if self.run_near(watch)?.is_break() {
+                return Ok(());
+            }
             let searched = search(&mut self.forest, &self.options.limits);
             self.progress.states = searched.states;
             self.note_goals(&searched)?;
@@ -291,13 +313,117 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
     }
 
+    /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
+    fn run_near(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
+        while self.options.failures_first && self.near_rounds < NEAR_ROUNDS {
+            self.near_rounds += 1;
+            let left = self.options.runs.saturating_sub(self.progress.runs);
+            let batch = self.next_near(self.options.jobs.clamp(1, left.max(1)));
+            if batch.is_empty() {
+                break;
+            }
+            if left == 0 {
+                self.reasons.push(Reason::Runs);
+                return Ok(ControlFlow::Break(()));
+            }
+            if watch(&self.progress).is_break() {
+                self.reasons.push(Reason::Stopped);
+                return Ok(ControlFlow::Break(()));
+            }
+            for place in batch.iter().flat_map(|near| near.places) {
+                *self.places.entry(place).or_default() += u32::from(place != 0);
+            }
+            if let [
+                Near {
+                    prefix,
+                    goal: Some(goal),
+                    ..
+                },
+            ] = &batch[..]
+            {
+                let ran = self.session.run(&self.forest, prefix)?;
+                self.learn(prefix, ran, Some(What::Goal(goal.clone())))?;
+            } else {
+                let prefixes: Vec<Prefix> = batch.into_iter().map(|near| near.prefix).collect();
+                self.run_along(&prefixes)?;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What to try next: open branches, or one wait for ever. Every fourth time it is where threads have exchanged most: some failures show only
+    /// after many steps in turn.
+    fn next_near(&mut self, count: usize) -> Vec<Near> {
+        if self.near_rounds.is_multiple_of(4) {
+            let deep = self.most_exchanged(count);
+            if !deep.is_empty() {
+                return deep;
+            }
+        }
+        let mut best = self.new_near(Stops::One, count);
+        if best.first().is_none_or(|best| best.rank > near::TORN) {
+            let further = self.new_near(Stops::Two, count);
+            let rank = |all: &[Near]| all.first().map_or(u32::MAX, |first| first.rank);
+            if rank(&further) < rank(&best) {
+                best = further;
+            }
+        }
+        best
+    }
+
+    fn new_near(&mut self, stops: Stops, count: usize) -> Vec<Near> {
+        let found = near(&mut self.forest, stops, &self.places);
+        let mut new = found.into_iter().filter(|near| self.is_new(near));
+        match new.next() {
+            Some(first) if first.goal.is_none() => {
+                let others = new.filter(|near| near.goal.is_none()).take(count - 1);
+                std::iter::once(first).chain(others).collect()
+            }
+            first => first.into_iter().collect(),
+        }
+    }
+
+    /// Of what a short exact search finds, the branches after most changes of threads.
+    fn most_exchanged(&mut self, count: usize) -> Vec<Near> {
+        let limits = Limits {
+            states: STATES_OF_A_GLANCE.min(self.options.limits.states),
+            ..self.options.limits
+        };
+        let frontier = search(&mut self.forest, &limits).frontier;
+        let new = frontier.into_iter().map(Near::of);
+        let mut new: Vec<Near> = new.filter(|near| self.is_new(near)).collect();
+        new.sort_by_cached_key(|near| std::cmp::Reverse(near.prefix.context_switches()));
+        new.truncate(count);
+        new
+    }
+
+    fn is_new(&self, near: &Near) -> bool {
+        match &near.goal {
+            Some(goal) => self.options.show_goals && !self.known.contains(&What::Goal(goal.clone())),
+            None => {
+                let asks = near.rank > 0
+                    && near
+                        .prefix
+                        .wanted
+                        .is_some_and(|wanted| wanted.opening == Opening::GivesUp);
+                !asks && self.is_to_try(&near.prefix) && self.tries(&near.prefix) == 0
+            }
+        }
+    }
+
+    fn tries(&self, open: &Prefix) -> u32 {
+        let tried = open
+            .wanted
+            .and_then(|wanted| self.tried.get(&(wanted.node, wanted.opening)));
+        tried.copied().unwrap_or(0)
+    }
+
     /// Whether a branch is still open, and has not been tried too often.
     fn is_to_try(&self, open: &Prefix) -> bool {
         let Some(wanted) = open.wanted else {
             return false;
         };
-        let tried = self.tried.get(&(wanted.node, wanted.opening)).copied().unwrap_or(0);
-        tried < self.options.tries && self.is_open(&wanted)
+        self.tries(open) < self.options.tries && self.is_open(&wanted)
     }
 
     fn is_open(&self, wanted: &Wanted) -> bool {

@@ -429,8 +429,8 @@ impl Search<'_> {
             }
         };
         prefix.wanted = Some(Wanted {
-            thread: walk.rows[thread as usize],
-            node: walk.nodes[thread as usize],
+            thread: walk.row_of(thread),
+            node: walk.node_of(thread),
             opening,
         });
         prefix
@@ -483,7 +483,7 @@ impl Search<'_> {
 }
 
 /// Real histories along a way of classes.
-struct Walk {
+pub(super) struct Walk {
     /// The node that each thread is at.
     nodes: Vec<NodeId>,
     /// How many operations it has performed.
@@ -493,7 +493,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(forest: &Forest) -> Walk {
+    pub(super) fn new(forest: &Forest) -> Walk {
         let trees = forest.trees();
         Walk {
             nodes: trees.iter().map(|tree| tree.root).collect(),
@@ -502,7 +502,24 @@ impl Walk {
         }
     }
 
-    fn perform(&mut self, forest: &Forest, tables: &Tables<'_>, state: &mut State, turn: Turn, prefix: &mut Prefix) {
+    /// The row of a thread in the prefix.
+    pub(super) fn row_of(&self, thread: u32) -> u32 {
+        self.rows[thread as usize]
+    }
+
+    /// Its history.
+    pub(super) fn node_of(&self, thread: u32) -> NodeId {
+        self.nodes[thread as usize]
+    }
+
+    pub(super) fn perform(
+        &mut self,
+        forest: &Forest,
+        tables: &Tables<'_>,
+        state: &mut State,
+        turn: Turn,
+        prefix: &mut Prefix,
+    ) {
         let slot = turn.thread as usize;
         if let Goes::Along(edge) = turn.goes {
             self.pass(forest, tables, slot, prefix);

@@ -30,6 +30,7 @@ pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
             reduce: how.reduce,
             ..Limits::default()
         },
+        failures_first: how.seed.is_multiple_of(4),
         ..Options::default()
     };
     let exploration = explore(&mut session, &options, &mut |_| ControlFlow::Continue(())).unwrap();

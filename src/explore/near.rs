@@ -1,0 +1,609 @@
+//! Open branches near the order in which threads were forked: a cheap search that comes before the exact one, for the branches that fail most often.
+//!
+//! Threads run one after another, each until it waits, ends, or stands before what no run has shown; one of them stands still at one point of its
+//! history while another comes first. That takes time in the square of the operations whatever the number of threads, where states are a
+//! product. It is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, POPL 2011) with one delay, or two, in the model instead of the program: the
+//! program only runs where that shows something new. What is found is feasible, like all that the exact search finds; what is not found is
+//! left to that.
+//!
+//! Most bugs are a thread whose steps were meant to be one (Lu et al., Learning from mistakes, ASPLOS 2008). So a branch is preferred, in this order:
+//!
+//! 1. a wait in which nobody can go on;
+//! 2. a read whose thread, or the one that stands still, is in the middle of something: it has accessed what the other one changes (stale, or
+//!    lost, or torn);
+//! 3. one for which some thread was stopped in the middle;
+//! 4. another order of whole threads.
+//!
+//! Of equal ones, those at places in the code that were tried least.
+
+use super::goal::{Goal, Waiting};
+use super::machine::{Goes, NONE, State, Turn};
+use super::session::{Opening, Prefix, PrefixThread, Wanted};
+use super::states::Walk;
+use super::tables::{AccessKind, Act, Class, Held, Tables};
+use crate::forest::{Forest, Outcome};
+use hashbrown::HashMap;
+
+/// Turns that are simulated at most. Then what was found so far has to do.
+const MOST_TURNS: usize = 1_000_000;
+
+/// A thread in a loop that waits is left after so many turns, for others to change what it waits for.
+const TURNS_IN_A_LOOP: u32 = 16;
+
+/// The ranks of the list above.
+const STANDSTILL: u32 = 0;
+pub(super) const TORN: u32 = 1;
+const IN_THE_MIDDLE: u32 = 2;
+const OTHER_ORDER: u32 = 3;
+
+/// How many operations ahead a thread's writes are looked for.
+const LOOKAHEAD: usize = 256;
+
+/// An open branch, or a wait for ever, with what speaks for it.
+#[derive(Debug)]
+pub(super) struct Near {
+    pub prefix: Prefix,
+    /// The wait for ever that it ends in, if all is known of that.
+    pub goal: Option<Goal>,
+    /// Where in the code it is: the operation that is open, and where another thread stands still; 0 if none does.
+    pub places: [u64; 2],
+    /// The class of the list above, from 0.
+    pub rank: u32,
+}
+
+/// How many threads are stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stops {
+    /// One, while others come first.
+    One,
+    /// One, which another thread precedes up to a point of its own.
+    Two,
+}
+
+impl Near {
+    /// An open branch that another search has found.
+    pub(super) fn of(prefix: Prefix) -> Near {
+        Near {
+            prefix,
+            goal: None,
+            places: [0; 2],
+            rank: OTHER_ORDER,
+        }
+    }
+}
+
+/// Open branches of a forest, each once, the best first. `tried` says how often branches at the same place were.
+pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>) -> Vec<Near> {
+    let (found, values) = {
+        let tables = Tables::new(forest);
+        let mut search = Search {
+            tables: &tables,
+            best: HashMap::new(),
+            found: Vec::new(),
+            tried,
+            left: MOST_TURNS,
+        };
+        search.run(stops);
+        let found = search.found;
+        let mut tables = tables;
+        let found: Vec<Near> = found.into_iter().map(|found| found.near(forest, &mut tables)).collect();
+        (found, tables.values)
+    };
+    forest.adopt_values(values);
+    found
+}
+
+/// What is open: a class and what it is; or all stands still, unless somebody gives up; or it does so for certain.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Known(u32, Opening),
+    Read(u32, Vec<Held>),
+    Standstill(Vec<u32>),
+    Deadlock(Goal),
+}
+
+struct Found {
+    turns: Vec<Turn>,
+    thread: u32,
+    key: Key,
+    places: [u64; 2],
+    cost: (u32, u32, u32),
+}
+
+impl Found {
+    fn near(self, forest: &Forest, tables: &mut Tables<'_>) -> Near {
+        let mut state = State::start(tables);
+        let mut walk = Walk::new(forest);
+        let mut prefix = Prefix {
+            threads: vec![PrefixThread {
+                tree: Forest::MAIN,
+                forked_by: None,
+            }],
+            ..Prefix::default()
+        };
+        for turn in self.turns {
+            walk.perform(forest, tables, &mut state, turn, &mut prefix);
+        }
+        let opening = match self.key {
+            Key::Deadlock(goal) => {
+                return Near {
+                    prefix,
+                    goal: Some(goal),
+                    places: self.places,
+                    rank: self.cost.0,
+                };
+            }
+            Key::Known(_, opening) => opening,
+            Key::Standstill(_) => Opening::GivesUp,
+            Key::Read(class, held) => {
+                let cells = tables.class(class).cells.clone();
+                match tables.joined(&cells, &held) {
+                    Some(value) => Opening::Outcome(Outcome::Saw(value)),
+                    None => Opening::SomeOutcome,
+                }
+            }
+        };
+        prefix.wanted = Some(Wanted {
+            thread: walk.row_of(self.thread),
+            node: walk.node_of(self.thread),
+            opening,
+        });
+        Near {
+            prefix,
+            goal: None,
+            places: self.places,
+            rank: self.cost.0,
+        }
+    }
+}
+
+struct Search<'t, 'f> {
+    tables: &'t Tables<'f>,
+    /// Which of `found` has what is open.
+    best: HashMap<Key, usize>,
+    found: Vec<Found>,
+    tried: &'t HashMap<u64, u32>,
+    left: usize,
+}
+
+/// In which order the threads go on that neither stand still nor come first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    AsForked,
+    Backwards,
+}
+
+/// What comes before the thread that is stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// No more than forks it.
+    Nothing,
+    /// All threads that were forked earlier, as far as they can go.
+    Earlier,
+}
+
+/// The thread that stands still, and where.
+#[derive(Clone, Copy)]
+struct Still {
+    thread: u32,
+    /// It has done something that others could tell.
+    in_the_middle: bool,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self, stops: Stops) {
+        let start = Simulation::new(self.tables);
+        match stops {
+            Stops::One => {
+                self.go_on(&mut start.clone(), None, Others::AsForked);
+                self.stop_each(&start, Before::Earlier);
+                self.stop_each(&start, Before::Nothing);
+            }
+            Stops::Two => self.stop_two(&start),
+        }
+        self.found.sort_by_key(|found| found.cost);
+    }
+
+    /// Stops one thread of each kind at each of its points.
+    fn stop_each(&mut self, start: &Simulation<'_>, before: Before) {
+        let mut kinds = Vec::new();
+        for thread in 0..start.state.at.len() as u32 {
+            if let Some(mut until) = self.bring(start, thread, before)
+                && self.is_new_kind(&mut kinds, &until, thread)
+            {
+                self.stop(&mut until, thread);
+            }
+        }
+    }
+
+    /// Lets a thread of each kind go on to each of its points, and stops another one then.
+    fn stop_two(&mut self, start: &Simulation<'_>) {
+        let mut kinds = Vec::new();
+        for first in 0..start.state.at.len() as u32 {
+            let Some(mut until) = self.bring(start, first, Before::Nothing) else {
+                continue;
+            };
+            if !self.is_new_kind(&mut kinds, &until, first) {
+                continue;
+            }
+            let mut steps = 0;
+            while self.left > 0 && until.advance_by_one(first) && steps < LOOKAHEAD {
+                self.left -= 1;
+                steps += 1;
+                if !until.is_visible(first) && until.known_turn(first).is_some() {
+                    continue;
+                }
+                let mut seconds = Vec::new();
+                for second in 0..start.state.at.len() as u32 {
+                    if second != first
+                        && let Some(mut both) = self.bring(&until, second, Before::Nothing)
+                        && self.is_new_kind(&mut seconds, &both, second)
+                    {
+                        self.stop(&mut both, second);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_new_kind(&self, kinds: &mut Vec<u32>, now: &Simulation<'_>, thread: u32) -> bool {
+        let kind = now.state.at[thread as usize];
+        let new = !kinds.contains(&kind);
+        kinds.push(kind);
+        new
+    }
+
+    /// Lets earlier threads go on until this one is forked, or all of them in any case.
+    fn bring<'s>(&mut self, start: &Simulation<'s>, thread: u32, before: Before) -> Option<Simulation<'s>> {
+        let mut until = start.clone();
+        let mut earlier = 0;
+        while earlier < thread && (before == Before::Earlier || !until.is_there(thread)) {
+            if self.left == 0 {
+                return None;
+            }
+            if until.is_there(earlier) {
+                self.advance(&mut until, earlier, None);
+            }
+            earlier += 1;
+        }
+        until.is_there(thread).then_some(until)
+    }
+
+    /// Stops a thread at each of its points.
+    fn stop(&mut self, until: &mut Simulation<'_>, thread: u32) {
+        let mut steps = 0;
+        loop {
+            if until.is_visible(thread) && until.others_are_there() {
+                self.others_first(until, thread);
+            }
+            if self.left == 0 || !until.advance_by_one(thread) {
+                return;
+            }
+            self.left -= 1;
+            steps += 1;
+            if until.class(thread).in_loop && steps > TURNS_IN_A_LOOP {
+                return;
+            }
+        }
+    }
+
+    /// All that others can do first while this thread stands where it is.
+    fn others_first(&mut self, here: &Simulation<'_>, thread: u32) {
+        let still = Still {
+            thread,
+            in_the_middle: here.has_done[thread as usize],
+        };
+        let mut seen = Vec::new();
+        for first in here.state.threads().collect::<Vec<_>>() {
+            let class = here.state.at[first as usize];
+            if first == thread || seen.contains(&class) || here.class(first).act == Act::Ended {
+                continue;
+            }
+            seen.push(class);
+            let mut now = here.clone();
+            now.stood = (now.log.len(), now.class(thread).position);
+            self.advance(&mut now, first, Some(still));
+            if self.left == 0 {
+                return;
+            }
+            for others in [Others::AsForked, Others::Backwards] {
+                // The thread that stood still goes on at once, or last.
+                let mut resumed = now.clone();
+                self.advance(&mut resumed, thread, Some(still));
+                self.go_on(&mut resumed, Some(still), others);
+                let mut last = now.clone();
+                self.go_on_without(&mut last, Some(still), others);
+                self.advance(&mut last, thread, Some(still));
+                self.go_on(&mut last, Some(still), others);
+            }
+        }
+    }
+
+    fn go_on(&mut self, now: &mut Simulation<'_>, still: Option<Still>, others: Others) {
+        while self.round(now, still, others, None) {}
+        self.note_standstill(now, still);
+    }
+
+    fn go_on_without(&mut self, now: &mut Simulation<'_>, still: Option<Still>, others: Others) {
+        while self.round(now, still, others, still.map(|still| still.thread)) {}
+    }
+
+    /// Lets each thread but one go on as far as it can; whether any could.
+    fn round(&mut self, now: &mut Simulation<'_>, still: Option<Still>, others: Others, without: Option<u32>) -> bool {
+        let mut any = false;
+        let count = now.state.at.len() as u32;
+        for index in 0..count {
+            let thread = match others {
+                Others::AsForked => index,
+                Others::Backwards => count - 1 - index,
+            };
+            if self.left > 0 && now.is_there(thread) && Some(thread) != without {
+                any |= self.advance(now, thread, still);
+            }
+        }
+        any && self.left > 0
+    }
+
+    /// Lets a thread go on as far as it can, and notes what is open there; whether it went on at all.
+    fn advance(&mut self, now: &mut Simulation<'_>, thread: u32, still: Option<Still>) -> bool {
+        let mut steps = 0;
+        while self.left > 0 && now.advance_by_one(thread) {
+            self.left -= 1;
+            steps += 1;
+            if now.class(thread).in_loop && steps > TURNS_IN_A_LOOP {
+                return false;
+            }
+        }
+        if let Some(key) = now.open_at(thread) {
+            self.note(now, thread, key, still);
+        }
+        steps > 0
+    }
+
+    fn note(&mut self, now: &Simulation<'_>, thread: u32, key: Key, still: Option<Still>) {
+        let place = |thread: u32| now.class(thread).position;
+        let middle = still.filter(|still| still.in_the_middle);
+        let rank = match (&key, middle) {
+            (Key::Standstill(_) | Key::Deadlock(_), _) => STANDSTILL,
+            (_, None) => OTHER_ORDER,
+            (_, Some(still)) if now.is_torn(thread, still.thread) => TORN,
+            (_, Some(_)) => IN_THE_MIDDLE,
+        };
+        let other = middle.map_or(0, |still| {
+            if still.thread == thread {
+                now.stood.1
+            } else {
+                place(still.thread)
+            }
+        });
+        let tried = |place: u64| self.tried.get(&place).copied().unwrap_or(0);
+        let places = [place(thread), other];
+        // The place of what is open counts for more.
+        let cost = (rank, 2 * tried(places[0]) + tried(places[1]), now.switches);
+        let found = Found {
+            turns: Vec::new(),
+            thread,
+            key: key.clone(),
+            places,
+            cost,
+        };
+        let found = |turns: &[Turn]| Found {
+            turns: turns.to_vec(),
+            ..found
+        };
+        match self.best.get(&key) {
+            None => {
+                self.best.insert(key, self.found.len());
+                self.found.push(found(&now.turns));
+            }
+            Some(&index) if (cost.0, cost.1) < (self.found[index].cost.0, self.found[index].cost.1) => {
+                self.found[index] = found(&now.turns);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Notes that nobody can go on, as far as is known, though not all have ended.
+    fn note_standstill(&mut self, now: &Simulation<'_>, still: Option<Still>) {
+        if self.left == 0 || now.state.threads().any(|thread| now.open_at(thread).is_some()) {
+            return;
+        }
+        let waits: Vec<u32> = now
+            .state
+            .threads()
+            .filter(|&thread| now.class(thread).act != Act::Ended)
+            .collect();
+        let asked = waits.iter().find(|&&thread| now.asks_patience(thread));
+        let all_wait = waits
+            .iter()
+            .all(|&thread| now.waits_for_ever(thread) || now.asks_patience(thread));
+        // A thread that ends the program ends the waiting, too.
+        if !all_wait || waits.iter().any(|&thread| now.class(thread).act == Act::Stops) {
+            return;
+        }
+        match (asked, waits.first()) {
+            (Some(&asked), _) => {
+                let classes = waits.iter().map(|&thread| now.state.at[thread as usize]).collect();
+                self.note(now, asked, Key::Standstill(classes), still);
+            }
+            (None, Some(&first)) => {
+                let mut waiting: Vec<Waiting> = waits
+                    .iter()
+                    .map(|&thread| Waiting::At(now.class(thread).position))
+                    .collect();
+                waiting.sort_unstable();
+                let main_ended = now.class(0).act == Act::Ended;
+                self.note(now, first, Key::Deadlock(Goal::Deadlock { waiting, main_ended }), still);
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+/// A state, and how it was come to.
+#[derive(Clone)]
+struct Simulation<'t> {
+    tables: &'t Tables<'t>,
+    state: State,
+    turns: Vec<Turn>,
+    /// Who accessed which shared cell, in order.
+    log: Vec<Accessed>,
+    /// Which threads have done what others could tell.
+    has_done: Vec<bool>,
+    switches: u32,
+    /// Where a thread stood still: how long the log was, and its place in the code.
+    stood: (usize, u64),
+}
+
+#[derive(Clone, Copy)]
+struct Accessed {
+    thread: u32,
+    cell: u32,
+    writes: bool,
+}
+
+impl<'t> Simulation<'t> {
+    fn new(tables: &'t Tables<'_>) -> Simulation<'t> {
+        let state = State::start(tables);
+        let count = state.at.len();
+        Simulation {
+            tables,
+            state,
+            turns: Vec::new(),
+            log: Vec::new(),
+            has_done: vec![false; count],
+            switches: 0,
+            stood: (0, 0),
+        }
+    }
+
+    fn class(&self, thread: u32) -> &'t Class {
+        self.tables.class(self.state.at[thread as usize])
+    }
+
+    fn is_there(&self, thread: u32) -> bool {
+        self.state.at[thread as usize] != NONE
+    }
+
+    fn others_are_there(&self) -> bool {
+        self.state.threads().count() > 1
+    }
+
+    /// Whether other threads can tell what this one does next.
+    fn is_visible(&self, thread: u32) -> bool {
+        !matches!(
+            self.class(thread).act,
+            Act::Local { .. } | Act::Begin | Act::End | Act::Ended | Act::Stops | Act::Access(AccessKind::Use)
+        )
+    }
+
+    /// The first turn of a thread that leads to where runs have been. One that ends the program is left alone.
+    fn known_turn(&self, thread: u32) -> Option<Turn> {
+        let mut turns = Vec::new();
+        self.state.turns(self.tables, thread, &mut turns);
+        let edges = &self.class(thread).edges;
+        turns.into_iter().find(|turn| match turn.goes {
+            Goes::Along(edge) => self.tables.class(edges[edge as usize].to).act != Act::Stops,
+            Goes::Stays | Goes::Open(_) | Goes::OpenRead => false,
+        })
+    }
+
+    fn advance_by_one(&mut self, thread: u32) -> bool {
+        let Some(turn) = self.known_turn(thread) else {
+            return false;
+        };
+        let class = self.class(thread);
+        if let (Act::Access(kind), Goes::Along(edge)) = (class.act, turn.goes) {
+            let writes = match kind {
+                AccessKind::Read | AccessKind::Use => false,
+                AccessKind::AtomicRead => !class.edges[edge as usize].leaves.is_empty(),
+                AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free => true,
+            };
+            self.log
+                .extend(class.cells.iter().map(|&cell| Accessed { thread, cell, writes }));
+        }
+        self.has_done[thread as usize] |= self.is_visible(thread);
+        self.switches += u32::from(self.turns.last().is_some_and(|last| last.thread != thread));
+        self.turns.push(turn);
+        self.state.perform(self.tables, turn);
+        true
+    }
+
+    /// What no run has shown of a thread's next operation.
+    fn open_at(&self, thread: u32) -> Option<Key> {
+        if !self.is_there(thread) {
+            return None;
+        }
+        let mut turns = Vec::new();
+        self.state.turns(self.tables, thread, &mut turns);
+        let at = self.state.at[thread as usize];
+        turns.into_iter().find_map(|turn| match turn.goes {
+            Goes::Open(Opening::GivesUp) | Goes::Along(_) | Goes::Stays => None,
+            Goes::Open(opening) => Some(Key::Known(at, opening)),
+            Goes::OpenRead => Some(Key::Read(at, self.state.would_see(self.class(thread)))),
+        })
+    }
+
+    /// Whether a thread cannot go on, unless it gives up, of which nothing is known.
+    fn asks_patience(&self, thread: u32) -> bool {
+        let mut turns = Vec::new();
+        self.state.turns(self.tables, thread, &mut turns);
+        matches!(turns[..], [turn] if turn.goes == Goes::Open(Opening::GivesUp))
+    }
+
+    fn waits_for_ever(&self, thread: u32) -> bool {
+        let mut turns = Vec::new();
+        self.state.turns(self.tables, thread, &mut turns);
+        turns.is_empty()
+    }
+
+    /// Whether what is open comes of steps between which another thread came: the one that stood still has accessed, before, what another
+    /// wrote since; or it will write again what it has accessed and is now read; or it has written half of what is read.
+    fn is_torn(&self, thread: u32, still: u32) -> bool {
+        let (before, since) = self.log.split_at(self.stood.0);
+        let of = |all: &'_ [Accessed], by: u32, writes: bool| -> Vec<u32> {
+            let of = all.iter().filter(|one| one.thread == by && (one.writes || !writes));
+            of.map(|one| one.cell).collect()
+        };
+        if thread == still {
+            let touched = of(before, still, false);
+            return since
+                .iter()
+                .any(|one| one.writes && one.thread != still && touched.contains(&one.cell));
+        }
+        let read = &self.class(thread).cells;
+        let will_write = self.will_write(still);
+        if !read.iter().any(|cell| will_write.contains(cell)) {
+            return false;
+        }
+        let touched = of(before, still, false);
+        let written = of(before, still, true);
+        let seen = of(since, thread, false);
+        read.iter().any(|cell| touched.contains(cell)) || written.iter().any(|cell| seen.contains(cell))
+    }
+
+    /// The cells that a thread goes on to write without another look at them, as far as its first known history tells.
+    fn will_write(&self, thread: u32) -> Vec<u32> {
+        let (mut cells, mut renewed): (Vec<u32>, Vec<u32>) = Default::default();
+        let mut class = self.class(thread);
+        for _ in 0..LOOKAHEAD {
+            match class.act {
+                Act::Access(AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free) => {
+                    let blind = class.cells.iter().filter(|cell| !renewed.contains(*cell));
+                    cells.extend(blind);
+                }
+                // Writing and reading in one step, it loses nothing that comes before.
+                Act::Access(AccessKind::AtomicRead) => {
+                    let again = class.cells.iter().filter(|cell| !cells.contains(cell));
+                    renewed.extend(again);
+                }
+                _ => {}
+            }
+            match class.edges.first() {
+                Some(edge) => class = self.tables.class(edge.to),
+                None => break,
+            }
+        }
+        cells
+    }
+}
