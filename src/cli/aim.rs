@@ -21,7 +21,7 @@ use witness::explore::{Goal, Learnt, Options, Prefix, Program, Progress, Ran, Re
 use witness::forest::Forest;
 use witness::trace::Trace;
 use witness::verdict::{Fact, Refutation, Verdict};
-use witness::warnings::Warning;
+use witness::warnings::{Format, Warning};
 
 /// The cost of a branch that has nothing to do with what is asked for: beyond all others.
 const FAR: u64 = 1 << 40;
@@ -35,11 +35,16 @@ pub struct Aim {
 
 impl Aim {
     /// Of the command line; `None` if nothing in particular is asked for.
-    pub fn of(pairs: &[String], reports: &[PathBuf], analysis: &AnalysisArgs) -> anyhow::Result<Option<Aim>> {
+    pub fn of(
+        pairs: &[String],
+        reports: &[PathBuf],
+        format: Option<Format>,
+        analysis: &AnalysisArgs,
+    ) -> anyhow::Result<Option<Aim>> {
         if pairs.is_empty() && reports.is_empty() {
             return Ok(None);
         }
-        let mut warnings = confirm::read_all(reports, None)?;
+        let mut warnings = confirm::read_all(reports, format)?;
         for pair in pairs.chunks_exact(2) {
             for text in pair {
                 if text.bytes().all(|byte| byte.is_ascii_digit()) {

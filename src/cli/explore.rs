@@ -27,6 +27,7 @@ use witness::explore::{
 };
 use witness::record::{Launch, StandardInput};
 use witness::session::Bounds;
+use witness::warnings::Format;
 
 /// Cover every schedule of a program, on the input that it is given.
 ///
@@ -81,6 +82,9 @@ pub struct ExploreArgs {
     /// Explore until the warnings of this report are decided: any that `witness confirm` reads. Repeat for several reports.
     #[arg(long, env = "WITNESS_WARNINGS", value_name = "REPORT")]
     warnings: Vec<PathBuf>,
+    /// The kind of these reports, as for `witness confirm` [default: recognized by their content].
+    #[arg(long, env = "WITNESS_REPORT_FORMAT", value_name = "KIND", requires = "warnings")]
+    format: Option<Format>,
     #[command(flatten)]
     companions: CompanionArgs,
     #[command(flatten)]
@@ -99,6 +103,8 @@ pub struct ExploreArgs {
 
 pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     let filters = args.reports.filters()?;
+    // A mistake there is better known before an earlier exploration is removed.
+    let aim = Aim::of(&args.pairs, &args.warnings, args.format, &args.analysis)?;
     let mut program = program(args)?;
     let limit = args.analysis.time_limit();
     let until = limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -115,7 +121,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         ..Options::default()
     };
     let mut watch = Watch::new(until)?;
-    if let Some(aim) = Aim::of(&args.pairs, &args.warnings, &args.analysis)? {
+    if let Some(aim) = aim {
         let aimed = Aimed::new(&mut program, &aim);
         return aimed.explore(
             Options {

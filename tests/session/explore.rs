@@ -364,6 +364,19 @@ fn an_exploration_is_aimed_at_pairs_and_at_warnings() {
     );
     let number = again(&["--for", "17", "x"]).expect(&[2]).unwrap();
     assert!(number.stderr.contains("expected file:line"), "{}", number.stderr);
+    // A mistake costs nothing of what is there.
+    assert!(
+        program
+            .folder
+            .join("runs/exploration.journal")
+            .metadata()
+            .unwrap()
+            .len()
+            > 1000
+    );
+    std::fs::write(program.folder.join("nonsense"), "nonsense\n").unwrap();
+    let none = again(&["--warnings", "nonsense"]).expect(&[2]).unwrap();
+    assert!(none.stderr.contains("--format"), "{}", none.stderr);
 }
 
 #[test]
