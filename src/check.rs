@@ -4,8 +4,8 @@
 //! and finds for itself what follows from these.
 
 pub use checker::{
-    Accepted, Disabled, Events, Executed, HeldLock, OpenError, Pending, Recording, Rejection, Side, State, Step,
-    Validated, Violation, Waiter,
+    Accepted, Disabled, Events, Executed, HeldLock, OpenError, Pending, Prefix, Recording, Rejection, Side, State,
+    Step, Validated, Violation, Waiter,
 };
 
 use crate::trace::Trace;

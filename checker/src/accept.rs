@@ -3,6 +3,7 @@
 use crate::Checker;
 use crate::disabled::Violation;
 use crate::happens_before::HappensBefore;
+use crate::prefix::Prefix;
 use crate::recording::{Access, all};
 use crate::state::{State, Step};
 use hashbrown::HashMap;
@@ -172,11 +173,23 @@ pub(crate) fn follow<'c>(
     schedule: &Schedule,
     each: &mut dyn FnMut(Executed),
 ) -> Result<(Accepted, State<'c>), Rejection> {
+    follow_from(checker, checker.start(), 0, schedule, each)
+}
+
+/// As [`follow`], from a state in which the first `done` events have been executed as recorded: of these, nothing is handed over,
+/// and what has to be watched from the start is not seen.
+pub(crate) fn follow_from<'c>(
+    checker: &'c Checker<'_>,
+    mut state: State<'c>,
+    done: u32,
+    schedule: &Schedule,
+    each: &mut dyn FnMut(Executed),
+) -> Result<(Accepted, State<'c>), Rejection> {
     fits(checker, schedule)?;
-    let mut state = checker.start();
     let mut wakes = listed_wakes(schedule)?;
     let mut synchronized = watches(schedule.goal).then(|| HappensBefore::new(checker));
-    for event in all(checker.recording).take(schedule.as_recorded as usize) {
+    let as_recorded = all(checker.recording).take(schedule.as_recorded as usize);
+    for event in as_recorded.skip(done as usize) {
         let step = state.step_as_recorded(event, wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice: 0, violation })?;
         let executed = Executed { slice: 0, event, step };
@@ -191,34 +204,19 @@ pub(crate) fn follow<'c>(
 
 /// Executes many schedules of one trace, and the events that they all perform as recorded once.
 pub(crate) fn check_all(checker: &Checker<'_>, schedules: &[&Schedule]) -> Vec<Result<Accepted, Rejection>> {
-    let len = checker.recording.events();
     let mut verdicts: Vec<Option<Result<Accepted, Rejection>>> = vec![None; schedules.len()];
     let mut order: Vec<usize> = (0..schedules.len()).collect();
     order.sort_by_key(|&number| schedules[number].as_recorded);
-    let mut state = checker.start();
-    let mut events = all(checker.recording);
-    let mut broken = false;
+    let mut prefix = checker.prefix();
     for number in order {
         let schedule = schedules[number];
-        let own_wakes = |notify: EventId| notify.0 < schedule.as_recorded;
         // What wakes another waiter on the way, or has to be watched from the start, goes alone.
-        if broken || watches(schedule.goal) || schedule.wakes.iter().any(|&(notify, _)| own_wakes(notify)) {
-            verdicts[number] = Some(checker.check(schedule));
-            continue;
-        }
-        while events.len() > len.saturating_sub(schedule.as_recorded as usize) {
-            let Some(event) = events.next() else { break };
-            broken |= state.step_as_recorded(event, None).is_err();
-        }
-        let verdict = if broken {
-            checker.check(schedule)
+        let shares = Prefix::is_shared_by(schedule) && prefix.extend(schedule.as_recorded, &mut |_| {}).is_ok();
+        verdicts[number] = Some(if shares {
+            prefix.follow(schedule, &mut |_| {}).map(|(accepted, _)| accepted)
         } else {
-            let mut branch = state.branch();
-            fits(checker, schedule)
-                .and_then(|()| listed_wakes(schedule))
-                .and_then(|wakes| follow_slices(checker, schedule, &mut branch, wakes, None, &mut |_| {}))
-        };
-        verdicts[number] = Some(verdict);
+            checker.check(schedule)
+        });
     }
     verdicts.into_iter().flatten().collect()
 }
@@ -273,7 +271,7 @@ fn follow_slices(
 }
 
 /// Whether a goal asks what the prefix synchronizes, so that it has to be watched from the start.
-fn watches(goal: Goal) -> bool {
+pub(crate) fn watches(goal: Goal) -> bool {
     matches!(goal, Goal::UnorderedRace(..))
 }
 

@@ -66,6 +66,7 @@ mod memory;
 mod outside;
 mod overlay;
 mod own_frames;
+mod prefix;
 mod recording;
 mod rounds;
 mod state;
@@ -86,6 +87,7 @@ pub use accept::{Accepted, Executed, Pending, Rejection, Side};
 pub use conditions::Waiter;
 pub use disabled::{Disabled, Violation};
 pub use locks::HeldLock;
+pub use prefix::Prefix;
 pub use recording::{Events, OpenError, Recording};
 pub use state::{State, Step};
 pub use validate::Validated;
@@ -148,6 +150,12 @@ impl<'t> Checker<'t> {
     #[must_use]
     pub fn check_all(&self, schedules: &[&Schedule]) -> Vec<Result<Accepted, Rejection>> {
         accept::check_all(self, schedules)
+    }
+
+    /// No event yet; what several schedules have as recorded is added to it, and each goes on from there.
+    #[must_use]
+    pub fn prefix(&self) -> Prefix<'_> {
+        Prefix::new(self)
     }
 
     /// Executes a schedule, hands each of its steps to `each`, and returns the state at the race.

@@ -183,8 +183,15 @@ fn confirmed(folder: &Path, trace: &Trace, analysis: &Analysis) -> Found {
         return Found::Bad("there is no witness to replay".to_owned(), remedy);
     };
     let checker = Checker::new(trace);
-    let run = live::launch(trace, &[])
-        .and_then(|launch| live::attempt(&checker, schedule, &launch, &folder.join("live.bin"), 3));
+    let run = live::launch(trace, &[]).and_then(|launch| {
+        live::attempt(
+            &live::Planner::new(&checker, []),
+            schedule,
+            &launch,
+            &folder.join("live.bin"),
+            3,
+        )
+    });
     match run {
         Ok((run, ..)) if matches!(run.outcome, Outcome::Confirmed(_)) => {
             Found::Good("both accesses were pending at once".to_owned())

@@ -4,7 +4,7 @@
 //! lets other threads run before the process ends, so this happens only if a run is ended: by a limit, a signal, a
 //! deadlock, or a thread that never stops.)
 
-use trace_format::{Op, ReadError, TraceFile};
+use trace_format::{Event, Op, ReadError, ThreadId, TraceFile};
 
 /// Longest traces that are read for this after each recording; reading a million events takes about a quarter of a second.
 pub const READ_FOR_IT: u64 = 1_000_000;
@@ -14,21 +14,41 @@ pub const READ_FOR_IT: u64 = 1_000_000;
 /// # Errors
 /// If the trace cannot be read.
 pub fn count(file: &TraceFile) -> Result<(usize, usize), ReadError> {
-    let mut created = Vec::new();
-    let mut busy = Vec::new();
+    let mut threads = Threads::default();
     for event in file.events() {
-        let event = event?;
+        threads.push(&event?);
+    }
+    Ok(threads.count())
+}
+
+/// What the threads of a trace did so far.
+#[derive(Debug, Default)]
+pub struct Threads {
+    created: Vec<ThreadId>,
+    busy: Vec<bool>,
+}
+
+impl Threads {
+    /// Goes on by the next event of the trace.
+    pub fn push(&mut self, event: &Event) {
         if let Op::Fork { child } = event.op {
-            created.push(child);
+            self.created.push(child);
         }
         let thread = event.thread.0 as usize;
-        if busy.len() <= thread {
-            busy.resize(thread + 1, false);
+        if self.busy.len() <= thread {
+            self.busy.resize(thread + 1, false);
         }
-        busy[thread] = true;
+        self.busy[thread] = true;
     }
-    let idle = created.iter().filter(|child| busy.get(child.0 as usize) != Some(&true));
-    Ok((created.len(), idle.count()))
+
+    /// How many were created, and how many of them did nothing.
+    pub fn count(&self) -> (usize, usize) {
+        let idle = self
+            .created
+            .iter()
+            .filter(|child| self.busy.get(child.0 as usize) != Some(&true));
+        (self.created.len(), idle.count())
+    }
 }
 
 /// The warning about them, if there are any.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::Meta;
 use witness::record::{Origin, ProcessNumber, signal_name, traces_beside};
-use witness::standstill::Standstill;
+use witness::standstill::{Standstill, Tail};
 use witness::symbols::printable;
 use witness::trace::{ThreadId, Trace};
 
@@ -114,8 +114,12 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let file = args.input.file()?;
     let trace = Trace::from_file(&file)?;
     let mut events_by_kind = BTreeMap::new();
-    for event in file.events() {
-        *events_by_kind.entry(kind(&event?.op)).or_default() += 1;
+    let (mut threads, mut tail) = (idle_threads::Threads::default(), Tail::default());
+    // From the model: to decode a long trace once more takes longer.
+    for event in trace.as_in_file() {
+        *events_by_kind.entry(kind(&event.op)).or_default() += 1;
+        threads.push(&event);
+        tail.push(&event);
     }
     let tables = file.tables();
     let mut objects_by_kind = BTreeMap::new();
@@ -162,7 +166,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         degraded,
         ..
     } = tables.meta.clone();
-    let idle = idle_threads::count(&file)?;
+    let idle = threads.count();
     Ok(Info {
         path: args.input.trace.display().to_string(),
         id: file.id().to_string(),
@@ -178,7 +182,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         degraded,
         idle_threads: idle.1,
         ending: file.ending().to_string(),
-        standstill: Standstill::of(&file)?,
+        standstill: Standstill::at(&file, &tail)?,
         complete: trace.cut().is_none(),
         bytes,
         events: file.len(),

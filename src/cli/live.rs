@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
 use witness::record::{Companions, Decision, Launch, PATIENCE};
-use witness::replay::live::{self, Outcome, Run, Sameness, Shown};
+use witness::replay::live::{self, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words};
 use witness::schedule::Schedule;
 use witness::symbols::Symbols;
@@ -166,6 +166,7 @@ pub fn scratch() -> PathBuf {
 pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
     let launch = args.launch(trace)?;
     let checker = Checker::new(trace);
+    let planner = Planner::new(&checker, shown.iter().map(|&(_, schedule)| schedule));
     let symbols = Symbols::new(trace.tables());
     let words = Words {
         trace,
@@ -178,7 +179,7 @@ pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, col
     let mut worst = ExitCode::Witnessed;
     for &(number, schedule) in shown {
         // That checks the schedule first.
-        let run = live::attempt(&checker, schedule, &launch, &scratch(), args.attempts);
+        let run = live::attempt(&planner, schedule, &launch, &scratch(), args.attempts);
         let (run, followed, attempt) = run.with_context(|| format!("witness {number}"))?;
         print(|out| {
             report.write(number, &followed, &run, out)?;

@@ -402,8 +402,9 @@ impl Analysed {
             Err(error) => return Err(error.into()),
         };
         let checker = Checker::new(trace);
+        let planner = live::Planner::new(&checker, open.iter().map(|(_, schedule)| schedule));
         for (row, schedule) in open {
-            let (run, ..) = live::attempt(&checker, &schedule, &launch, &scratch(), live.attempts)?;
+            let (run, ..) = live::attempt(&planner, &schedule, &launch, &scratch(), live.attempts)?;
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
             let shown = LiveOutcome {
                 confirmed,

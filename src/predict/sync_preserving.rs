@@ -91,7 +91,12 @@ impl<'t> SyncPreserving<'t> {
         let edges: Vec<Edge> = edges.map(|(to, from)| Edge { to, from }).collect();
         let in_trace = match edges.is_empty() {
             true => Cow::Borrowed(needed.clocks()),
-            false => Cow::Owned(needed.clone().extended(trace, edges).into_clocks()),
+            false => Cow::Owned(
+                needed
+                    .clone()
+                    .extended(trace, edges, &mut |_, _| Vec::new())
+                    .into_clocks(),
+            ),
         };
         let mut by_thread: HashMap<(ObjectId, ThreadId), Vec<SectionId>> = HashMap::new();
         let mut holders: HashMap<ObjectId, Vec<ThreadId>> = HashMap::new();

@@ -111,6 +111,25 @@ impl Clocks {
         self.stretches[own] = mine;
     }
 
+    /// Adds an edge from `from` to `event`, the event that was pushed last.
+    pub(super) fn add(&mut self, event: EventId, from: EventId) {
+        let own = self.thread[event.index()].index();
+        let (thread, place) = (self.thread[from.index()].index(), self.place[from.index()]);
+        let mut mine = std::mem::take(&mut self.stretches[own]);
+        let chunks = &mut self.chunks;
+        let mut start = mine.rows.len() - chunks.of_clock;
+        if thread != own && chunks.entry(&mine.rows[start..], thread) <= place {
+            if mine.begin.mark_last() {
+                mine.rows.extend_from_within(start..);
+                start += chunks.of_clock;
+            }
+            let row = &mut mine.rows[start..];
+            chunks.join(row, self.stretches[thread].row(place, chunks.of_clock));
+            chunks.raise(row, thread, place + 1);
+        }
+        self.stretches[own] = mine;
+    }
+
     /// How many events of `thread` precede `event`. In the event's own thread: its place.
     #[must_use]
     pub fn count(&self, event: EventId, thread: ThreadId) -> u32 {

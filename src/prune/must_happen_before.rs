@@ -87,7 +87,8 @@ impl MustHappenBefore {
         let onces = Onces::of(trace);
         let mut forced: BTreeSet<Edge> = BTreeSet::new();
         loop {
-            let relation = MustHappenBefore::walk(trace, grounds, &fixed, forced.iter().copied().collect());
+            let edges = forced.iter().copied().collect();
+            let relation = MustHappenBefore::walk(trace, grounds, &fixed, edges, &mut |_, _| Vec::new());
             let known = forced.len();
             // Each round can only add edges, and each edge can only rule out more notifies and posts.
             if grounds > Grounds::Structure {
@@ -105,9 +106,15 @@ impl MustHappenBefore {
     }
 
     /// The closure of this relation and of further edges between threads, each of which has to come from
-    /// an earlier event of π.
+    /// an earlier event of π. `find` is asked for more of them to each event in its turn, and told what precedes that one and
+    /// all before it: so what follows from one edge for later events is found in the same walk.
     #[must_use]
-    pub fn extended(self, trace: &Trace, further: Vec<Edge>) -> MustHappenBefore {
+    pub fn extended(
+        self,
+        trace: &Trace,
+        further: Vec<Edge>,
+        find: &mut dyn FnMut(&Clocks, EventId) -> Vec<EventId>,
+    ) -> MustHappenBefore {
         // Two of these side by side would be the most that an analysis ever holds.
         let MustHappenBefore {
             clocks,
@@ -119,7 +126,7 @@ impl MustHappenBefore {
         // What the relation rests on is among its edges already, and its rounds.
         let barriers = rounds.exits.values().map(|&((barrier, _), _)| barrier).collect();
         drop(rounds);
-        MustHappenBefore::walk(trace, Grounds::Structure, &barriers, incoming)
+        MustHappenBefore::walk(trace, Grounds::Structure, &barriers, incoming, find)
     }
 
     /// Whether two relations of one trace are made of the same edges.
@@ -140,12 +147,22 @@ impl MustHappenBefore {
         self.clocks
     }
 
-    fn walk(trace: &Trace, grounds: Grounds, fixed: &HashSet<u32>, mut given: Vec<Edge>) -> MustHappenBefore {
+    fn walk(
+        trace: &Trace,
+        grounds: Grounds,
+        fixed: &HashSet<u32>,
+        mut given: Vec<Edge>,
+        find: &mut dyn FnMut(&Clocks, EventId) -> Vec<EventId>,
+    ) -> MustHappenBefore {
         given.sort_unstable();
         given.dedup();
         let mut walk = Walk::new(trace, grounds, fixed, given);
         for event in trace.events() {
             walk.step(event);
+            for from in find(&walk.clocks, event) {
+                walk.edge(from, event);
+                walk.clocks.add(event, from);
+            }
         }
         walk.finish()
     }

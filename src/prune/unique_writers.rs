@@ -14,7 +14,7 @@
 //!
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
-use super::{Edge, MustHappenBefore};
+use super::{Clocks, Edge, MustHappenBefore};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -22,6 +22,9 @@ use std::collections::BTreeMap;
 
 /// Writes that may come last before a read, above which no unique one is searched among them.
 const MAX_POSSIBLE: usize = 64;
+
+/// From this walk on, what the walk before has found of later events is kept.
+const FEW_WALKS: usize = 3;
 
 /// The needed-before relation of a trace.
 pub struct Needs<'t> {
@@ -37,12 +40,11 @@ impl<'t> Needs<'t> {
     #[must_use]
     pub fn of(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
         let writers = Writers::of(trace);
-        let mut search = Search::new(trace, &writers);
-        let mut needed = must.clone();
-        // Where reads may be free, no writer is needed for sure.
-        while !trace.frees_reads() && search.round(&needed) {
-            needed = needed.extended(trace, std::mem::take(&mut search.edges));
-        }
+        let needed = match trace.frees_reads() {
+            // Where reads may be free, no writer is needed for sure.
+            true => must.clone(),
+            false => Search::new(trace, &writers).closure(must).0,
+        };
         Needs {
             trace,
             must,
@@ -174,21 +176,58 @@ impl<'t> Search<'t> {
         }
     }
 
+    /// Must-happen-before with an edge from each unique writer, and how often the trace was walked over for it.
+    fn closure(mut self, must: &MustHappenBefore) -> (MustHappenBefore, usize) {
+        let (mut needed, mut walks) = (must.clone(), 0);
+        while self.round(&needed) {
+            let edges = std::mem::take(&mut self.edges);
+            walks += 1;
+            // Most traces need two walks, and memory for two relations beside `must` would be the most that their analysis ever holds.
+            needed = match walks < FEW_WALKS {
+                true => self.walk(needed, must, edges),
+                false => self.walk(needed.clone(), &needed, edges),
+            };
+        }
+        (needed, walks)
+    }
+
+    /// Extends a relation by edges, and by those that follow from them for later reads: of two threads that hand something to and fro,
+    /// each edge follows from the one before, and round by round the trace would be walked over as often as they do. What is known of
+    /// events behind the one at hand is what `later` says.
+    fn walk(&mut self, needed: MustHappenBefore, later: &MustHappenBefore, edges: Vec<Edge>) -> MustHappenBefore {
+        let mut open = std::mem::take(&mut self.open);
+        open.sort_unstable();
+        let mut open = open.into_iter().peekable();
+        needed.extended(self.trace, edges, &mut |clocks, event| {
+            let mut found = Vec::new();
+            while let Some((read, cell)) = open.next_if(|&(read, _)| read <= event) {
+                let known = Known {
+                    clocks,
+                    until: event,
+                    later,
+                };
+                found.extend(self.writer_of(&known, read, cell));
+            }
+            found
+        })
+    }
+
     /// Looks at the open reads, of which there are fewer the more is known to be needed before what.
     /// Returns whether an edge was found.
     fn round(&mut self, needed: &MustHappenBefore) -> bool {
         if self.begun {
-            let (trace, open) = (self.trace, std::mem::take(&mut self.open));
-            for (read, cell) in open {
-                let value = trace.cell_use(read, cell).map_or(0, |used| used.read);
-                self.look(needed, read, cell, value);
+            for (read, cell) in std::mem::take(&mut self.open) {
+                let edge = self.writer_of(&Known::all(needed), read, cell);
+                self.edges.extend(edge.map(|from| Edge { to: read, from }));
             }
         } else {
             self.begun = true;
+            let known = Known::all(needed);
             for access in self.trace.accesses().filter(|access| access.kind.reads()) {
                 for used in self.trace.uses(access) {
                     if !self.trace.cell(used.cell).external {
-                        self.look(needed, access.event, used.cell, used.read);
+                        let writer = self.look(&known, access.event, used.cell, used.read);
+                        self.edges.extend(writer.map(|from| Edge { to: access.event, from }));
                     }
                 }
             }
@@ -196,11 +235,18 @@ impl<'t> Search<'t> {
         !self.edges.is_empty()
     }
 
-    fn look(&mut self, needed: &MustHappenBefore, read: EventId, cell: CellId, value: u64) {
+    /// As [`look`](Self::look), for a read that was open.
+    fn writer_of(&mut self, needed: &Known<'_>, read: EventId, cell: CellId) -> Option<EventId> {
+        let value = self.trace.cell_use(read, cell).map_or(0, |used| used.read);
+        self.look(needed, read, cell, value)
+    }
+
+    /// The only write that can explain a read, if that is of another thread; a read that several may explain stays open.
+    fn look(&mut self, needed: &Known<'_>, read: EventId, cell: CellId, value: u64) -> Option<EventId> {
         let trace = self.trace;
         let fitting = self.writers.writes_of(cell, value);
         if fitting.is_empty() {
-            return;
+            return None;
         }
         let initial = trace.cell(cell).initial == Some(value);
         let unique = if let ([only], false) = (fitting, initial) {
@@ -225,7 +271,7 @@ impl<'t> Search<'t> {
                 }
                 if possible.len() + until.saturating_sub(from) > MAX_POSSIBLE {
                     self.open.push((read, cell));
-                    return;
+                    return None;
                 }
                 possible.extend(&all[from..until.max(from)]);
             }
@@ -242,10 +288,34 @@ impl<'t> Search<'t> {
         };
         let Some(write) = unique else {
             self.open.push((read, cell));
-            return;
+            return None;
         };
-        if trace.thread(write) != trace.thread(read) && write < read {
-            self.edges.push(Edge { to: read, from: write });
+        (trace.thread(write) != trace.thread(read) && write < read).then_some(write)
+    }
+}
+
+/// What is known to be needed before what, at some point of a walk over the trace.
+struct Known<'k> {
+    /// Of all events up to this one.
+    clocks: &'k Clocks,
+    until: EventId,
+    /// Of later ones.
+    later: &'k MustHappenBefore,
+}
+
+impl<'k> Known<'k> {
+    fn all(needed: &'k MustHappenBefore) -> Known<'k> {
+        Known {
+            clocks: needed.clocks(),
+            until: EventId(u32::MAX),
+            later: needed,
+        }
+    }
+
+    fn before(&self, a: EventId, b: EventId) -> bool {
+        match b <= self.until {
+            true => self.clocks.before(a, b),
+            false => self.later.before(a, b),
         }
     }
 }
@@ -277,8 +347,7 @@ mod tests {
         Op::Read { mem, value }
     }
 
-    /// Whether what the events of these numbers need excludes that both are next.
-    fn exclude(events: &[(u32, Op)], a: u32, b: u32) -> bool {
+    fn trace(events: &[(u32, Op)]) -> Trace {
         let object = ObjectInfo {
             kind: ObjectKind::RwLock,
             addr: 0,
@@ -295,7 +364,12 @@ mod tests {
             stack: StackId::EMPTY,
             op,
         };
-        let trace = Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>());
+        Trace::from_events(tables, &events.iter().map(event).collect::<Vec<_>>())
+    }
+
+    /// Whether what the events of these numbers need excludes that both are next.
+    fn exclude(events: &[(u32, Op)], a: u32, b: u32) -> bool {
+        let trace = trace(events);
         let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
         Needs::of(&trace, &must, &sections).exclude(EventId(a), EventId(b))
     }
@@ -317,6 +391,33 @@ mod tests {
         for (first, second) in [(ALONE, SHARED), (SHARED, ALONE), (ALONE, ALONE)] {
             assert!(exclude(&race(first, second), 1, 4));
         }
+    }
+
+    #[test]
+    fn a_chain_of_handovers_is_found_in_a_few_walks() {
+        // Thread 0 writes 0 and 1 in turn, and goes on when thread 1 has said that it saw the number. That the k-th read sees the k-th
+        // write follows from where the read before it got its value: two writes before that one left the same.
+        const ROUNDS: u64 = 40;
+        let events: Vec<(u32, Op)> = (0..ROUNDS)
+            .flat_map(|k| {
+                [
+                    (0, write(1, k % 2)),
+                    (1, read(1, k % 2)),
+                    (1, write(2, k)),
+                    (0, read(2, k)),
+                ]
+            })
+            .collect();
+        let trace = trace(&events);
+        let (must, writers) = (MustHappenBefore::of(&trace), Writers::of(&trace));
+        let (needed, walks) = Search::new(&trace, &writers).closure(&must);
+        let event = |k: u64, at: u64| EventId((4 * k + at) as u32);
+        assert!((0..ROUNDS).all(|k| needed.before(event(k, 0), event(k, 1))));
+        assert!(
+            (0..ROUNDS - 1)
+                .all(|k| !must.before(event(k, 0), event(k, 1)) && needed.before(event(k, 1), event(k + 1, 0)))
+        );
+        assert!(walks <= FEW_WALKS + 1, "{walks}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub struct Stopped {
 ///
 /// # Errors
 /// If the program cannot be run under the recorder, or the trace cannot be written.
-pub fn run_forced(launch: &Launch, plan: &[Words], trace: &Path) -> Result<Stopped, RecordError> {
+pub fn run_forced(launch: &Launch, plan: &[&[Words]], trace: &Path) -> Result<Stopped, RecordError> {
     let ready = launch.prepare()?;
     let settings = Settings {
         policy: super::Policy::Schedule,

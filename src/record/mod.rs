@@ -253,7 +253,7 @@ pub fn unwatch(command: &mut Command) {
 }
 
 /// Rings of a run whose trace nobody would look for if this process were killed.
-pub(crate) fn new_ring(settings: Settings, plan: &[plan::Words]) -> Result<Ring, RecordError> {
+pub(crate) fn new_ring(settings: Settings, plan: &[&[plan::Words]]) -> Result<Ring, RecordError> {
     Ring::with_plan(ROW_WORDS, EVENT_BYTES, settings, plan).map_err(RecordError::Ring)
 }
 

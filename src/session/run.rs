@@ -142,14 +142,15 @@ impl Session {
     /// If the program does not start, or what it sends makes no sense.
     pub fn run(&mut self, prefix: &[Step], then: Settings) -> Result<Ran, RecordError> {
         let plan: Vec<Words> = prefix.iter().map(|step| step.to_plan().encode()).collect();
-        self.follow(&plan, then)
+        self.follow(&[&plan], then)
     }
 
     /// As [`run`](Self::run), along a prefix in the runtime's words.
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn follow(&mut self, plan: &[Words], then: Settings) -> Result<Ran, RecordError> {
+    pub fn follow(&mut self, plan: &[&[Words]], then: Settings) -> Result<Ran, RecordError> {
+        let steps = plan.iter().map(|part| part.len()).sum();
         let settings = Settings {
             most: self.bounds.max_events.unwrap_or(u64::MAX).min(then.most),
             ..then
@@ -162,7 +163,7 @@ impl Session {
             None => new_ring(settings, plan)?,
         };
         let meta = Meta {
-            policy: settings::text_after(settings, plan.len()),
+            policy: settings::text_after(settings, steps),
             seed: settings.seed,
             ..self.meta.clone()
         };
@@ -176,7 +177,7 @@ impl Session {
         let (status, timed_out) = followed?;
         must_be_attached(&ring, Some(status))?;
         let end = ended(status, &ring, timed_out);
-        let diverged = diverged(&ring, plan.len());
+        let diverged = diverged(&ring, steps);
         let bytes = translator.into_bytes(end, &ring)?;
         self.rings = Some(ring);
         let output = output.map_or(Ok(Vec::new()), printed).map_err(RecordError::Output)?;

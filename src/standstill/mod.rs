@@ -16,8 +16,8 @@ use crate::symbols::{Symbols, printable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::{
-    CodePosition, Ending, NOBODYS, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError, StackId,
-    ThreadId, TraceFile,
+    CodePosition, Ending, Event, NOBODYS, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError,
+    StackId, ThreadId, TraceFile,
 };
 
 /// How a run came to a standstill, or to an end.
@@ -72,15 +72,17 @@ pub struct Death {
 }
 
 /// A lock, as its holders have it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Held {
     /// The thread, how often, and where it took it first.
     holders: Vec<(ThreadId, u32, CodePosition, StackId)>,
 }
 
 /// What the events of a trace say about its end.
-#[derive(Default)]
-struct Tail {
+#[derive(Debug, Default)]
+pub struct Tail {
+    /// How many there were.
+    events: u64,
     held: BTreeMap<u32, Held>,
     /// The number of the last event of each thread, and whether the thread ended with it.
     last: BTreeMap<u32, (u64, bool)>,
@@ -92,6 +94,20 @@ impl Standstill {
     /// # Errors
     /// If the trace cannot be read.
     pub fn of(file: &TraceFile) -> Result<Standstill, ReadError> {
+        let mut tail = Tail::default();
+        if !file.tables().meta.pending.is_empty() {
+            for event in file.events() {
+                tail.push(&event?);
+            }
+        }
+        Standstill::at(file, &tail)
+    }
+
+    /// Of a trace whose events somebody else has gone through.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn at(file: &TraceFile, tail: &Tail) -> Result<Standstill, ReadError> {
         let tables = file.tables();
         let spins = spins::find(file)?;
         if tables.meta.pending.is_empty() {
@@ -101,7 +117,6 @@ impl Standstill {
             });
         }
         let symbols = Symbols::new(tables);
-        let tail = Tail::of(file)?;
         let died = tables.meta.pending.iter().rev().find_map(|pending| match pending.kind {
             PendingKind::Died(signal) => Some(Death {
                 signal,
@@ -189,23 +204,19 @@ impl std::fmt::Display for Death {
 }
 
 impl Tail {
-    fn of(file: &TraceFile) -> Result<Tail, ReadError> {
-        let mut tail = Tail::default();
-        for (number, event) in (0..).zip(file.events()) {
-            let event = event?;
-            tail.last.insert(event.thread.0, (number, matches!(event.op, Op::End)));
-            match event.op {
-                Op::Acquire { lock } | Op::AcquireShared { lock } => {
-                    tail.take(lock, event.thread, event.pc, event.stack)
-                }
-                Op::Release { lock } => tail.give_back(lock, event.thread, 1),
-                Op::WaitBegin { lock, .. } => tail.give_back(lock, event.thread, u32::MAX),
-                // As deep as before; once is enough to know who has it.
-                Op::WaitEnd { lock, .. } => tail.take(lock, event.thread, event.pc, event.stack),
-                _ => {}
-            }
+    /// Goes on by the next event of the trace.
+    pub fn push(&mut self, event: &Event) {
+        let ends = matches!(event.op, Op::End);
+        self.last.insert(event.thread.0, (self.events, ends));
+        self.events += 1;
+        match event.op {
+            Op::Acquire { lock } | Op::AcquireShared { lock } => self.take(lock, event.thread, event.pc, event.stack),
+            Op::Release { lock } => self.give_back(lock, event.thread, 1),
+            Op::WaitBegin { lock, .. } => self.give_back(lock, event.thread, u32::MAX),
+            // As deep as before; once is enough to know who has it.
+            Op::WaitEnd { lock, .. } => self.take(lock, event.thread, event.pc, event.stack),
+            _ => {}
         }
-        Ok(tail)
     }
 
     fn take(&mut self, lock: ObjectId, thread: ThreadId, pc: CodePosition, stack: StackId) {

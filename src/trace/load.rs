@@ -6,11 +6,13 @@ use super::excused::Excuses;
 use super::ops::Ops;
 use super::places::CodePlaces;
 use super::waits::Waits;
-use super::{AccessKind, Cut, EventId, IncarnationId, Op, Trace};
+use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
 use hashbrown::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use trace_format::{Ending, Event, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId};
+use trace_format::{
+    BlockInfo, Ending, Event, MemoryOrder, Op as FileOp, ProgramEnd, ReadError, Tables, TraceFile, TraceId,
+};
 
 /// Why a trace could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +75,7 @@ impl Trace {
         walk(&mut |event| builder.push(event))?;
         let mut trace = builder.finish(file.id(), file.tables().clone(), cut);
         trace.program_end = program_end;
+        trace.blocks = blocks_of(file)?;
         Ok(trace)
     }
 
@@ -85,6 +88,22 @@ impl Trace {
         events.iter().for_each(|event| builder.push(event));
         builder.finish(TraceId([0; 16]), tables, None)
     }
+}
+
+/// The blocks of a file.
+///
+/// # Errors
+/// [`ReadError`], if one is damaged.
+pub fn blocks_of(file: &TraceFile) -> Result<Vec<Block>, ReadError> {
+    let block = |(index, info): (usize, &BlockInfo)| {
+        Ok(Block {
+            first: EventId(info.first_event as u32),
+            events: info.events,
+            objects: info.objects,
+            digest: file.digest(index)?,
+        })
+    };
+    file.blocks().iter().enumerate().map(block).collect()
 }
 
 /// What the first walk over the events finds: the memory that they touch. Where an access belongs, and into which cells it falls, is
@@ -171,6 +190,7 @@ impl Builder {
                 waits: Waits::default(),
                 waiting_at_start: Vec::new(),
                 overlaps,
+                blocks: Vec::new(),
             },
             places: places.into_iter(),
         }

@@ -33,6 +33,13 @@ impl Marks {
         self.len += 1;
     }
 
+    /// Marks the last event; whether it was not marked yet.
+    pub(crate) fn mark_last(&mut self) -> bool {
+        let bit = 1 << (self.len.wrapping_sub(1) % u64::BITS);
+        let last = self.blocks.last_mut().filter(|last| last.bits & bit == 0);
+        last.map(|last| last.bits |= bit).is_some()
+    }
+
     /// Whether the event at a place is marked.
     pub(crate) fn has(&self, place: u32) -> bool {
         self.blocks[(place / u64::BITS) as usize].bits >> (place % u64::BITS) & 1 != 0
@@ -67,6 +74,10 @@ mod tests {
                 assert_eq!(marks.before(place as u32) as usize, before, "{place} of {len}");
             }
             assert!((0..len).all(|place| marks.has(place as u32) == marked[place]));
+            let last = len.checked_sub(1).map(|last| marked[last]);
+            let before = marks.before(len as u32);
+            assert_eq!(marks.mark_last(), last == Some(false));
+            assert_eq!(marks.before(len as u32), before + u32::from(last == Some(false)));
         }
     }
 }

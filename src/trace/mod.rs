@@ -33,7 +33,7 @@ pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
 pub use external::Pin;
-pub use load::{LoadError, plain_op};
+pub use load::{LoadError, blocks_of, plain_op};
 pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};
@@ -49,6 +49,7 @@ use hashbrown::HashMap;
 use ops::Ops;
 use places::CodePlaces;
 use std::sync::Arc;
+use trace_format::BlockDigest;
 use waits::Waits;
 
 /// Where a trace that has no proper end stops.
@@ -86,6 +87,20 @@ pub struct Trace {
     waits: Waits,
     waiting_at_start: Vec<(ObjectId, EventId)>,
     overlaps: Vec<(EventId, IncarnationId)>,
+    blocks: Vec<Block>,
+}
+
+/// A stretch of events that stands in the file as one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The first event.
+    pub first: EventId,
+    /// How many there are.
+    pub events: u32,
+    /// How many rows of the table of objects they may refer to.
+    pub objects: usize,
+    /// What tells these events from others.
+    pub digest: BlockDigest,
 }
 
 impl Trace {
@@ -93,6 +108,12 @@ impl Trace {
     #[must_use]
     pub fn id(&self) -> TraceId {
         self.id
+    }
+
+    /// The blocks in which its events stand in the file; none of a trace that was made in memory.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
     /// Names of threads, modules, objects, stacks.

@@ -2,7 +2,19 @@
 
 use super::{AccessKind, CodePosition, EventId, Op, Tables, ThreadId, Trace, TraceId};
 use checker::Recording;
-use trace_format::{MemRange, Op as FileOp};
+use trace_format::{Event, MemRange, Op as FileOp};
+
+impl Trace {
+    /// All events as they stand in the file, without decoding it again.
+    pub fn as_in_file(&self) -> impl Iterator<Item = Event> + '_ {
+        self.events().map(|event| Event {
+            thread: self.thread(event),
+            pc: self.pc(event),
+            stack: self.stack(event),
+            op: Recording::op(self, event),
+        })
+    }
+}
 
 impl Recording for Trace {
     fn id(&self) -> TraceId {

@@ -14,9 +14,6 @@ fn expectations() -> Vec<Expectation> {
     paths.iter().map(|path| Expectation::read(path).unwrap()).collect()
 }
 
-/// Programs whose witnesses are confirmed at the recorded addresses alone: what a finalizer comes after is compared wrongly elsewhere.
-const NOT_ELSEWHERE: [&str; 1] = ["finalizer"];
-
 /// What live runs cannot force; the recorder's README says so. Fibers that share one thread of the kernel cannot both stand before an access.
 const NOT_FORCED: [&str; 1] = ["fibers"];
 
@@ -39,7 +36,7 @@ fn all_of_them() {
             program.record(policy, &[]);
             let outcome = program.live(&[]);
             let moved = program.live(&["--aslr"]);
-            if moved.status != outcome.status && !NOT_ELSEWHERE.contains(&&*expectation.name) {
+            if moved.status != outcome.status {
                 failures.push(format!("{} {policy:?}, elsewhere\n{}", expectation.name, moved.stdout));
             }
             let count = |start| outcome.stdout.lines().filter(|line| line.starts_with(start)).count();

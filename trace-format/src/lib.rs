@@ -63,7 +63,7 @@ pub use fault::{BlockFault, EncodingFault, EventFault, TablesFault};
 pub use header::FormatVersion;
 pub use identity::{ParseTraceIdError, TraceId};
 pub use partial_file::PartialFile;
-pub use reader::{BlockInfo, TraceFile};
+pub use reader::{BlockDigest, BlockInfo, TraceFile};
 pub use tables::{
     ImageInfo, MarkInfo, MarkKind, Meta, ModuleInfo, ObjectInfo, ObjectKind, PendingInfo, PendingKind, ProgramEnd,
     SourceInfo, StackNode, Tables, TablesDelta, ThreadInfo, VariableInfo,

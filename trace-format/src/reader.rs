@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::event_block;
 use crate::fault::BlockFault;
 use crate::footer::{self, Entry, TRAILER_LEN, Trailer};
-use crate::frame::BlockKind;
+use crate::frame::{BlockKind, Frame};
 use crate::header::{self, HEADER_LEN};
 use crate::identity::{IdentityHash, TraceId};
 use crate::mapping::Mapping;
@@ -20,6 +20,7 @@ use crate::tables_block;
 use crate::validity::Rows;
 use std::fmt;
 use std::path::Path;
+use twox_hash::XxHash3_128;
 
 /// A block of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,14 @@ pub struct BlockInfo {
     pub stored_bytes: u64,
     /// Length of its events before compression, in bytes.
     pub raw_bytes: u32,
+    /// How many rows of the table of objects its events may refer to.
+    pub objects: usize,
 }
+
+/// What tells the events of one block from those of others: two blocks with the same digest hold the same events, thread by
+/// thread and position by position, with the same numbers of objects and stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockDigest(u128);
 
 /// A trace file, open for reading. Blocks may be decoded from several threads at once.
 pub struct TraceFile {
@@ -139,6 +147,7 @@ impl TraceFile {
                         events: frame.events,
                         stored_bytes: frame.block_len(),
                         raw_bytes: frame.raw_len,
+                        objects: rows.objects,
                     });
                     sources.push((entry, rows));
                 }
@@ -192,12 +201,32 @@ impl TraceFile {
         &self.blocks
     }
 
+    /// The digest of one of [`blocks`](TraceFile::blocks), which costs much less than to decode it: a hash of 128 bits of
+    /// its events as they are encoded, since each block is decoded alone.
+    ///
+    /// # Errors
+    /// As [`decode_block`](TraceFile::decode_block).
+    pub fn digest(&self, index: usize) -> Result<BlockDigest, ReadError> {
+        self.with_payload(index, |payload, _| Ok(BlockDigest(XxHash3_128::oneshot(payload))))
+    }
+
     /// Replaces the content of `out` by the events of one of [`blocks`](TraceFile::blocks).
     ///
     /// # Errors
     /// If the block is damaged, or there is none with this index. `out` is then empty.
     pub fn decode_block(&self, index: usize, out: &mut Vec<Event>) -> Result<(), ReadError> {
         out.clear();
+        self.with_payload(index, |payload, Source { frame, rows }| {
+            event_block::decode(payload, rows, frame.first_event, frame.events, out)
+        })
+    }
+
+    /// Does something with the encoded events of a block.
+    fn with_payload<T>(
+        &self,
+        index: usize,
+        what: impl FnOnce(&[u8], Source) -> Result<T, BlockFault>,
+    ) -> Result<T, ReadError> {
         let Some(&(entry, rows)) = self.sources.get(index) else {
             return Err(ReadError::NoSuchBlock {
                 file: self.name.clone(),
@@ -207,7 +236,7 @@ impl TraceFile {
         };
         let Entry { offset, frame } = entry;
         block::payload(&self.bytes, entry)
-            .and_then(|payload| event_block::decode(&payload, rows, frame.first_event, frame.events, out))
+            .and_then(|payload| what(&payload, Source { frame, rows }))
             .map_err(|fault| {
                 let block = self.blocks[index].number;
                 ReadError::DamagedBlock {
@@ -239,6 +268,13 @@ impl TraceFile {
             next: 0,
         }
     }
+}
+
+/// What is needed to decode a block.
+struct Source {
+    frame: Frame,
+    /// The rows defined before it.
+    rows: Rows,
 }
 
 /// Goes through a file block by block.

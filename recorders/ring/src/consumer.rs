@@ -75,14 +75,14 @@ impl Ring {
         Ring::with_plan(row_words, event_bytes, settings, &[])
     }
 
-    /// As [`create`](Ring::create), with a plan for the run behind the rings.
+    /// As [`create`](Ring::create), with a plan for the run behind the rings, in parts.
     ///
     /// # Errors
     /// As [`create`](Ring::create).
     ///
     /// # Panics
     /// As [`create`](Ring::create).
-    pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[Words]) -> io::Result<Ring> {
+    pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[&[Words]]) -> io::Result<Ring> {
         // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
         let file = unsafe {
             let fd = libc::memfd_create(c"witness-ring".as_ptr(), libc::MFD_CLOEXEC);
@@ -96,19 +96,19 @@ impl Ring {
         file.set_len(len)?;
         let ring = Ring::over(file.into(), None, row_words, event_bytes)?;
         ring.write_plan(plan)?;
-        ring.begin(settings, plan.len());
+        ring.begin(settings, plan.iter().map(|part| part.len()).sum());
         Ok(ring)
     }
 
     /// Puts the plan behind the rings.
-    fn write_plan(&self, plan: &[Words]) -> io::Result<()> {
+    fn write_plan(&self, plan: &[&[Words]]) -> io::Result<()> {
         let mut file = File::from(self.file.try_clone()?);
         file.seek(SeekFrom::Start(len_of(self.row_words, self.event_bytes)))?;
-        let mut bytes = Vec::new();
-        for some in plan.chunks(1 << 16) {
-            bytes.clear();
-            bytes.extend(some.iter().flatten().flat_map(|word| word.to_le_bytes()));
-            file.write_all(&bytes)?;
+        for part in plan {
+            let words = part.as_flattened();
+            // SAFETY: every byte of a word is one; both processes run on this machine, and have the same order of bytes.
+            let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
+            file.write_all(bytes)?;
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Ring {
     ///
     /// # Errors
     /// If there is no room for the plan, or a [`Bell`] of these rings is left.
-    pub fn use_again(&mut self, settings: Settings, plan: &[Words]) -> io::Result<()> {
+    pub fn use_again(&mut self, settings: Settings, plan: &[&[Words]]) -> io::Result<()> {
         // Whoever has a bell looks at the header.
         let memory = Arc::get_mut(&mut self.memory).ok_or(io::ErrorKind::ResourceBusy)?;
         // SAFETY: mapped, page aligned and longer than a header, for which all zeros are valid; the process that had it is no more,
@@ -125,7 +125,7 @@ impl Ring {
         unsafe { memory.start.as_ptr().cast::<Header>().write_bytes(0, 1) };
         (self.rows_taken, self.events_taken) = (0, 0);
         self.write_plan(plan)?;
-        self.begin(settings, plan.len());
+        self.begin(settings, plan.iter().map(|part| part.len()).sum());
         Ok(())
     }
 

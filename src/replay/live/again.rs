@@ -64,7 +64,7 @@ pub fn as_recorded(trace: &Trace, launch: &Launch) -> Result<Again, LiveError> {
         max_events: (!ended_by_itself(*trace.program_end())).then_some(trace.len() as u64),
     };
     let then = settings_of(&trace.tables().meta).unwrap_or_else(Settings::fifo);
-    let ran = Session::new(launch, bounds)?.follow(steps, then)?;
+    let ran = Session::new(launch, bounds)?.follow(&steps, then)?;
     let live = Trace::from_file(&ran.trace().map_err(LoadError::Read)?)?;
     let outcome = sameness(trace, &live, &plan, &ran);
     Ok(Again { trace: live, outcome })
@@ -93,13 +93,13 @@ fn sameness(trace: &Trace, live: &Trace, plan: &Plan, ran: &Ran) -> Sameness {
     if let Some((step, actual)) = first {
         return Sameness::Diverged(Divergence {
             step,
-            expected: plan.events[step],
+            expected: plan.event(step),
             actual,
         });
     }
     if let Some(step) = missing {
         return Sameness::NotReached {
-            due: plan.events[step],
+            due: plan.event(step),
             end: ran.end,
         };
     }

@@ -69,7 +69,7 @@ impl<'t> Comparison<'t> {
             missing: None,
         };
         for step in plan.done() {
-            let event = plan.events[step];
+            let event = plan.event(step);
             let thread = self.recorded.thread(event);
             let known = thread.index() < self.live.threads();
             let events = if known { self.live.program_order(thread) } else { &[] };

@@ -1,7 +1,8 @@
 //! A live run that did exactly what it was to do, at the same addresses: most do, since the addresses of a live run are kept in place.
 //!
 //! It is told from the events as they stand in its file, in one pass, without a model of the trace, which would take most of the
-//! time that a live run of a long trace takes. This is stricter than [`super::compare`], which decides whenever anything is not the same here.
+//! time that a live run of a long trace takes. Where the schedule still does what was recorded, the blocks of the two files are the
+//! same to the last byte, and are not even decoded. This is stricter than [`super::compare`], which decides whenever anything is not the same here.
 
 use super::Shown;
 use super::compare::{objects_of, value_read, without_objects};
@@ -12,7 +13,7 @@ use crate::schedule::Schedule;
 use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace, plain_op};
 use std::sync::mpsc;
 use std::thread;
-use trace_format::{Event, MemRange, ObjectId, Op as FileOp, ReadError, Tables, TraceFile};
+use trace_format::{BlockInfo, Event, MemRange, ObjectId, Op as FileOp, ReadError, Tables, TraceFile};
 
 /// Blocks of events that are decoded ahead.
 const AHEAD: usize = 4;
@@ -34,7 +35,8 @@ pub fn shown(
     let Some(mut run) = Run::new(trace, live.tables(), schedule, plan) else {
         return Ok(None);
     };
-    if !follow(live, &mut run)? {
+    let known = run.skip(live, plan.as_recorded())?;
+    if !follow(live, known, &mut run)? {
         return Ok(None);
     }
     let is_parked = |thread: ThreadId| stopped.parked.iter().any(|parked| parked.thread == thread);
@@ -43,8 +45,8 @@ pub fn shown(
         return Ok(None);
     }
     let mut shown: Vec<Shown> = run.first.into_iter().collect();
-    for &event in &plan.events[plan.done().end..] {
-        shown.extend(pending(trace, event, &stopped.parked));
+    for step in plan.done().end..plan.len() {
+        shown.extend(pending(trace, plan.event(step), &stopped.parked));
     }
     let overlap = |shown: &[Shown; 2]| super::overlap(trace, shown);
     Ok(<[Shown; 2]>::try_from(shown).ok().filter(overlap))
@@ -58,12 +60,12 @@ fn same_modules(recorded: &Tables, live: &Tables) -> bool {
     })
 }
 
-/// Decodes the run's events, and compares them meanwhile; whether they are what they should be.
-fn follow(live: &TraceFile, run: &mut Run<'_>) -> Result<bool, ReadError> {
+/// Decodes the run's events, from a block on, and compares them meanwhile; whether they are what they should be.
+fn follow(live: &TraceFile, first: usize, run: &mut Run<'_>) -> Result<bool, ReadError> {
     let (blocks, decoded) = mpsc::sync_channel::<Result<Vec<Event>, ReadError>>(AHEAD);
     thread::scope(|scope| {
         scope.spawn(move || {
-            for index in 0..live.blocks().len() {
+            for index in first..live.blocks().len() {
                 let mut events = Vec::new();
                 let result = live.decode_block(index, &mut events);
                 // Who compares may have seen enough.
@@ -101,7 +103,7 @@ impl<'t> Run<'t> {
     /// `None` if a thread of the plan leaves some of its events out.
     fn new(trace: &'t Trace, live: &'t Tables, schedule: &Schedule, plan: &Plan) -> Option<Run<'t>> {
         let mut due = vec![0; trace.threads()];
-        for &event in &plan.events[plan.done()] {
+        for event in plan.done().map(|step| plan.event(step)) {
             let due = &mut due[trace.thread(event).index()];
             if trace.place(event) as usize != *due {
                 return None;
@@ -118,6 +120,50 @@ impl<'t> Run<'t> {
             recorded: vec![None; live.objects.len()],
             known: vec![false; trace.tables().objects.len()],
         })
+    }
+
+    /// Counts the events of the first blocks that are the same in both files as done, as far as the plan goes as recorded; how many
+    /// blocks these are.
+    fn skip(&mut self, live: &TraceFile, as_recorded: usize) -> Result<usize, ReadError> {
+        let (trace, objects) = (self.trace, &self.trace.tables().objects);
+        let both = objects.iter().zip(&self.live.objects);
+        let same_objects = both
+            .take_while(|(was, is)| was.kind == is.kind && was.addr == is.addr)
+            .count();
+        let blocks = trace.blocks().iter().enumerate().take_while(|(_, block)| {
+            block.objects <= same_objects && block.first.index() + block.events as usize <= as_recorded
+        });
+        let mut skipped = 0;
+        for (index, block) in blocks {
+            let other = live.blocks().get(index);
+            let same = |other: &&BlockInfo| (other.events, other.objects) == (block.events, block.objects);
+            if other.filter(same).is_none() || live.digest(index)? != block.digest {
+                break;
+            }
+            let events = block.first.0..block.first.0 + block.events;
+            for event in events.clone().map(EventId) {
+                self.done[trace.thread(event).index()] += 1;
+            }
+            if let Some(event) = self.performed.filter(|event| events.contains(&event.0))
+                && let Some(access) = trace.access(event)
+            {
+                self.first = Some(Shown {
+                    event,
+                    pc: trace.pc(event),
+                    stack: trace.stack(event),
+                    addr: access.addr,
+                    pending: false,
+                });
+            }
+            skipped = index + 1;
+        }
+        // Their numbers are the same as well, as far as these blocks know of them.
+        let known = skipped.checked_sub(1).map_or(0, |last| trace.blocks()[last].objects);
+        for number in 0..known {
+            self.recorded[number] = Some(ObjectId(number as u32));
+            self.known[number] = true;
+        }
+        Ok(skipped)
     }
 
     /// Whether the next event of its thread is what it was in the recorded run, if the plan has it at all.

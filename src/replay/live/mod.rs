@@ -20,11 +20,11 @@ mod vary;
 pub use again::{Again, Sameness, as_recorded};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
-pub use plan::Plan;
+pub use plan::{Plan, Planner};
 pub use shortest::{Shortest, Stretch, shortest, stretches};
 pub use vary::variations;
 
-use crate::check::{Checker, Rejection};
+use crate::check::Rejection;
 use crate::record::{self, Descent, Launch, Parked, RecordError, Standing, Stopped};
 use crate::schedule::{Goal, Schedule};
 use crate::trace::{EventId, LoadError, Trace};
@@ -217,14 +217,14 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 ///
 /// # Errors
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
-pub fn run(checker: &Checker<'_>, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
-    let trace = checker.trace();
+pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
+    let trace = planner.checker().trace();
     if matches!(schedule.goal, Goal::OtherValue { .. }) {
         return Err(LiveError::NoRace);
     }
-    let plan = Plan::of(checker, schedule)?;
+    let plan = planner.plan(schedule)?;
     let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
-    let stopped = record::run_forced(launch, steps, scratch);
+    let stopped = record::run_forced(launch, &steps, scratch);
     let live = stopped.map(|stopped| (stopped, TraceFile::open(scratch)));
     // Nobody else knows of it.
     let _ = std::fs::remove_file(scratch);
@@ -257,7 +257,7 @@ pub fn run(checker: &Checker<'_>, schedule: &Schedule, launch: &Launch, scratch:
 /// # Errors
 /// As [`run`].
 pub fn attempt(
-    checker: &Checker<'_>,
+    planner: &Planner<'_>,
     schedule: &Schedule,
     launch: &Launch,
     scratch: &Path,
@@ -267,7 +267,7 @@ pub fn attempt(
     let mut followed = schedule.clone();
     let mut number = 1;
     loop {
-        let run = run(checker, &followed, launch, scratch)?;
+        let run = run(planner, &followed, launch, scratch)?;
         let step = match &run.outcome {
             Outcome::Diverged(divergence) => divergence.step,
             Outcome::NotReached { step, .. } => *step,
@@ -279,7 +279,7 @@ pub fn attempt(
         drop(run);
         // The same once more first: what it depends on may have been outside of the program.
         if number > 1 {
-            let others = others.get_or_insert_with(|| variations(checker, schedule, step).into_iter());
+            let others = others.get_or_insert_with(|| variations(planner.checker(), schedule, step).into_iter());
             followed = others.next().unwrap_or_else(|| schedule.clone());
         }
         number += 1;
@@ -301,18 +301,18 @@ fn outcome(
     let diverged = |step: usize, actual| {
         Outcome::Diverged(Divergence {
             step,
-            expected: plan.events[step],
+            expected: plan.event(step),
             actual,
         })
     };
     if let Some((step, done, difference)) = difference {
         return diverged(step, Actual::Did(done, difference));
     }
-    let step = stopped.step.min(plan.events.len() - 1);
+    let step = stopped.step.min(plan.len() - 1);
     let instead = || {
-        let thread = trace.thread(plan.events[step]);
-        let before = plan.events[..step].iter();
-        let nth = before.filter(|&&event| trace.thread(event) == thread).count();
+        let thread = trace.thread(plan.event(step));
+        let before = plan.events().take(step);
+        let nth = before.filter(|&event| trace.thread(event) == thread).count();
         let events = if thread.index() < live.threads() {
             live.program_order(thread)
         } else {
@@ -330,7 +330,7 @@ fn outcome(
             let step = missing.unwrap_or(step);
             Outcome::NotReached {
                 step,
-                due: plan.events[step],
+                due: plan.event(step),
                 why: stopped.ended.map_or(Why::Stalled(patience), Why::Ended),
             }
         }
@@ -354,8 +354,8 @@ fn before_race(
     for performed in schedule.goal.performed() {
         shown.extend(done(trace, live, performed));
     }
-    for step in plan.done().end..plan.events.len() {
-        let event = plan.events[step];
+    for step in plan.done().end..plan.len() {
+        let event = plan.event(step);
         let here = |parked: &&Parked| parked.thread == trace.thread(event);
         let accesses = || stopped.parked.iter().filter(here);
         let found = accesses().find_map(|parked| Some((parked, comparison.pending(event, parked)?)));
@@ -382,8 +382,8 @@ fn before_race(
     match <[Shown; 2]>::try_from(shown) {
         Ok(shown) if overlap(trace, &shown) => Outcome::Confirmed(shown),
         _ => Outcome::Diverged(Divergence {
-            step: plan.events.len() - 1,
-            expected: plan.events[plan.events.len() - 1],
+            step: plan.len() - 1,
+            expected: plan.event(plan.len() - 1),
             actual: Actual::Unrecorded,
         }),
     }

@@ -34,11 +34,9 @@ fn load_of(store: EventId) -> EventId {
     EventId(store.0 + 1)
 }
 
-/// A schedule that performs `order`, but what is noted for a thread, and all that this does behind it, only where the call notes it. `None` if
+/// A schedule that performs `order` behind its events as recorded, but what is noted for a thread, and all that this does behind it, only where the call notes it. `None` if
 /// that is the same.
 pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Schedule> {
-    let begin = schedule.as_recorded as usize;
-    let order = &order[begin..];
     if !order.iter().any(|&event| noted_by(trace, event).is_some()) {
         return None;
     }

@@ -1,24 +1,54 @@
 //! From a schedule to the plan that the runtime follows.
+//!
+//! Schedules of a long trace begin with nearly all of it as recorded. What they share of that is executed by the checker, and put into
+//! the runtime's words, once.
 
 use super::noted::{noted_by, with_calls};
-use crate::check::{Checker, Rejection};
+use crate::check::{Checker, Executed, Prefix, Rejection};
 use crate::record::plan;
 use crate::schedule::Schedule;
 use crate::session::Step;
 use crate::trace::{EventId, Op, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
+
+/// Plans with more events than this behind those as recorded are not kept until they are asked for.
+const KEPT: usize = 1 << 20;
 
 /// What a live run is to do: the schedule's events, then the accesses that it stops before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The events, in order.
-    pub events: Vec<EventId>,
-    /// How many at the end are only to be pending: both racing accesses, or the second one of an
-    /// unordered race.
-    pub pending: usize,
-    /// As the runtime reads them, since they are many; `None` if they have more threads than it can name.
-    steps: Option<Vec<plan::Words>>,
+    /// The first events as recorded.
+    as_recorded: usize,
+    /// Those in the runtime's words, and perhaps more.
+    words: Arc<Words>,
+    /// The rest.
+    rest: Rest,
+}
+
+/// The beginning of plans, as the runtime reads it, since it is long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Words {
+    steps: Vec<plan::Words>,
+    /// How many of the first steps name no thread that the runtime cannot name.
+    fitting: usize,
+}
+
+/// What comes behind the events as recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rest {
+    events: Vec<EventId>,
+    words: Words,
+    /// How many at the end are only to be pending: both racing accesses, or the second one of an unordered race.
+    pending: usize,
+}
+
+impl Words {
+    fn push(&mut self, step: plan::Step) {
+        self.fitting += usize::from(self.fitting == self.steps.len() && fits(step));
+        self.steps.push(step.encode());
+    }
 }
 
 impl Plan {
@@ -27,64 +57,176 @@ impl Plan {
     /// # Errors
     /// [`Rejection`], if the checker does not accept it.
     pub fn of(checker: &Checker<'_>, schedule: &Schedule) -> Result<Plan, Rejection> {
-        let plan = Plan::as_said(checker, schedule)?;
-        // A schedule that performs the same in another order is as good.
-        let otherwise = with_calls(checker.trace(), schedule, &plan.events[plan.done()]);
-        let otherwise = otherwise.and_then(|schedule| Plan::as_said(checker, &schedule).ok());
-        Ok(otherwise.unwrap_or(plan))
-    }
-
-    fn as_said(checker: &Checker<'_>, schedule: &Schedule) -> Result<Plan, Rejection> {
-        let trace = checker.trace();
-        let (mut events, mut steps) = (Vec::new(), Vec::new());
-        let mut all_fit = true;
-        let mut push = |event, woken, race| {
-            let step = step(trace, event, woken, race);
-            all_fit &= fits(step);
-            events.push(event);
-            steps.push(step.encode());
-        };
-        checker.follow(schedule, &mut |executed| {
-            push(executed.event, executed.step.woken.first().copied(), false);
-        })?;
-        let pending = schedule.goal.pending();
-        pending.clone().for_each(|event| push(event, None, true));
-        Ok(Plan {
-            steps: all_fit.then_some(steps),
-            pending: pending.count(),
-            events,
-        })
+        Planner::new(checker, []).plan(schedule)
     }
 
     /// The plan of the whole trace, as it was recorded.
     #[must_use]
     pub fn of_all(trace: &Trace) -> Plan {
-        let events: Vec<EventId> = (0..trace.len()).map(|event| EventId(event as _)).collect();
-        let woken: HashMap<EventId, ThreadId> = Wakes::of(trace, events.iter().copied()).woken.into_iter().collect();
-        let mut all_fit = true;
-        let mut encode = |&event: &EventId| {
-            let step = step(trace, event, woken.get(&event).copied(), false);
-            all_fit &= fits(step);
-            step.encode()
-        };
-        let steps = events.iter().map(&mut encode).collect();
+        let events = || (0..trace.len()).map(|event| EventId(event as _));
+        let woken: HashMap<EventId, ThreadId> = Wakes::of(trace, events()).woken.into_iter().collect();
+        let mut words = Words::default();
+        events().for_each(|event| words.push(step(trace, event, woken.get(&event).copied(), false)));
         Plan {
-            steps: all_fit.then_some(steps),
-            pending: 0,
-            events,
+            as_recorded: trace.len(),
+            words: Arc::new(words),
+            rest: Rest::default(),
         }
     }
 
-    /// The plan in the runtime's words; `None` if it has more threads than these can name.
+    /// The plan in the runtime's words, in two parts; `None` if it has more threads than these can name.
     #[must_use]
-    pub fn steps(&self) -> Option<&[plan::Words]> {
-        self.steps.as_deref()
+    pub fn steps(&self) -> Option<[&[plan::Words]; 2]> {
+        let rest = &self.rest.words;
+        let fit = self.words.fitting >= self.as_recorded && rest.fitting == rest.steps.len();
+        fit.then(|| [&self.words.steps[..self.as_recorded], &rest.steps[..]])
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.as_recorded + self.rest.events.len()
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of the first steps are the first events of the trace.
+    #[must_use]
+    pub fn as_recorded(&self) -> usize {
+        self.as_recorded
+    }
+
+    /// The event of a step.
+    #[must_use]
+    pub fn event(&self, step: usize) -> EventId {
+        match step.checked_sub(self.as_recorded) {
+            None => EventId(step as u32),
+            Some(behind) => self.rest.events[behind],
+        }
+    }
+
+    /// The events of all steps.
+    pub fn events(&self) -> impl Iterator<Item = EventId> + '_ {
+        (0..self.len()).map(|step| self.event(step))
     }
 
     /// The steps that are to be done.
     #[must_use]
     pub fn done(&self) -> Range<usize> {
-        0..self.events.len() - self.pending
+        0..self.len() - self.rest.pending
+    }
+}
+
+/// Makes the plans of a trace's schedules.
+#[derive(Debug)]
+pub struct Planner<'c> {
+    checker: &'c Checker<'c>,
+    words: Arc<Words>,
+    /// Of the schedules that share their beginning with others.
+    made: Vec<(Schedule, Result<Rest, Rejection>)>,
+}
+
+impl<'c> Planner<'c> {
+    /// Prepares plans of these schedules; others may be asked for as well.
+    #[must_use]
+    pub fn new<'s>(checker: &'c Checker<'c>, schedules: impl IntoIterator<Item = &'s Schedule>) -> Planner<'c> {
+        let mut schedules: Vec<&Schedule> = schedules.into_iter().filter(|&one| Prefix::is_shared_by(one)).collect();
+        schedules.sort_by_key(|schedule| schedule.as_recorded);
+        let (mut words, mut made) = (Words::default(), Vec::new());
+        let mut prefix = checker.prefix();
+        for schedule in schedules {
+            let mut push = |done: Executed| words.push(step_of(checker.trace(), &done));
+            if prefix.extend(schedule.as_recorded, &mut push).is_err() {
+                // It is said why when this schedule is asked for.
+                break;
+            }
+            let rest = Rest::behind(&prefix, checker.trace(), schedule);
+            if !rest.as_ref().is_ok_and(|rest| rest.events.len() > KEPT) {
+                made.push((schedule.clone(), rest));
+            }
+        }
+        Planner {
+            checker,
+            words: Arc::new(words),
+            made,
+        }
+    }
+
+    /// The checker, and with it the trace.
+    #[must_use]
+    pub fn checker(&self) -> &'c Checker<'c> {
+        self.checker
+    }
+
+    /// The plan of a schedule: what the checker executed, whom each notify woke included.
+    ///
+    /// # Errors
+    /// [`Rejection`], if the checker does not accept it.
+    pub fn plan(&self, schedule: &Schedule) -> Result<Plan, Rejection> {
+        let (as_recorded, words, rest) = match self.made.iter().find(|(made, _)| made == schedule) {
+            Some((_, rest)) => (schedule.as_recorded as usize, self.words.clone(), rest.clone()?),
+            None => (0, Arc::default(), Rest::whole(self.checker, schedule)?),
+        };
+        Ok(Plan {
+            as_recorded,
+            words,
+            rest,
+        })
+    }
+}
+
+impl Rest {
+    /// All steps of a schedule.
+    fn whole(checker: &Checker<'_>, schedule: &Schedule) -> Result<Rest, Rejection> {
+        let as_said = |schedule: &Schedule| {
+            let mut rest = Rest::default();
+            checker.follow(schedule, &mut |done| rest.push(checker.trace(), &done))?;
+            rest.end(checker.trace(), schedule);
+            Ok(rest)
+        };
+        let rest = as_said(schedule)?;
+        // A schedule that performs the same in another order is as good.
+        let otherwise = with_calls(
+            checker.trace(),
+            schedule,
+            &rest.events[schedule.as_recorded as usize..rest.done()],
+        );
+        Ok(otherwise.and_then(|other| as_said(&other).ok()).unwrap_or(rest))
+    }
+
+    /// The steps of a schedule behind the events that `prefix` has, which are all that it has as recorded.
+    fn behind(prefix: &Prefix<'_>, trace: &Trace, schedule: &Schedule) -> Result<Rest, Rejection> {
+        let as_said = |schedule: &Schedule| {
+            let mut rest = Rest::default();
+            prefix.follow(schedule, &mut |done| rest.push(trace, &done))?;
+            rest.end(trace, schedule);
+            Ok(rest)
+        };
+        let rest = as_said(schedule)?;
+        let otherwise = with_calls(trace, schedule, &rest.events[..rest.done()]);
+        Ok(otherwise.and_then(|other| as_said(&other).ok()).unwrap_or(rest))
+    }
+
+    fn done(&self) -> usize {
+        self.events.len() - self.pending
+    }
+
+    fn push(&mut self, trace: &Trace, done: &Executed) {
+        self.events.push(done.event);
+        self.words.push(step_of(trace, done));
+    }
+
+    /// Adds what the schedule ends before.
+    fn end(&mut self, trace: &Trace, schedule: &Schedule) {
+        for event in schedule.goal.pending() {
+            self.events.push(event);
+            self.words.push(step(trace, event, None, true));
+            self.pending += 1;
+        }
     }
 }
 
@@ -92,6 +234,10 @@ impl Plan {
 fn fits(step: plan::Step) -> bool {
     let threads = [Some(step.thread), step.other];
     threads.into_iter().flatten().all(|thread| thread < plan::MAX_THREADS)
+}
+
+fn step_of(trace: &Trace, done: &Executed) -> plan::Step {
+    step(trace, done.event, done.step.woken.first().copied(), false)
 }
 
 fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> plan::Step {

@@ -23,7 +23,8 @@ pub fn variations(checker: &Checker<'_>, schedule: &Schedule, step: usize) -> Ve
     });
     let last = schedule.slices.len().saturating_sub(1);
     let slice = ends.position(|end| step < end).unwrap_or(last);
-    let mut known = HashSet::from([plan.events]);
+    let all = |plan: &Plan| plan.events().collect::<Vec<_>>();
+    let mut known = HashSet::from([all(&plan)]);
     let mut found = Vec::new();
     for distance in 1..=REACH {
         let earlier = slice.checked_sub(distance);
@@ -36,7 +37,7 @@ pub fn variations(checker: &Checker<'_>, schedule: &Schedule, step: usize) -> Ve
                 slices: merged(slices),
                 ..schedule.clone()
             };
-            if Plan::of(checker, &varied).is_ok_and(|plan| known.insert(plan.events)) {
+            if Plan::of(checker, &varied).is_ok_and(|plan| known.insert(all(&plan))) {
                 found.push(varied);
             }
         }

@@ -4,12 +4,13 @@ use super::{locks, order};
 use crate::export::export;
 use crate::inside::Inside;
 use crate::moment::Moment;
-use crate::thread::state;
+use crate::thread::{Thread, state};
 use crate::{events, pending, pthread};
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::c_int;
 use recorder_ring::Record;
+use std::vec::Vec;
 
 /// Blocks lie at multiples of it.
 const ALIGNMENT: usize = 8;
@@ -29,7 +30,10 @@ unsafe extern "C-unwind" fn finalize(pc: usize) {
         return;
     };
     let me = inside.thread();
-    for other in pthread::thread::all().filter(|other| !ptr::eq(*other, me)) {
+    // In the order of their numbers, which a live run gives them again: threads are listed by their handles, which are addresses.
+    let mut others: Vec<&Thread> = pthread::thread::all().filter(|other| !ptr::eq(*other, me)).collect();
+    others.sort_unstable_by_key(|other| other.index.get());
+    for other in others {
         inside.await_turn();
         match other.state.load(Relaxed) {
             state::NEW => {}
