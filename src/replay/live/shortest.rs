@@ -107,7 +107,7 @@ struct Search {
 impl Search {
     fn words(&self) -> Result<Vec<plan::Words>, LiveError> {
         let plan = Plan::of_all(&self.best.trace);
-        Ok(plan.steps().ok_or(LiveError::TooManyThreads)?.to_owned())
+        Ok(plan.steps().ok_or(LiveError::TooManyThreads)?.concat())
     }
 
     /// Runs the program along these events, then without more changes of threads than it needs; whether that is better.
@@ -117,7 +117,7 @@ impl Search {
         }
         self.left -= 1;
         self.best.runs += 1;
-        let ran = self.session.follow(steps, Settings::fifo())?;
+        let ran = self.session.follow(&[steps], Settings::fifo())?;
         if ran.end != self.end {
             return Ok(false);
         }
