@@ -9,7 +9,7 @@ use super::machine::{Choice, Goes, State, Turn};
 use super::packed::States;
 use super::persistent::Persistent;
 use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
-use super::tables::{AccessKind, Act, Held, Tables};
+use super::tables::{AccessKind, Act, FREED, Held, Tables};
 use crate::forest::{Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -301,6 +301,11 @@ impl Search<'_> {
 
     fn note_open(&mut self, turn: Turn, moment: Moment) {
         let class = self.now.at[turn.thread as usize];
+        if turn.goes == Goes::OpenRead && self.now.would_see(self.tables.class(class)).contains(&FREED) {
+            // A run would show something, and no run shows all.
+            let position = self.tables.class(class).position;
+            self.reservations.insert(Reservation::UndefinedRead { position });
+        }
         let open = match turn.goes {
             Goes::Open(opening) => OpenAt::Known(class, opening),
             Goes::OpenRead => OpenAt::Read(class, self.now.would_see(self.tables.class(class))),

@@ -22,6 +22,9 @@ pub(crate) type Held = u32;
 
 pub(crate) const UNKNOWN: Held = 0;
 
+/// What a cell of a freed block holds: no value, and not what a run can tell.
+pub(crate) const FREED: Held = Held::MAX;
+
 pub(crate) fn held(value: ValueId) -> Held {
     value.0 + 1
 }
@@ -171,6 +174,9 @@ impl<'f> Tables<'f> {
 
     /// The value that pieces make together, as an outcome; `None` if one is not known, or they make none.
     pub(crate) fn joined(&mut self, cells: &[u32], pieces: &[Held]) -> Option<ValueId> {
+        if pieces.contains(&FREED) {
+            return None;
+        }
         let pieces: Option<Vec<(ValueId, u8)>> = cells
             .iter()
             .zip(pieces)
@@ -264,7 +270,7 @@ impl<'f> Tables<'f> {
         };
         let leaves = match operation {
             Some(Operation::Write(_, value) | Operation::AtomicWrite(_, value)) => pieces(&mut self.values, value),
-            Some(Operation::Free(_)) => vec![UNKNOWN; numbers.len()],
+            Some(Operation::Free(_)) => vec![FREED; numbers.len()],
             _ => Vec::new(),
         };
         let mut edges = Vec::new();
