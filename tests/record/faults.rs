@@ -97,3 +97,14 @@ fn accesses_are_exact_under_faults_without_and_with_optimization() {
     compare_often("faults-O0", &["-fsanitize=thread", "-O0"]);
     compare_often("faults-O3", &["-fsanitize=thread", "-O3"]);
 }
+
+/// A read that a handler makes in the middle of a hook would come before the write that the hook records, and that it sees.
+#[test]
+fn what_a_handler_does_in_the_middle_of_a_hook_is_not_recorded() {
+    let program = Program::instrumented("vanished", "vanished");
+    for flags in ["--policy=fifo", "--policy=random"] {
+        let (output, _) = program.record("vanished", &[flags], &[]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "20\n", "{output:?}");
+    }
+}

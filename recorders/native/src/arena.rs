@@ -16,6 +16,8 @@ const SMALLEST: u32 = 4;
 const LARGEST: u32 = 16;
 /// Bytes taken from the system at once.
 const CHUNK: usize = 1 << 20;
+/// To what the system aligns them, and so the most that a block can be aligned to.
+const PAGE: usize = 4096;
 
 struct Arena {
     locked: AtomicBool,
@@ -65,13 +67,16 @@ impl Arena {
     }
 }
 
-// SAFETY: blocks are aligned to their size, a power of two up to a page, or to pages; each is handed
-// out once until it is freed.
+// SAFETY: blocks are aligned to their size, a power of two that is not below their alignment, or to pages if they are
+// longer; those that want more than that are refused. Each is handed out once until it is freed.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() > PAGE {
+            return ptr::null_mut();
+        }
         let class = class(layout);
         if class > LARGEST {
-            return sys::pages(layout.size().next_multiple_of(4096));
+            return sys::pages(layout.size().next_multiple_of(PAGE));
         }
         self.with(|lists| {
             let list = &mut lists.free[class as usize];
@@ -82,18 +87,17 @@ unsafe impl GlobalAlloc for Arena {
                 return block;
             }
             let bytes = 1 << class;
-            let skip = lists.chunk.align_offset(bytes);
+            let skip = lists.chunk.align_offset(bytes.min(PAGE));
             if lists.left < skip + bytes {
                 lists.chunk = sys::pages(CHUNK);
                 lists.left = CHUNK;
             } else {
-                // SAFETY: within the chunk.
+                // SAFETY: within the chunk, of which so much is left.
                 lists.chunk = unsafe { lists.chunk.add(skip) };
                 lists.left -= skip;
             }
             let block = lists.chunk;
-            // SAFETY: within the chunk; a fresh one is aligned to pages, and blocks above that are
-            // asked for with no more than a page's alignment.
+            // SAFETY: within the chunk: the block's bytes are left of it.
             lists.chunk = unsafe { block.add(bytes) };
             lists.left -= bytes;
             block
@@ -103,7 +107,7 @@ unsafe impl GlobalAlloc for Arena {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let class = class(layout);
         if class > LARGEST {
-            let len = layout.size().next_multiple_of(4096);
+            let len = layout.size().next_multiple_of(PAGE);
             // SAFETY: mapped by `alloc` with this length.
             unsafe { sys::call(libc::SYS_munmap, block as usize, len, 0, 0) };
             return;

@@ -7,7 +7,7 @@
 //! - *The same memory and storage of its own*: a thread that nobody has announced; its first hook tells of it.
 
 use crate::inside::Inside;
-use crate::{fork, process, pthread};
+use crate::{fork, process, pthread, sys};
 use core::ffi::c_void;
 use libc::{c_int, c_long};
 
@@ -22,18 +22,28 @@ mod library {
 }
 
 /// The flags of a system call that makes a process or a thread; `None` if it is another one.
-///
-/// # Safety
-/// The number and the arguments are those of a system call.
-pub unsafe fn flags_of(number: c_long, words: [usize; 6]) -> Option<u64> {
+pub fn flags_of(number: c_long, words: [usize; 6]) -> Option<u64> {
     match number {
         libc::SYS_fork => Some(0),
         libc::SYS_vfork => Some((libc::CLONE_VM | libc::CLONE_VFORK) as u64),
         libc::SYS_clone => Some(words[0] as u64),
-        // SAFETY: the first of the arguments in memory, if there are any.
-        libc::SYS_clone3 => unsafe { (words[0] as *const u64).as_ref() }.copied(),
+        libc::SYS_clone3 => first_word(words[0]),
         _ => None,
     }
+}
+
+/// The word at an address; `None` if nothing is there, which is for the kernel to say to the program.
+fn first_word(at: usize) -> Option<u64> {
+    let mut word = 0_u64;
+    let into = libc::iovec {
+        iov_base: (&raw mut word).cast(),
+        iov_len: size_of::<u64>(),
+    };
+    let from = libc::iovec {
+        iov_base: at as *mut c_void,
+        iov_len: size_of::<u64>(),
+    };
+    (sys::read_own_memory(&into, &from) == size_of::<u64>()).then_some(word)
 }
 
 /// What a child does that has a copy of the memory.

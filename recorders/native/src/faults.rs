@@ -5,13 +5,15 @@
 //!
 //! - The hooks of plain accesses [`touch`] the memory first, before they look at anything. The handler then runs as if it
 //!   came between two hooks, and the hook begins after it.
-//! - A fault in the runtime behind that point happens where the encoder is at rest: whatever fetches a value there has it
-//!   before it asks the encoder. The handler runs as a part of the program, and what was interrupted goes on after it.
+//! - A fault inside the runtime, behind that point, happens where the encoder is at rest: whatever fetches a value there has
+//!   it, or has touched the memory, before it asks the encoder. The handler runs as a part of the program, and what was
+//!   interrupted goes on after it. On the fast path nothing is certain of the memory of a write that is done; if that is
+//!   gone, the handler runs as code that is not recorded.
 //! - A write that is announced and not done yet is put aside while the handler runs. It is done after that.
 //!
 //! Who leaves the handler by `siglongjmp` leaves a thread that is outside of the runtime, with nothing pending.
 
-use crate::baton::{HOLDER, lengthen_turn};
+use crate::baton::{HOLDER, disturb, lengthen_turn};
 use crate::inside::Inside;
 use crate::instruction;
 use crate::instruction::only_moves_registers_before;
@@ -76,8 +78,10 @@ pub unsafe fn handle(thread: &'static Thread, info: &siginfo_t, registers: *cons
         return handler();
     }
     if !is_busy && is_own && !is_touch(at) {
-        // The memory of a write that is done is gone, by a way that the runtime does not see. What the handler does is lost.
+        // The memory of a write that is done is gone, by a way that the runtime does not see. What the handler does is lost:
+        // the hook may be at work on the encoder, so that those of the handler must not come there, on neither path.
         thread.busy.store(1, Relaxed);
+        disturb();
         handler();
         thread.busy.store(0, Relaxed);
         return;

@@ -61,6 +61,12 @@ pub mod semaphore {
     pub const SHARED: usize = 8;
 }
 
+/// Offsets into `siginfo_t`.
+pub mod signal_info {
+    /// Who sent the signal, or has ended.
+    pub const PROCESS: usize = 16;
+}
+
 /// What is in a `pthread_spinlock_t` that nobody holds.
 pub const SPIN_FREE: i32 = 1;
 
@@ -146,7 +152,7 @@ impl<T> Object<T> {
 pub fn differs() -> Option<&'static str> {
     /// What is looked at, and whether it is as expected.
     type Check = (&'static str, fn() -> bool);
-    const CHECKS: [Check; 8] = [
+    const CHECKS: [Check; 9] = [
         ("pthread_mutex_t", mutexes),
         ("robust mutexes", robust_mutexes),
         ("pthread_cond_t", conditions),
@@ -154,6 +160,7 @@ pub fn differs() -> Option<&'static str> {
         ("pthread_barrier_t", barriers),
         ("sem_t", semaphores),
         ("pthread_spinlock_t or pthread_once_t", words),
+        ("siginfo_t", signal_infos),
         ("blocks of malloc", blocks),
     ];
     CHECKS.iter().find(|(_, is_known)| !is_known()).map(|&(name, _)| name)
@@ -337,6 +344,20 @@ fn words() -> bool {
             && once == 0
             && real::pthread_once(&mut once, nothing) == 0
             && once == ONCE_DONE
+    }
+}
+
+fn signal_infos() -> bool {
+    const SOMEBODY: libc::pid_t = 12_345;
+    let mut info = Object::<libc::siginfo_t>::new();
+    // SAFETY: zeros are one; the offset lies inside it, aligned. It is of a signal that a process sent.
+    unsafe {
+        let before = (*info.at()).si_pid();
+        info.at()
+            .byte_add(signal_info::PROCESS)
+            .cast::<libc::pid_t>()
+            .write(SOMEBODY);
+        (before, (*info.at()).si_pid()) == (0, SOMEBODY)
     }
 }
 

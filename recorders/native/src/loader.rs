@@ -176,9 +176,9 @@ unsafe fn as_seen_from(path: *const c_char, pc: usize) -> Option<CString> {
             return None;
         }
     }
-    let (before, after) = match folders {
-        modules::LibraryPath::First(folders) => (folders, &b""[..]),
-        modules::LibraryPath::AfterEnvironment(folders) => (&b""[..], folders),
+    let (before, after) = match &folders {
+        modules::LibraryPath::First(folders) => (&folders[..], &b""[..]),
+        modules::LibraryPath::AfterEnvironment(folders) => (&b""[..], &folders[..]),
     };
     // SAFETY: a C string, or null.
     let environment = unsafe { libc::getenv(c"LD_LIBRARY_PATH".as_ptr()).as_ref() };

@@ -182,11 +182,11 @@ fn code_range(info: &libc::dl_phdr_info) -> (usize, usize) {
 }
 
 /// The module's GNU build id; empty if it has none.
-fn build_id(info: &libc::dl_phdr_info) -> &'static [u8] {
+fn build_id(info: &libc::dl_phdr_info) -> &[u8] {
     const NT_GNU_BUILD_ID: u32 = 3;
     for header in headers(info).iter().filter(|header| header.p_type == libc::PT_NOTE) {
-        // SAFETY: a mapped segment of that length, for as long as the module is loaded.
-        let mut notes: &'static [u8] =
+        // SAFETY: a mapped segment of that length, for as long as the module is loaded, which it is while `info` is valid.
+        let mut notes: &[u8] =
             unsafe { slice::from_raw_parts((info.dlpi_addr + header.p_vaddr) as *const u8, header.p_memsz as usize) };
         while let Some((head, rest)) = notes.split_at_checked(12) {
             let field = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
@@ -232,23 +232,18 @@ pub fn handle_of(pc: usize) -> usize {
 }
 
 /// Where a module wants libraries to be looked for.
-pub enum LibraryPath<'a> {
+pub enum LibraryPath {
     /// Before anything else.
-    First(&'a [u8]),
+    First(Vec<u8>),
     /// After what the environment says.
-    AfterEnvironment(&'a [u8]),
+    AfterEnvironment(Vec<u8>),
 }
 
 /// The file of the module that a code position lies in, and where it wants libraries to be looked for.
-pub fn library_path_of(pc: usize) -> Option<(Vec<u8>, LibraryPath<'static>)> {
+pub fn library_path_of(pc: usize) -> Option<(Vec<u8>, LibraryPath)> {
     unsafe extern "C-unwind" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
         // SAFETY: what `dl_iterate_phdr` passes on, and the caller's variable.
-        let (info, found) = unsafe {
-            (
-                &*info,
-                &mut *found.cast::<(usize, Option<(Vec<u8>, LibraryPath<'static>)>)>(),
-            )
-        };
+        let (info, found) = unsafe { (&*info, &mut *found.cast::<(usize, Option<(Vec<u8>, LibraryPath)>)>()) };
         let (start, end) = code_range(info);
         if !(start..end).contains(&found.0) {
             return 0;
@@ -256,8 +251,12 @@ pub fn library_path_of(pc: usize) -> Option<(Vec<u8>, LibraryPath<'static>)> {
         let Some(tables) = tables(info).filter(|tables| tables.strings != 0) else {
             return 1;
         };
-        // SAFETY: an offset of a C string among the module's strings, for as long as it is loaded: it is at work.
-        let text = |at: u64| unsafe { CStr::from_ptr((tables.strings + at) as *const _) }.to_bytes();
+        // SAFETY: the offset of a C string among the module's strings; the loader keeps the module while it calls this.
+        let text = |at: u64| {
+            unsafe { CStr::from_ptr((tables.strings + at) as *const _) }
+                .to_bytes()
+                .to_vec()
+        };
         let path = match tables.library_paths {
             [_, Some(at)] => Some(LibraryPath::AfterEnvironment(text(at))),
             [Some(at), None] => Some(LibraryPath::First(text(at))),

@@ -7,6 +7,7 @@
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, while_busy};
 use crate::{events, schedule};
+use core::hint;
 use core::ptr::{read_unaligned, read_volatile};
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
@@ -29,6 +30,8 @@ pub fn settle(thread: &Thread) {
 
 #[inline(never)]
 extern "C" fn settle_inside(thread: &Thread) {
+    // If the memory is out of reach by now, the fault comes here, where the encoder is at rest.
+    hint::black_box(load(thread.pending.addr.get(), 1));
     // SAFETY: the caller has the baton.
     if schedule::is_followed() || unsafe { RING.is_due() } {
         settle_odd(thread);

@@ -5,8 +5,10 @@
 //! from a file that the recorded run wrote: by now that number is somebody else's, to whom nothing is sent.
 
 use crate::correspondence::Correspondence;
+use crate::glibc::signal_info::PROCESS;
 use crate::hooks::library::returns;
 use crate::{modules, schedule, start, sys};
+use core::ptr;
 use libc::{id_t, idtype_t, pid_t, siginfo_t};
 
 static NUMBERS: Correspondence = Correspondence::new();
@@ -65,13 +67,17 @@ pub fn receiver(named: pid_t) -> Option<pid_t> {
 
 /// Who sent a signal, or ended, as the program knows it.
 pub fn translate(info: &mut siginfo_t) {
-    /// Where `si_pid` lies.
-    const PROCESS_AT: usize = 16;
     if info.si_code <= 0 || info.si_signo == libc::SIGCHLD {
-        // SAFETY: such signals have a process there, which is a part of the structure.
-        let process = unsafe { &mut *(&raw mut *info).byte_add(PROCESS_AT).cast::<pid_t>() };
-        if let Some(recorded) = NUMBERS.recorded(*process as u32) {
-            *process = recorded as pid_t;
+        // SAFETY: such signals have a process.
+        let process = unsafe { info.si_pid() };
+        if let Some(recorded) = NUMBERS.recorded(process as u32) {
+            // SAFETY: inside the structure, aligned, and checked at the start.
+            unsafe {
+                ptr::from_mut(info)
+                    .byte_add(PROCESS)
+                    .cast::<pid_t>()
+                    .write(recorded as pid_t);
+            }
         }
     }
 }

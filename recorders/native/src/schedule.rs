@@ -365,20 +365,20 @@ impl Plan {
 /// The thread whose turn it is, taken out of the scheduler's queues; `None` while it is outside, or if the plan is over now.
 pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
     let turn = PLAN.turn()?;
-    let is_next = |thread: &&Thread| thread.index.get() == turn;
-    if let Some(at) = scheduler.ready.as_slice().iter().position(is_next) {
+    let is_next = |thread: &Thread| thread.index.get() == turn;
+    if let Some(at) = scheduler.ready.iter().position(is_next) {
         return Some(scheduler.ready.remove(at));
     }
-    if let Some(at) = scheduler.blocked.as_slice().iter().position(is_next) {
-        if signals::is_on_its_way(scheduler.blocked.as_slice()[at]) {
+    if let Some((at, thread)) = (0..).zip(scheduler.blocked.iter()).find(|(_, thread)| is_next(thread)) {
+        if signals::is_on_its_way(thread) {
             // Its handler interrupts the wait, once the thread has noticed. If it does not, the watcher asks again.
             return None;
         }
         // It sleeps, or it waits in vain: time passes as the plan says, and waits end without a reason.
-        let woken = match scheduler.blocked.as_slice()[at].deadline.get() {
+        let woken = match thread.deadline.get() {
             _ if PLAN.gives_in_after_waiting(turn) => Woken::Cancel,
             // What wakes it is no event: it looks again, unless that never helped.
-            _ if scheduler.blocked.as_slice()[at].looks_again() => Woken::Thread,
+            _ if thread.looks_again() => Woken::Thread,
             NEVER if PLAN.waits_in_vain(turn) => Woken::Signal,
             NEVER => {
                 leave_or_end(Standing::Blocked);
@@ -387,7 +387,7 @@ pub fn next(scheduler: &Scheduler) -> Option<&'static Thread> {
             _ => Woken::Deadline,
         };
         scheduler.unblock(at, woken);
-        return Some(scheduler.ready.remove(scheduler.ready.as_slice().len() - 1));
+        return Some(scheduler.ready.remove(scheduler.ready.len() - 1));
     }
     if scheduler.outside.get() == 0 {
         leave_or_end(Standing::Gone);

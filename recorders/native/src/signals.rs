@@ -22,8 +22,8 @@ use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
-use libc::{c_int, c_long, pid_t, pthread_t, sigaction as Action, siginfo_t, sigval, ucontext_t};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
+use libc::{c_int, c_long, pid_t, pthread_t, sigaction as Action, siginfo_t, sigset_t, sigval, ucontext_t};
 
 const SIGNALS: usize = 65;
 /// Signals that wait for their thread's next hook, of all threads together.
@@ -70,7 +70,9 @@ static HANDLERS: [Handler; SIGNALS] = [const {
 
 /// A signal that waits.
 struct Saved {
-    /// Whose it is; null if the place is free.
+    /// Somebody has taken the place.
+    taken: AtomicBool,
+    /// Whose it is, once the details are there; else null.
     owner: AtomicPtr<Thread>,
     details: UnsafeCell<MaybeUninit<Details>>,
 }
@@ -78,11 +80,13 @@ struct Saved {
 /// What the kernel told, and how many signals had been sent then.
 type Details = (siginfo_t, ucontext_t, u64);
 
-// SAFETY: the details are written and read by the owner only.
+// SAFETY: the details are written by the thread that has taken the place, before it says that it owns it, and then read by
+// that thread alone.
 unsafe impl Sync for Saved {}
 
 static WAITING: [Saved; SAVED] = [const {
     Saved {
+        taken: AtomicBool::new(false),
         owner: AtomicPtr::new(ptr::null_mut()),
         details: UnsafeCell::new(MaybeUninit::uninit()),
     }
@@ -92,10 +96,18 @@ fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
+const _: () = assert!(size_of::<sigset_t>() >= size_of::<u64>() && align_of::<sigset_t>() >= align_of::<u64>());
+
 /// The first 64 signals of a set.
-fn mask_of(action: &Action) -> u64 {
-    // SAFETY: a set is larger than a word, and any word is one.
-    unsafe { ptr::from_ref(&action.sa_mask).cast::<u64>().read() }
+fn first_word(set: &sigset_t) -> u64 {
+    // SAFETY: a set is no shorter than a word, nor less aligned, and any word is valid.
+    unsafe { ptr::from_ref(set).cast::<u64>().read() }
+}
+
+/// Makes these the first 64 signals of a set.
+fn set_first_word(set: &mut sigset_t, word: u64) {
+    // SAFETY: as in `first_word`.
+    unsafe { ptr::from_mut(set).cast::<u64>().write(word) };
 }
 
 /// What stands in the kernel's table for a signal that the program handles.
@@ -139,8 +151,14 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
 /// In a forked child: what came for its parent's threads is none of its own.
 pub fn start_over() {
     sent::start_over();
-    for saved in &WAITING {
-        saved.owner.store(ptr::null_mut(), Relaxed);
+    WAITING.iter().for_each(Saved::give_up);
+}
+
+impl Saved {
+    /// The place is free from here on.
+    fn give_up(&self) {
+        self.owner.store(ptr::null_mut(), Relaxed);
+        self.taken.store(false, Release);
     }
 }
 
@@ -163,15 +181,11 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
         return;
     }
     let owner = ptr::from_ref(thread).cast_mut();
-    let free = WAITING.iter().find(|saved| {
-        saved
-            .owner
-            .compare_exchange(ptr::null_mut(), owner, Acquire, Relaxed)
-            .is_ok()
-    });
+    let free = WAITING.iter().find(|saved| !saved.taken.swap(true, Acquire));
     let Some(saved) = free else { return };
-    // SAFETY: the place is this thread's now; its other signals are blocked or have places of their own. The state of
-    // the arithmetic unit lies behind a pointer, and is there only now.
+    // SAFETY: the place was free and is taken now, so nobody else has it: another signal that comes meanwhile takes another
+    // one, and what looks for the thread's signals finds this one only once it has its owner. The state of the arithmetic
+    // unit lies behind a pointer, and is there only now.
     unsafe {
         let (_, copy, _) = (*saved.details.get()).write((*info, *context, sent::count()));
         let state = context.uc_mcontext.fpregs.cast::<u8>();
@@ -179,6 +193,7 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
             ptr::copy_nonoverlapping(state, arithmetic_state(copy), ARITHMETIC_BYTES);
         }
     }
+    saved.owner.store(owner, Release);
     thread.deferred.fetch_or(bit(signal), Release);
     // At its next hook; or now, if it sleeps.
     thread.switch_at.store(0, Relaxed);
@@ -189,7 +204,7 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
 /// The basic state of the arithmetic unit.
 const ARITHMETIC_BYTES: usize = size_of::<libc::_libc_fpstate>();
 /// Where `ucontext_t` has room for it.
-const ARITHMETIC_AT: usize = core::mem::offset_of!(ucontext_t, uc_sigmask) + size_of::<libc::sigset_t>();
+const ARITHMETIC_AT: usize = core::mem::offset_of!(ucontext_t, uc_sigmask) + size_of::<sigset_t>();
 const _: () = assert!(ARITHMETIC_AT + ARITHMETIC_BYTES <= size_of::<ucontext_t>());
 
 fn arithmetic_state(context: &mut ucontext_t) -> *mut u8 {
@@ -264,7 +279,7 @@ fn give_back(thread: &Thread, set: u64, whom: For) {
         .iter()
         .filter(|saved| ptr::eq(saved.owner.load(Relaxed), thread))
     {
-        // SAFETY: the place is this thread's, and was written.
+        // SAFETY: the place is this thread's, so its details are there.
         let mut info = unsafe { (*saved.details.get()).assume_init_ref().0 };
         let signal = info.si_signo;
         let (process, number) = (sys::process_id() as usize, signal as usize);
@@ -287,7 +302,7 @@ fn give_back(thread: &Thread, set: u64, whom: For) {
         };
         // Where it has no room for more, the signal stays here.
         if result == 0 {
-            saved.owner.store(ptr::null_mut(), Release);
+            saved.give_up();
             thread.deferred.fetch_and(!bit(signal), AcqRel);
         }
     }
@@ -331,9 +346,9 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Delivered {
             sys::block_signals(before);
             break;
         };
-        // SAFETY: the place is this thread's, and was written.
+        // SAFETY: as in `give_back`.
         let (mut info, mut context, when) = unsafe { (*saved.details.get()).assume_init_read() };
-        saved.owner.store(ptr::null_mut(), Release);
+        saved.give_up();
         let signal = info.si_signo;
         thread.deferred.fetch_and(!bit(signal), AcqRel);
         let handler = &HANDLERS[signal as usize];
@@ -353,9 +368,7 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Delivered {
             follows(inside, signal, &info, when);
         }
         context.uc_mcontext.fpregs = arithmetic_state(&mut context).cast();
-        let mask = ptr::from_mut(&mut context.uc_sigmask).cast::<u64>();
-        // SAFETY: a set is larger than a word, and any word is one.
-        unsafe { mask.write(before) };
+        set_first_word(&mut context.uc_sigmask, before);
         process_numbers::translate(&mut info);
         if wants_context && modules::is_instrumented(handler.code.load(Relaxed)) {
             // The kernel would have written both to where a handler finds them.
@@ -372,10 +385,10 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Delivered {
         sys::block_signals(during);
         let errno = crate::inside::save_errno();
         // SAFETY: the kernel's arguments, as they were when the signal came.
-        inside.in_program(|| unsafe { run(signal, &mut info, (&raw mut context).cast()) });
+        inside.in_program(|| unsafe { run(signal, &raw mut info, (&raw mut context).cast()) });
         crate::inside::restore_errno(errno);
-        // SAFETY: as above; the handler may have changed it.
-        sys::block_signals(unsafe { mask.read() });
+        // The handler may have changed it.
+        sys::block_signals(first_word(&context.uc_sigmask));
         let registers = &context.uc_mcontext.gregs;
         if afterwards == Afterwards::AsItSays && place.is_some_and(|place| !place.is_in(registers)) {
             // SAFETY: what the program's handler has put there.
@@ -397,7 +410,7 @@ pub fn forget(thread: &Thread) {
     sys::block_signals(u64::MAX);
     for saved in &WAITING {
         if ptr::eq(saved.owner.load(Relaxed), thread) {
-            saved.owner.store(ptr::null_mut(), Release);
+            saved.give_up();
         }
     }
     thread.deferred.store(0, Relaxed);
@@ -447,7 +460,7 @@ unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *
                 if result == 0 {
                     handler.code.store(wanted.sa_sigaction, Relaxed);
                     handler.flags.store(wanted.sa_flags, Relaxed);
-                    handler.mask.store(mask_of(wanted), Relaxed);
+                    handler.mask.store(first_word(&wanted.sa_mask), Relaxed);
                 }
                 result
             }
@@ -467,7 +480,7 @@ unsafe extern "C-unwind" fn set_action(signal: c_int, new: *const Action, old: *
             if before.sa_sigaction == take as *const () as usize {
                 before.sa_sigaction = was.0;
                 before.sa_flags = was.1;
-                ptr::from_mut(&mut before.sa_mask).cast::<u64>().write(was.2);
+                set_first_word(&mut before.sa_mask, was.2);
             }
             old.write(before);
         }

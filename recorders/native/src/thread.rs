@@ -53,7 +53,7 @@ pub struct Thread {
     /// The tick at which it gives way.
     pub turn_ends: AtomicU64,
     /// Its call stack while another thread runs: see [`events`](crate::events).
-    pub call_stack: Cell<u32>,
+    pub call_stack: AtomicU32,
     /// The last atomic load: a hash of place and value, and how often it came in a row.
     pub last_load: Cell<u64>,
     pub same_loads: Cell<u32>,
@@ -213,7 +213,7 @@ impl Thread {
                 pc: Cell::new(0),
                 size: Cell::new(0),
             },
-            call_stack: Cell::new(0),
+            call_stack: AtomicU32::new(0),
             last_load: Cell::new(0),
             same_loads: Cell::new(0),
             priority: Cell::new(0),

@@ -160,8 +160,8 @@ fn write_path(path: &mut [u8; 48], number: i32) {
 
 /// Whether a signal from outside could end one of the waits.
 fn may_be_woken_by_a_handler(scheduler: &Scheduler) -> bool {
-    let by_a_handler = |thread: &&Thread| thread.waits_for.get().is_none_or(|(what, ..)| what.ends_by_a_handler());
-    scheduler.blocked.as_slice().iter().any(by_a_handler) && handles_signals()
+    let by_a_handler = |thread: &Thread| thread.waits_for.get().is_none_or(|(what, ..)| what.ends_by_a_handler());
+    scheduler.blocked.iter().any(by_a_handler) && handles_signals()
 }
 
 /// Whether the program catches any signal that comes by itself: not only the faults of threads, of which none runs.

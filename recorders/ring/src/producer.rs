@@ -11,7 +11,7 @@ use crate::{futex, plan};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU64, fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
 use event_coding::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 
 /// One more predicted event.
@@ -56,7 +56,7 @@ const _: () = assert!(MAX_RUN as u64 + 1 == FULL);
 pub struct Producer {
     header: Cell<*const Header>,
     /// [`Header::published`], or a word that nobody reads once nothing is published any more.
-    published: Cell<*const AtomicU64>,
+    published: AtomicPtr<AtomicU64>,
     rows: Cell<*mut u64>,
     row_mask: Cell<u64>,
     /// Up to where may be written without asking how far the consumer is.
@@ -68,11 +68,11 @@ pub struct Producer {
     /// predicted ones of the last run.
     block_start: Cell<u64>,
     block_bytes: Cell<u64>,
-    block_events: Cell<u32>,
+    block_events: AtomicU32,
     /// Where the head of the open run is.
     run: Cell<u64>,
     /// Events of the blocks before.
-    events_before: Cell<u64>,
+    events_before: AtomicU64,
     /// At how many events [`is_due`](Self::is_due), and what is published of the open run then.
     due_at: Cell<u64>,
     due_hits: Cell<u8>,
@@ -82,8 +82,9 @@ pub struct Producer {
     place: Cell<Place>,
 }
 
-// SAFETY: all methods but `attach` demand that their callers come one at a time, ordered by
-// something that synchronizes (the baton); `attach` that nobody else is there yet.
+// SAFETY: `attach` demands that nobody else is there yet. What the methods that demand no more than *attached* read of the
+// cells is what it left there, for good; the others demand that their callers come one at a time, ordered by something that
+// synchronizes (the baton).
 unsafe impl Sync for Producer {}
 
 impl Producer {
@@ -92,7 +93,7 @@ impl Producer {
     pub const fn detached() -> Self {
         Self {
             header: Cell::new(ptr::null()),
-            published: Cell::new(ptr::null()),
+            published: AtomicPtr::new(ptr::null_mut()),
             rows: Cell::new(ptr::null_mut()),
             row_mask: Cell::new(0),
             row_limit: Cell::new(0),
@@ -101,9 +102,9 @@ impl Producer {
             event_limit: Cell::new(0),
             block_start: Cell::new(0),
             block_bytes: Cell::new(FIRST_BLOCK_BYTES),
-            block_events: Cell::new(0),
+            block_events: AtomicU32::new(0),
             run: Cell::new(0),
-            events_before: Cell::new(0),
+            events_before: AtomicU64::new(0),
             due_at: Cell::new(0),
             due_hits: Cell::new(0),
             number: Cell::new(0),
@@ -158,15 +159,16 @@ impl Producer {
             let behind = HEADER_BYTES + row_bytes as usize;
             self.events.set(map_twice(file, behind, event_bytes as usize)?);
             self.header.set(header);
-            self.published.set(&raw const header.published.0);
+            self.published
+                .store((&raw const header.published.0).cast_mut(), Relaxed);
             self.row_mask.set(header.row_words - 1);
             self.row_limit.set(header.row_words - MAX_WORDS as u64);
             self.event_mask.set(event_bytes - 1);
             self.event_limit.set(event_bytes - PUT_BYTES as u64);
             self.block_start.set(0);
             self.block_bytes.set(FIRST_BLOCK_BYTES);
-            self.block_events.set(0);
-            self.events_before.set(0);
+            self.block_events.store(0, Relaxed);
+            self.events_before.store(0, Relaxed);
             self.number.set(header.number.load(Relaxed));
             self.place.set(place);
             self.open_run(0);
@@ -190,12 +192,12 @@ impl Producer {
     #[inline(always)]
     fn published(&self) -> &AtomicU64 {
         // SAFETY: set by `map` to memory that stays mapped, and later to a static; used only after `attach` succeeded.
-        unsafe { &*self.published.get() }
+        unsafe { &*self.published.load(Relaxed) }
     }
 
     /// Whether everything is dropped, since nobody takes it and the ring is full.
     fn is_void(&self) -> bool {
-        ptr::eq(self.published.get(), &raw const VOID)
+        ptr::eq(self.published.load(Relaxed), &raw const VOID)
     }
 
     /// From here on everything is dropped: what is in the ring is the beginning of what was recorded, and stays it.
@@ -216,7 +218,7 @@ impl Producer {
         self.event_mask.set(VOID_BYTES as u64 - 1);
         self.event_limit.set(u64::MAX);
         VOID.store(self.published().load(Relaxed), Relaxed);
-        self.published.set(&raw const VOID);
+        self.published.store((&raw const VOID).cast_mut(), Relaxed);
     }
 
     #[inline(always)]
@@ -286,7 +288,7 @@ impl Producer {
     /// What is published of the open run when it is due, or full at the latest.
     #[inline(always)]
     fn set_due_hits(&self) {
-        let before = self.events_before.get() + u64::from(self.block_events.get());
+        let before = self.events_before.load(Relaxed) + u64::from(self.block_events.load(Relaxed));
         let hits = self.due_at.get().saturating_sub(before).min(MAX_RUN as u64);
         self.due_hits.set((HIT + hits) as u8);
     }
@@ -355,7 +357,8 @@ impl Producer {
     pub unsafe fn put(&self, token: u16, len: usize, events: u32) {
         let word = self.published().load(Relaxed);
         let at = position_of(word);
-        self.block_events.set(self.block_events.get() + hits_of(word) + events);
+        self.block_events
+            .store(self.block_events.load(Relaxed) + hits_of(word) + events, Relaxed);
         self.close_run(word, token);
         self.open_run(at + len as u64);
     }
@@ -389,18 +392,18 @@ impl Producer {
     #[must_use]
     pub unsafe fn is_block_due(&self) -> bool {
         let at = position_of(self.published().load(Relaxed));
-        at - self.block_start.get() >= self.block_bytes.get() || self.block_events.get() >= BLOCK_EVENTS
+        at - self.block_start.get() >= self.block_bytes.get() || self.block_events.load(Relaxed) >= BLOCK_EVENTS
     }
 
-    /// How many events were published.
+    /// How many events were published. Any thread may ask; for one that is not ordered with those that publish, it is a
+    /// number that was right a moment ago, or off by a block if that is being closed.
     ///
     /// # Safety
-    /// As [`hit`](Self::hit).
+    /// Attached.
     #[must_use]
     pub unsafe fn events(&self) -> u64 {
-        // SAFETY: as the caller vouches.
-        let hits = unsafe { self.hits() };
-        self.events_before.get() + u64::from(self.block_events.get()) + u64::from(hits)
+        let hits = hits_of(self.published().load(Relaxed));
+        self.events_before.load(Relaxed) + u64::from(self.block_events.load(Relaxed)) + u64::from(hits)
     }
 
     /// Ends the current block. False if it has no event yet: it goes on.
@@ -410,15 +413,16 @@ impl Producer {
     pub unsafe fn close_block(&self) -> bool {
         let word = self.published().load(Relaxed);
         let end = position_of(word);
-        let events = self.block_events.get() + hits_of(word);
+        let events = self.block_events.load(Relaxed) + hits_of(word);
         if events == 0 {
             return false;
         }
         self.close_run(word, 0);
         // SAFETY: as the caller vouches.
         unsafe { self.push(Row::Block { end, events }) };
-        self.events_before.set(self.events_before.get() + u64::from(events));
-        self.block_events.set(0);
+        self.events_before
+            .store(self.events_before.load(Relaxed) + u64::from(events), Relaxed);
+        self.block_events.store(0, Relaxed);
         // Only now: until then they belong to the block that is open.
         self.open_run(end);
         self.block_start.set(end);

@@ -139,7 +139,7 @@ impl Scheduler {
             return false;
         }
         let latest = self.exiting.latest(|| clocks::now(libc::CLOCK_MONOTONIC));
-        let deadlines = self.blocked.as_slice().iter().map(|thread| thread.deadline.get());
+        let deadlines = self.blocked.iter().map(|thread| thread.deadline.get());
         let Some(last) = deadlines.filter(|&deadline| deadline <= latest).max() else {
             return false;
         };
@@ -158,8 +158,8 @@ impl Scheduler {
 
     /// Whether no thread can run, nor is outside, nor has a deadline before that time.
     fn nobody_will_run(&self, until: i64) -> bool {
-        let mut deadlines = self.blocked.as_slice().iter().map(|thread| thread.deadline.get());
-        self.ready.as_slice().is_empty() && self.outside.get() == 0 && deadlines.all(|deadline| deadline > until)
+        let mut deadlines = self.blocked.iter().map(|thread| thread.deadline.get());
+        self.ready.is_empty() && self.outside.get() == 0 && deadlines.all(|deadline| deadline > until)
     }
 
     /// Ends the wait of the exiting thread if nothing more is to be expected, while nobody runs.

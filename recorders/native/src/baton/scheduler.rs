@@ -117,21 +117,21 @@ impl Scheduler {
         if let Some(exiting) = self.exits_now() {
             return Some(exiting);
         }
-        let ready = self.ready.as_slice();
         if let Some(first) = schedule::next_after_race()
-            && let Some(at) = ready.iter().position(|thread| ptr::eq(*thread, first))
+            && let Some(at) = self.ready.position(first)
         {
             return Some(self.ready.remove(at));
         }
-        let next = match self.choices.pick(ready.iter().chain(self.sleepers()).copied()) {
-            Some(at) if at < ready.len() => self.ready.remove(at),
+        let ready = self.ready.len();
+        let next = match self.choices.pick(self.ready.iter().chain(self.sleepers())) {
+            Some(at) if at < ready => self.ready.remove(at),
             Some(at) => {
-                let sleeper = *self.sleepers().nth(at - ready.len())?;
+                let sleeper = self.sleepers().nth(at - ready)?;
                 self.wake_at_its_deadline(sleeper)?
             }
             None => self.wake_at_its_deadline(self.next_deadline()?)?,
         };
-        self.choices.perform(next, self.ready.as_slice().iter().copied());
+        self.choices.perform(next, self.ready.iter());
         Some(next)
     }
 
@@ -188,26 +188,24 @@ impl Scheduler {
         let holder = HOLDER.load(Relaxed).cast_const();
         if let Some(caller) = caller.filter(|caller| !ptr::eq(*caller, holder)) {
             self.watcher.set(caller);
-        } else if let Some(&other) = self.ready.as_slice().first().or(self.blocked.as_slice().first()) {
+        } else if let Some(other) = self.ready.get(0).or_else(|| self.blocked.get(0)) {
             self.watcher.set(other);
             self.rouse(other);
         }
     }
 
     /// The threads that may wake at any point.
-    pub(super) fn sleepers(&self) -> impl Iterator<Item = &&'static Thread> + Clone {
-        let sleepers = match self.sleepers.get() {
-            0 => &[],
-            _ => self.blocked.as_slice(),
-        };
+    pub(super) fn sleepers(&self) -> impl Iterator<Item = &'static Thread> + Clone {
+        let count = self.sleepers.get();
+        let blocked = self.blocked.iter().take(if count == 0 { 0 } else { usize::MAX });
         let latest = self.exiting.latest(|| clocks::now(libc::CLOCK_MONOTONIC));
-        let may_wake = move |thread: &&&'static Thread| thread.may_wake.get() && thread.deadline.get() <= latest;
-        sleepers.iter().filter(may_wake)
+        let may_wake = move |thread: &&'static Thread| thread.may_wake.get() && thread.deadline.get() <= latest;
+        blocked.filter(may_wake)
     }
 
     /// Whether the running thread is the only one that can run.
     pub(super) fn is_alone(&self) -> bool {
-        self.ready.as_slice().is_empty() && self.sleepers().next().is_none()
+        self.ready.is_empty() && self.sleepers().next().is_none()
     }
 
     /// Whether there is somebody to give the baton to.
@@ -218,24 +216,19 @@ impl Scheduler {
     /// The thread whose deadline comes first, if only time goes on, and time may be skipped.
     fn next_deadline(&self) -> Option<&'static Thread> {
         let may_skip = self.choices.skip_time() && clocks::may_be_skipped() && self.outside.get() == 0;
-        let blocked = self.blocked.as_slice().iter().filter(|_| may_skip);
-        let first = blocked.min_by_key(|thread| thread.deadline.get()).copied()?;
+        let blocked = self.blocked.iter().filter(|_| may_skip);
+        let first = blocked.min_by_key(|thread| thread.deadline.get())?;
         let latest = self.exiting.latest(|| clocks::now(libc::CLOCK_MONOTONIC));
         (first.deadline.get() <= latest).then_some(first)
     }
 
     /// Skips the time until the blocked thread's deadline; takes the thread out of the queue.
     fn wake_at_its_deadline(&self, thread: &'static Thread) -> Option<&'static Thread> {
-        let at = self.place_of_blocked(thread)?;
+        let at = self.blocked.position(thread)?;
         self.exiting.lose_patience(clocks::skip_to(thread.deadline.get()));
         self.unblock(at, Woken::Deadline);
-        let at = self.ready.as_slice().iter().position(|ready| ptr::eq(*ready, thread))?;
+        let at = self.ready.position(thread)?;
         Some(self.ready.remove(at))
-    }
-
-    pub(super) fn place_of_blocked(&self, thread: &Thread) -> Option<usize> {
-        let blocked = self.blocked.as_slice();
-        blocked.iter().position(|blocked| ptr::eq(*blocked, thread))
     }
 
     /// Ends the wait of the blocked thread at `at`.
@@ -252,7 +245,7 @@ impl Scheduler {
 
     /// A signal handler interrupts the wait of the blocked thread at `at`, which goes on afterwards.
     pub(super) fn interrupt(&self, at: usize) {
-        let thread = self.blocked.as_slice()[at];
+        let Some(thread) = self.blocked.get(at) else { return };
         if self.interrupted.len() == MAX_THREADS {
             // Handlers that never came back.
             self.interrupted.remove(0);
@@ -298,7 +291,7 @@ impl Scheduler {
         }
         loop {
             let earliest = (0..)
-                .zip(self.blocked.as_slice())
+                .zip(self.blocked.iter())
                 .filter(|(_, thread)| !thread.may_wake.get())
                 .min_by_key(|(_, thread)| thread.deadline.get());
             match earliest {
@@ -311,7 +304,7 @@ impl Scheduler {
 
     /// Lets a ready thread run if none does. Along a plan, whoever's turn it is: that nobody may be, is for the plan to say.
     pub fn dispatch(&self) {
-        let is_some = || schedule::is_followed() || !self.ready.as_slice().is_empty();
+        let is_some = || schedule::is_followed() || !self.ready.is_empty();
         if HOLDER.load(Relaxed).is_null() && is_some() {
             self.pass(None);
         }

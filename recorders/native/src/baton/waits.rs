@@ -18,7 +18,7 @@ const SHORT_NANOS: i64 = 1_000_000_000;
 /// A signal came to a thread that is without the baton: if it is blocked, it will get it.
 pub(super) fn wake_for_signal(me: &'static Thread) {
     let scheduler = lock();
-    let Some(at) = scheduler.place_of_blocked(me) else {
+    let Some(at) = scheduler.blocked.position(me) else {
         return;
     };
     if me.interruptible.get() {
@@ -75,7 +75,7 @@ fn block_once(me: &'static Thread, key: usize, deadline: i64) -> Woken {
     scheduler.blocked.push(me);
     // Along a plan all deadlines are in the past that the program worked out from the time of the recorded run.
     if !schedule::is_followed() {
-        scheduler.heed_deadline(scheduler.blocked.as_slice().len() - 1);
+        scheduler.heed_deadline(scheduler.blocked.len() - 1);
     }
     if me.deferred.load(SeqCst) != 0 {
         // It came since the thread looked up last, which may have slept since then.
@@ -90,7 +90,9 @@ fn block_once(me: &'static Thread, key: usize, deadline: i64) -> Woken {
 impl Scheduler {
     /// Says when the wait of the blocked thread at `at` may end by its deadline. True if it has ended.
     fn heed_deadline(&self, at: usize) -> bool {
-        let thread = self.blocked.as_slice()[at];
+        let Some(thread) = self.blocked.get(at) else {
+            return false;
+        };
         let (key, deadline) = (thread.key.get(), thread.deadline.get());
         if deadline == NEVER {
             return false;
@@ -117,7 +119,7 @@ impl Scheduler {
         // SAFETY: null or a thread, which lives for ever.
         self.choices.take_over(unsafe { self.last_recorded.get().as_ref() });
         let mut at = 0;
-        while at < self.blocked.as_slice().len() {
+        while at < self.blocked.len() {
             if !self.heed_deadline(at) {
                 at += 1;
             }
@@ -137,7 +139,7 @@ pub fn block_cancellably(me: &'static Thread, key: usize, deadline: i64) -> Woke
 pub fn cancel(thread: &'static Thread) {
     let scheduler = lock();
     if thread.cancellable.get()
-        && let Some(at) = scheduler.place_of_blocked(thread)
+        && let Some(at) = scheduler.blocked.position(thread)
     {
         scheduler.unblock(at, Woken::Cancel);
     }

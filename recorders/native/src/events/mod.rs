@@ -21,7 +21,9 @@ use crate::start::RING;
 use crate::thread::{Thread, while_busy};
 use crate::{interface, schedule};
 use calls::Calls;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
 use event_coding::{
     Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_TOLD_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried, kind,
     way,
@@ -42,19 +44,21 @@ static EVENTS: Events = Events {
         waiting: BTreeMap::new(),
         entered: BTreeMap::new(),
         threads: 0,
-        running: 0,
     }),
-    stack: Cell::new(0),
+    stack: AtomicU32::new(0),
+    running: AtomicU32::new(0),
 };
 
 struct Events {
     encoder: UnsafeCell<Encoder>,
     tables: UnsafeCell<Tables>,
-    /// The call stack of the thread that runs.
-    stack: Cell<u32>,
+    /// The call stack of the thread that runs. Stored with the baton; the handler of a signal may read it at any time.
+    stack: AtomicU32,
+    /// Its number; as `stack`.
+    running: AtomicU32,
 }
 
-// SAFETY: only the thread with the baton gets here.
+// SAFETY: encoder and tables are used only by the thread with the baton, and handing it on synchronizes.
 unsafe impl Sync for Events {}
 
 /// What the events refer to.
@@ -71,8 +75,6 @@ struct Tables {
     entered: BTreeMap<u32, (u32, u32)>,
     /// Threads that the parent knows of.
     threads: u32,
-    /// The one that runs.
-    running: u32,
 }
 
 impl Tables {
@@ -104,8 +106,9 @@ pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
 #[inline(always)]
 fn try_access<const KIND: u8, const SIZE: usize, const WAY: u8>(addr: usize, pc: usize) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
-    let (stack, value) = (EVENTS.stack.get(), || load(addr, SIZE));
-    // SAFETY: the baton is the caller's, and nothing below calls back into this module.
+    let (stack, value) = (stack(), || load(addr, SIZE));
+    // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there (its
+    // hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing (`faults`).
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     match encoder.access::<WAY>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
         Tried::Hit => {}
@@ -134,14 +137,7 @@ extern "C" fn by_mode<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize,
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.by_mode(
-        site,
-        EVENTS.stack.get(),
-        shape,
-        addr as u64,
-        load(addr, SIZE),
-        &mut Stream,
-    ) {
+    if !encoder.by_mode(site, stack(), shape, addr as u64, load(addr, SIZE), &mut Stream) {
         miss::<KIND, SIZE>(addr, pc);
     }
 }
@@ -152,7 +148,7 @@ extern "C" fn told<const KIND: u8, const SIZE: usize, const PLACE: bool>(addr: u
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let (stack, place, value) = (EVENTS.stack.get(), addr as u64, load(addr, SIZE));
+    let (stack, place, value) = (stack(), addr as u64, load(addr, SIZE));
     let is_told = if PLACE {
         encoder.told_place(site, stack, shape, place, value, &mut Stream)
     } else {
@@ -234,7 +230,7 @@ fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
     }
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    if !encoder.try_event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
+    if !encoder.try_event(pc, stack(), shape, operands, &mut Stream) {
         encode(pc, shape, operands);
     }
 }
@@ -253,7 +249,7 @@ fn event_of(pc: u64, shape: Shape, operands: Operands) {
 fn encode(pc: u64, shape: Shape, operands: Operands) {
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    match encoder.event(pc, EVENTS.stack.get(), shape, operands, &mut Stream) {
+    match encoder.event(pc, stack(), shape, operands, &mut Stream) {
         Ok(_) => after_item(),
         Err(Full) => in_next_block(pc, shape, operands),
     }
@@ -280,9 +276,7 @@ fn in_next_block(pc: u64, shape: Shape, operands: Operands) {
 #[cold]
 #[inline(never)]
 fn observe(pc: u64, kind: u8) {
-    // SAFETY: the baton is the caller's; read by value, since a caller may be at work on the tables.
-    let thread = unsafe { (&raw const (*EVENTS.tables.get()).running).read() };
-    schedule::observe(thread, pc, kind);
+    schedule::observe(running(), pc, kind);
 }
 
 /// Ends the current block, unless it has no event yet.
@@ -366,10 +360,12 @@ fn send(row: Row) {
 /// From here on `to` runs, and no longer `from`.
 pub fn switch(from: Option<&Thread>, to: &Thread) {
     if let Some(from) = from {
-        from.call_stack.set(EVENTS.stack.get());
+        from.call_stack.store(stack(), Relaxed);
     }
-    EVENTS.stack.set(to.call_stack.get());
-    with_tables(|tables| tables.running = tables.thread(to.index.get()));
+    EVENTS.stack.store(to.call_stack.load(Relaxed), Relaxed);
+    EVENTS
+        .running
+        .store(with_tables(|tables| tables.thread(to.index.get())), Relaxed);
     // SAFETY: as in `access`.
     unsafe { (*EVENTS.encoder.get()).switch(to.index.get(), &mut Stream) };
     // The events of many short turns fill a block without any other item.
@@ -387,27 +383,36 @@ pub fn start_over(thread: &Thread) -> Vec<Record> {
     // SAFETY: as in `access`; there is no other thread.
     let (encoder, tables) = unsafe { (&mut *EVENTS.encoder.get(), &mut *EVENTS.tables.get()) };
     encoder.start_block();
-    let held = tables.objects.held_by(tables.running);
-    let stack = tables.calls.start_over(EVENTS.stack.get());
-    thread.call_stack.set(stack);
+    let held = tables.objects.held_by(running());
+    let stack = tables.calls.start_over(stack());
+    thread.call_stack.store(stack, Relaxed);
     tables.objects = Objects::new();
     tables.inherited = tables.heap.take_with(&mut tables.inherited);
     tables.waiting.clear();
     tables.entered.clear();
     tables.threads = 0;
-    tables.running = 0;
+    EVENTS.running.store(0, Relaxed);
     held
 }
 
 /// The call stack of a thread, for its own signal handler, which may have interrupted anything.
 pub fn stack_of(thread: &Thread) -> u32 {
-    // SAFETY: one aligned word is read, whatever is being done to it.
-    let running = unsafe { (&raw const (*EVENTS.tables.get()).running).read_volatile() };
-    if running == thread.index.get() {
-        EVENTS.stack.get()
+    if running() == thread.index.get() {
+        stack()
     } else {
-        thread.call_stack.get()
+        thread.call_stack.load(Relaxed)
     }
+}
+
+/// The call stack of the thread that runs.
+#[inline(always)]
+fn stack() -> u32 {
+    EVENTS.stack.load(Relaxed)
+}
+
+/// The number of the thread that runs.
+fn running() -> u32 {
+    EVENTS.running.load(Relaxed)
 }
 
 /// In a forked child, the blocks of memory that its parent had.
@@ -423,15 +428,15 @@ fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {
 /// The running thread enters a function.
 #[inline(always)]
 fn call(call_site: u64) {
-    let stack = &EVENTS.stack;
-    with_tables(|tables| stack.set(tables.calls.enter(stack.get(), call_site)));
+    let stack = with_tables(|tables| tables.calls.enter(stack(), call_site));
+    EVENTS.stack.store(stack, Relaxed);
 }
 
 /// It leaves the function.
 #[inline(always)]
 fn ret() {
-    let stack = &EVENTS.stack;
-    with_tables(|tables| stack.set(tables.calls.leave(stack.get())));
+    let stack = with_tables(|tables| tables.calls.leave(stack()));
+    EVENTS.stack.store(stack, Relaxed);
 }
 
 /// An event without a value.
@@ -453,17 +458,19 @@ fn rare(record: Record) {
             event_of(pc, Shape { kind, parameter }, Operands::default());
         }
         Record::Begin { os_id } => {
-            let thread = with_tables(|tables| tables.running);
-            send(Row::Begun { thread, os_id });
+            send(Row::Begun {
+                thread: running(),
+                os_id,
+            });
             at(0, kind::BEGIN, 0);
         }
         Record::End { pc } => at(pc, kind::END, 0),
         Record::Fork { pc, child } => {
-            let parent = with_tables(|tables| {
-                tables.thread(child);
-                tables.running
+            with_tables(|tables| tables.thread(child));
+            send(Row::Parent {
+                thread: child,
+                parent: running(),
             });
-            send(Row::Parent { thread: child, parent });
             at(pc, kind::FORK, child.into());
         }
         Record::Join { pc, child } => at(pc, kind::JOIN, with_tables(|tables| tables.thread(child)).into()),
@@ -498,7 +505,7 @@ fn rare(record: Record) {
             event_of(pc, const { Shape::access(kind::USE, object::BYTES as u8, 0) }, operands);
         }
         Record::Mark { class, addr, size } => {
-            let thread = with_tables(|tables| tables.running);
+            let thread = running();
             // SAFETY: as in `Stream::hit`.
             let before = unsafe { RING.events() };
             send(Row::Mark {
@@ -533,9 +540,9 @@ fn rare(record: Record) {
             });
         }
         Record::Parked { pc, addr, size } => {
-            let thread = with_tables(|tables| tables.running);
+            let thread = running();
             send(Row::Parked {
-                stack: EVENTS.stack.get(),
+                stack: stack(),
                 thread,
                 pc,
                 addr,
@@ -543,10 +550,10 @@ fn rare(record: Record) {
             });
         }
         Record::Waits { what, pc, addr } => {
-            let thread = with_tables(|tables| tables.running);
+            let thread = running();
             // SAFETY: as in `Stream::hit`.
             let before = unsafe { RING.events() };
-            let stack = EVENTS.stack.get();
+            let stack = stack();
             send(Row::Waits {
                 what,
                 thread,
@@ -576,7 +583,7 @@ fn rare(record: Record) {
         | Record::AtomicLoad { .. }
         | Record::AtomicStore { .. }
         | Record::AtomicRmw { .. } => unreachable!("`push` takes these itself"),
-        other => with_tables(|tables| sync::record(other, tables)),
+        other => with_tables(|tables| sync::record(other, running(), tables)),
     }
 }
 

@@ -6,9 +6,8 @@ use event_coding::{Operands, Shape, kind};
 use recorder_ring::record::OnceStep;
 use recorder_ring::{Flag, ObjectClass, Record};
 
-/// Records what happened to an object.
-pub fn record(record: Record, tables: &mut Tables) {
-    let thread = tables.running;
+/// Records what the thread, which runs, did to an object.
+pub fn record(record: Record, thread: u32, tables: &mut Tables) {
     let objects = &mut tables.objects;
     match record {
         Record::Init { class, object, count } => {

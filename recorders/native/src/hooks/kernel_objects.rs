@@ -60,10 +60,11 @@ fn unless_it_waits<R: PartialEq + From<i8>>(result: R, error: c_int) -> Option<R
 unsafe fn without_waiting(operations: *const sembuf, count: usize) -> Option<Vec<sembuf>> {
     /// The kernel's `SEMOPM`.
     const MOST: usize = 500;
-    if count > MOST {
+    if operations.is_null() || count > MOST {
+        // The kernel refuses them.
         return None;
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: promised by the caller, and not null.
     let operations = unsafe { core::slice::from_raw_parts(operations, count) };
     let waits = operations
         .iter()

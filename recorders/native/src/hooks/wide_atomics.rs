@@ -127,7 +127,8 @@ unsafe extern "C-unwind" fn compare_flag(
     failure: i32,
     pc: usize,
 ) -> bool {
-    if Inside::enter().is_some() {
+    // As far as the end of the block: what is recorded may have to wait for room, and only inside may the thread sleep.
+    if let Some(_inside) = Inside::enter() {
         pending::read_range_now(expected as usize, 16, pc);
     }
     // SAFETY: the caller's own variable.
@@ -136,7 +137,7 @@ unsafe extern "C-unwind" fn compare_flag(
     if old != wanted {
         // SAFETY: as above.
         unsafe { expected.write_unaligned(old) };
-        if Inside::enter_and_stay().is_some() {
+        if let Some(_inside) = Inside::enter_and_stay() {
             pending::write_range_now(expected as usize, 16, pc);
         }
     }
