@@ -238,6 +238,7 @@ pub fn explore<S: Session>(
         reasons: Vec::new(),
         places: HashMap::new(),
         near_rounds: 0,
+        near_missed: HashSet::new(),
     };
     exploring.run(watch)?;
     Ok(exploring.finish())
@@ -255,6 +256,8 @@ struct Exploring<'s, 'o, S> {
     /// How often branches at these places were tried, of those that the cheap search finds.
     places: HashMap<u64, u32>,
     near_rounds: usize,
+    /// What it found that runs did not show.
+    near_missed: HashSet<(NodeId, Opening)>,
 }
 
 impl<S: Session> Exploring<'_, '_, S> {
@@ -346,6 +349,13 @@ impl<S: Session> Exploring<'_, '_, S> {
             } else {
                 let prefixes: Vec<Prefix> = batch.into_iter().map(|near| near.prefix).collect();
                 self.run_along(&prefixes)?;
+                // What it guessed wrongly is for the exact search to judge, and to try.
+                for wanted in prefixes.iter().filter_map(|prefix| prefix.wanted) {
+                    if wanted.opening != Opening::SomeOutcome && self.is_open(&wanted) {
+                        self.tried.remove(&(wanted.node, wanted.opening));
+                        self.near_missed.insert((wanted.node, wanted.opening));
+                    }
+                }
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -406,7 +416,11 @@ impl<S: Session> Exploring<'_, '_, S> {
                         .prefix
                         .wanted
                         .is_some_and(|wanted| wanted.opening == Opening::GivesUp);
-                !asks && self.is_to_try(&near.prefix) && self.tries(&near.prefix) == 0
+                let missed = near
+                    .prefix
+                    .wanted
+                    .is_some_and(|wanted| self.near_missed.contains(&(wanted.node, wanted.opening)));
+                !asks && !missed && self.is_to_try(&near.prefix) && self.tries(&near.prefix) == 0
             }
         }
     }
