@@ -106,6 +106,13 @@ pub(super) struct Entry {
     pub(super) trace: Vec<u8>,
 }
 
+impl Drop for Journal {
+    /// Gives the lock back. Closing the file would not: a process that is being started has it open, too, until it runs its program.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 impl Journal {
     /// Opens the journal, or begins one; the earlier one is dropped if `anew`.
     pub(super) fn open(path: &Path, subject: &Subject, anew: bool) -> Result<Journal, JournalError> {
