@@ -251,11 +251,10 @@ pub fn library_path_of(pc: usize) -> Option<(Vec<u8>, LibraryPath)> {
         let Some(tables) = tables(info).filter(|tables| tables.strings != 0) else {
             return 1;
         };
-        // SAFETY: the offset of a C string among the module's strings; the loader keeps the module while it calls this.
         let text = |at: u64| {
-            unsafe { CStr::from_ptr((tables.strings + at) as *const _) }
-                .to_bytes()
-                .to_vec()
+            // SAFETY: the offset of a C string among the module's strings; the loader keeps the module while it calls this.
+            let text = unsafe { CStr::from_ptr((tables.strings + at) as *const _) };
+            text.to_bytes().to_vec()
         };
         let path = match tables.library_paths {
             [_, Some(at)] => Some(LibraryPath::AfterEnvironment(text(at))),

@@ -148,7 +148,7 @@ pub fn cancel(thread: &'static Thread) {
 /// Wakes up to `count` of the threads blocked on `key`. The caller has the baton.
 pub fn wake(key: usize, count: usize) {
     // A signal moves threads from the first to the second, to which they are added before they leave the first.
-    if SCHEDULER.blocked.len() != 0 || SCHEDULER.interrupted.len() != 0 {
+    if !SCHEDULER.blocked.is_empty() || !SCHEDULER.interrupted.is_empty() {
         wake_each(key, count, |_| {});
     }
 }
