@@ -156,7 +156,7 @@ impl fmt::Display for Reason {
             Reason::Reservation(reservation) => reservation.fmt(f),
             Reason::Runs => f.write_str("the bound of runs was reached"),
             Reason::States => f.write_str("the bound of states, memory or time of a search was reached"),
-            Reason::Stopped => f.write_str("it was stopped"),
+            Reason::Stopped => f.write_str("the time limit was reached, or it was interrupted"),
             Reason::NotShown(_, position) => {
                 write!(
                     f,
