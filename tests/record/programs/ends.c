@@ -43,6 +43,7 @@ static void *crosses_back(void *unused) {
 }
 static sem_t work;
 static void *idles(void *unused) { sem_wait(&work); return unused; }
+static void *begins_forever(void *unused) { sem_post(&work); return forever(unused); }
 static void *faults(void *unused) {
     return (void *)*(volatile long *)0x40; // the fault
 }
@@ -59,7 +60,11 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
     if (!strcmp(how, "main-first")) { pthread_create(&t, 0, exits, 0); pthread_exit(0); }
-    if (!strcmp(how, "forever")) { pthread_create(&t, 0, forever, 0); puts("ready"); fflush(stdout); forever(0); }
+    if (!strcmp(how, "forever")) {
+        // Ready is who has a thread that runs: a signal may come at once.
+        pthread_create(&t, 0, begins_forever, 0); sem_wait(&work);
+        puts("ready"); fflush(stdout); forever(0);
+    }
     if (!strcmp(how, "slowly")) { puts("ready"); fflush(stdout); for (;;) { cell++; usleep(1000); } }
     if (!strcmp(how, "noise")) { pthread_create(&t, 0, noise, 0); puts("ready"); fflush(stdout); usleep(700000); return 0; }
     if (!strcmp(how, "count")) {
