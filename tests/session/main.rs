@@ -8,4 +8,3 @@ mod forced;
 #[path = "../live/program.rs"]
 #[allow(dead_code, reason = "runs are those of sessions")]
 mod program;
-mod speed;

@@ -1,6 +1,15 @@
-//! How long a run of a session takes, and what of it. `cargo test --release --test session speed -- --ignored --nocapture`
+//! How long a run of a session takes, and what of it, beside the program alone and a recording: `cargo bench --bench session`.
 
-use crate::forced::{all, is_acquire, prefix, random, session};
+#![allow(dead_code, unused_imports, reason = "what serves the tests serves here in part")]
+
+#[path = "../tests/end_to_end/command.rs"]
+mod command;
+#[path = "../tests/session/forced.rs"]
+mod forced;
+#[path = "../tests/live/program.rs"]
+mod program;
+
+use forced::{all, is_acquire, prefix, random, session};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -31,9 +40,7 @@ fn each(what: &str, mut run: impl FnMut(u32)) {
     );
 }
 
-#[test]
-#[ignore = "measures"]
-fn speed() {
+fn main() {
     let mut session = session("counter.c", &[], "speed");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live/session-speed/program");
     let bare = program.with_file_name("bare");
