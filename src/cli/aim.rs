@@ -10,15 +10,16 @@ use super::explain;
 use super::explored::{Ends, Positions, races, result, unproven};
 use super::output::{Color, say};
 use super::reports::ReportArgs;
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use hashbrown::HashSet;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use witness::analyze::Options as AnalysisOptions;
-use witness::confirm::{Question, races as warned_races};
+use witness::confirm::{Finding, Question, Unmatched, races as warned_races};
 use witness::explore::{Goal, Learnt, Options, Prefix, Program, Progress, Ran, Remembered, Session, What, explore};
 use witness::forest::Forest;
+use witness::symbols::{Places, Symbols};
 use witness::trace::Trace;
 use witness::verdict::{Fact, Refutation, Verdict};
 use witness::warnings::{Format, Warning};
@@ -30,6 +31,8 @@ const FAR: u64 = 1 << 40;
 pub struct Aim {
     warnings: Vec<Warning>,
     questions: Vec<Question>,
+    /// The pairs of the command line, which are the last questions.
+    pairs: Vec<String>,
     options: AnalysisOptions,
 }
 
@@ -62,8 +65,59 @@ impl Aim {
         Ok(Some(Aim {
             warnings,
             questions,
+            pairs: pairs.to_vec(),
             options: analysis.options(),
         }))
+    }
+
+    /// Fails if the command line names a place that the program does not have: a mistyped one would be looked for to the end, in vain.
+    fn must_exist(&self, first: &Asked) -> anyhow::Result<()> {
+        let from = self.questions.len() - self.pairs.len() / 2;
+        let symbols = Symbols::new(first.trace.tables());
+        for (answer, pair) in first.confirmation.answers[from..]
+            .iter()
+            .zip(self.pairs.chunks_exact(2))
+        {
+            let Finding::Unknown(Unmatched::NotInTrace(missing)) = &answer.finding else {
+                continue;
+            };
+            for (text, _) in pair.iter().zip(missing).filter(|(_, missing)| **missing) {
+                place_must_exist(text, symbols.places())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a text of `--for` names, if the program does not have it.
+fn place_must_exist(text: &str, places: &Places) -> anyhow::Result<()> {
+    let side = explain::side(text);
+    let Some(frame) = side.frames().first() else {
+        return Ok(());
+    };
+    match (&frame.file, frame.line, &frame.function) {
+        (Some(_), Some(_), _) if !places.has_lines() => {
+            bail!("--for {text:?}: the program has no lines in its debug information: compile it with -g")
+        }
+        (Some(file), Some(_), _) if !places.has_file(file) => bail!(
+            "--for {text:?}: no source file of the program is named {file}; `witness dump` on a trace of it shows the names that it has"
+        ),
+        (Some(file), Some(line), _) if !places.has_line(file, line) => {
+            let near: Vec<String> = places.lines_near(file, line).iter().map(u32::to_string).collect();
+            bail!(
+                "--for {text:?}: the program has no code at this line; next to it at {}",
+                near.join(" and ")
+            )
+        }
+        (None, None, Some(name)) if !places.has_name(name) => match places.name_near(name) {
+            Some(near) => {
+                bail!("--for {text:?}: the program has no function or variable of this name; there is {near}")
+            }
+            None => bail!(
+                "--for {text:?}: the program has no function or variable of this name; expected file:line, a function or a variable"
+            ),
+        },
+        _ => Ok(()),
     }
 }
 
@@ -159,6 +213,10 @@ impl<'a> Aimed<'a> {
             watch(progress)
         })?;
         let program = &*asking.program;
+        ensure!(
+            explored.runs > 0,
+            "interrupted before the first run had ended: nothing is known"
+        );
         let mut ends = Ends::of(&explored, program)?;
         let Known {
             asked,
@@ -209,6 +267,9 @@ impl Asking<'_> {
         if run == 0 || learnt.shows.iter().any(shows_race) {
             let path = self.program.trace_of(run);
             let asked = confirm::ask(&path, Trace::open(&path)?, &self.aim.questions, &self.aim.options)?;
+            if run == 0 {
+                self.aim.must_exist(&asked)?;
+            }
             self.known.borrow_mut().add(asked);
         }
         Ok(())

@@ -280,6 +280,7 @@ pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color
         warnings,
         runs: &runs,
         suppressed: &suppressed,
+        exploration: args.exploration,
     };
     let attached: Vec<_> = (0..runs.len()).map(|run| outcome.attached_warnings(run)).collect();
     let all = runs.iter().zip(&attached).map(|(run, attached_warnings)| Findings {
@@ -319,11 +320,7 @@ pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color
         witnessed: outcome.count(Class::Witnessed) + outcome.related_races(),
         refuted: outcome.count(Class::Refuted),
         // Nothing clears a warning that another run may show.
-        unknown: outcome.count(Class::Unknown)
-            + match args.exploration {
-                Some(all) if all.exhausted && !all.has_unproven_race() => 0,
-                _ => outcome.count(Class::NotInTrace),
-            },
+        unknown: outcome.count(Class::Unknown) + outcome.count(Class::NotInTrace),
         ..Summary::default()
     };
     Ok(verdict_code(
@@ -371,6 +368,7 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
         warnings,
         runs: &runs,
         suppressed: &Suppressed::default(),
+        exploration: None,
     };
     let mut used = vec![false; asked.len()];
     // One trace stays in any case.

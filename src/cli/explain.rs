@@ -110,6 +110,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         warnings: &warnings,
         runs: &runs,
         suppressed: &Suppressed::default(),
+        exploration: None,
     };
     print(|out| {
         if args.json {

@@ -13,19 +13,15 @@ use super::runs;
 use anyhow::{Context, ensure};
 use hashbrown::HashSet;
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::ffi::OsString;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use witness::explore::{
     Exploration, FailsIf, Found, Goal, Limits, Options, Program, Progress, What, explore, fewest_context_switches,
 };
-use witness::record::{Launch, StandardInput};
+use witness::record::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
 use witness::session::Bounds;
 use witness::warnings::Format;
 
@@ -111,6 +107,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     let options = Options {
         limits: Limits {
             until,
+            stop: Some(asked_to_end),
             ..Limits::default()
         },
         runs: args.runs as usize,
@@ -137,6 +134,10 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     }
     let explored = explore(&mut program, &options, &mut |progress| watch.see(progress))?;
     watch.bar.finish_and_clear();
+    ensure!(
+        explored.runs > 0,
+        "interrupted before the first run had ended: nothing is known"
+    );
 
     let mut ends = Ends::of(&explored, &program)?;
     let mut races = Merged::new(None, &filters);
@@ -180,7 +181,7 @@ fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
         max_events: Some(args.max_events),
         ..Bounds::default()
     };
-    fs::create_dir_all(&args.output).with_context(|| format!("cannot create the folder {}", args.output.display()))?;
+    folder(&args.output)?;
     let program = Program::new(&launch, bounds, &args.output, args.seed)?.with_jobs(args.jobs.into())?;
     let program = match &args.fails_if[..] {
         [] => program,
@@ -191,6 +192,16 @@ fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
         remove_traces(&args.output)?;
     }
     Ok(program)
+}
+
+/// Makes the folder, if it is not there.
+fn folder(path: &Path) -> anyhow::Result<()> {
+    ensure!(
+        !path.exists() || path.is_dir(),
+        "{} is a file, not a folder: name a folder for the traces with --output",
+        path.display()
+    );
+    fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))
 }
 
 /// Removes the traces of an earlier exploration.
@@ -219,7 +230,7 @@ fn runs_of(explored: &Exploration, races: bool) -> impl Iterator<Item = usize> {
 struct Watch {
     until: Option<Instant>,
     bar: ProgressBar,
-    asked_to_end: Arc<AtomicBool>,
+    _ends: EndsWhenAsked,
     /// Whether it was said that an earlier session is gone on with.
     greeted: bool,
 }
@@ -229,17 +240,11 @@ impl Watch {
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}").expect("a valid template"));
         bar.enable_steady_tick(Duration::from_millis(200));
-        let asked_to_end = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // The second time, it means this process.
-            flag::register_conditional_default(signal, Arc::clone(&asked_to_end))
-                .and_then(|_| flag::register(signal, Arc::clone(&asked_to_end)))
-                .context("cannot install signal handlers")?;
-        }
+        let ends = EndsWhenAsked::new().context("cannot install signal handlers")?;
         Ok(Watch {
             until,
             bar,
-            asked_to_end,
+            _ends: ends,
             greeted: false,
         })
     }
@@ -261,7 +266,7 @@ impl Watch {
         self.bar.set_message(format!(
             "{runs} runs, {branches} branches closed, {open} open, {found} found ({states} states)"
         ));
-        if self.asked_to_end.load(Ordering::Acquire) {
+        if asked_to_end() {
             self.bar
                 .suspend(|| say!("witness: interrupted: run {runs} is the last; the same command goes on from here"));
             return ControlFlow::Break(());

@@ -1,10 +1,11 @@
 //! The outcome of each warning, over one or several traces.
 
-use super::{Answer, Finding, Suppressed};
+use super::{Answer, Finding, Suppressed, Unmatched};
 use crate::report::Findings;
 use crate::report::noise::Hidden;
+use crate::results::ExplorationResult;
 use crate::verdict::{Pair, Verdict};
-use crate::warnings::{Kind, Warning};
+use crate::warnings::{Kind, Side, Stack, Warning};
 use std::collections::BTreeSet;
 
 /// One trace, and its answers to all races that were warned of.
@@ -23,6 +24,9 @@ pub struct Outcome<'a> {
     pub runs: &'a [Run<'a>],
     /// Which warnings are suppressed by what their reports say.
     pub suppressed: &'a Suppressed,
+    /// What the runs say of all schedules, if they were made to cover them. The traces are then those of the first run and of each run that
+    /// shows a race.
+    pub exploration: Option<&'a ExplorationResult>,
 }
 
 /// The ways in which a warning ends.
@@ -71,6 +75,7 @@ pub struct Confirmed<'a> {
     pub findings: &'a Findings<'a>,
     /// The answer.
     pub answer: &'a Answer,
+    pub(super) exploration: Option<&'a ExplorationResult>,
     own: Option<&'a Hidden>,
 }
 
@@ -78,7 +83,41 @@ impl<'a> Confirmed<'a> {
     /// How it ends.
     #[must_use]
     pub fn class(&self) -> Class {
-        class(self.answer, self.findings)
+        match class(self.answer, self.findings) {
+            Class::NotInTrace | Class::Unknown if self.is_covered() => Class::Refuted,
+            class => class,
+        }
+    }
+
+    /// Whether all schedules were covered, so that what no trace shows is impossible on this input. Each race that is possible has a trace that
+    /// was asked; so it counts that the places were understood, not that the traces come there.
+    pub(super) fn is_covered(&self) -> bool {
+        let covers = |all: &ExplorationResult| all.exhausted && !all.has_unproven_race();
+        self.exploration.is_some_and(covers)
+            && match &self.answer.finding {
+                Finding::Decided(pairs) => {
+                    matches!(self.findings.analysis.pairs[pairs[0]].verdict, Verdict::NotInTrace(_))
+                }
+                Finding::Unknown(Unmatched::NoSharedMemory | Unmatched::OneThread(_) | Unmatched::OnlyReads) => true,
+                Finding::Unknown(Unmatched::NotInTrace(missing)) => {
+                    let sides = self.warning.sides.iter().zip(missing);
+                    sides.into_iter().all(|(side, &missing)| !missing || self.exists(side))
+                }
+                Finding::BothAtomic(..) | Finding::Unknown(_) => false,
+            }
+    }
+
+    /// Whether the program has the place of a side, executed or not: its line, or what it names.
+    pub(super) fn exists(&self, side: &Side) -> bool {
+        let Stack::Frames(frames) = &side.stack else {
+            return false;
+        };
+        let places = self.findings.symbols.places();
+        frames.first().is_some_and(|frame| match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => places.has_line(file, line),
+            (None, None) => frame.function.as_ref().is_some_and(|name| places.has_name(name)),
+            _ => false,
+        })
     }
 
     /// The pair that speaks for it.
@@ -141,7 +180,7 @@ impl<'a> Outcome<'a> {
     /// The races, in the order of the reports. A witness in any trace counts. A refutation speaks of the operations of its own trace,
     /// so it counts only where no other trace leaves the same warning open; of equals, one that is no guess.
     pub fn confirmed(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
-        let (runs, suppressed) = (self.runs, self.suppressed);
+        let (runs, suppressed, exploration) = (self.runs, self.suppressed, self.exploration);
         let numbered = self.warnings.iter().enumerate();
         let races = numbered.filter(|(_, warning)| warning.kind == Kind::Race);
         races.enumerate().map(move |(row, (number, warning))| {
@@ -164,6 +203,7 @@ impl<'a> Outcome<'a> {
                 run: best,
                 findings: &runs[best].findings,
                 answer: &runs[best].answers[row],
+                exploration,
                 own: suppressed.by(number),
             }
         })

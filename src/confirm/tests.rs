@@ -310,6 +310,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
         warnings: &warnings,
         runs: &runs,
         suppressed: &Suppressed::default(),
+        exploration: None,
     };
     let best = outcome.confirmed().next().map(|confirmed| confirmed.run);
     best.expect("an answer")

@@ -40,6 +40,9 @@ impl Confirmed<'_> {
     /// The name of the reason: that of the verdict, or why there is none; `None` for a witness.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
+        if self.is_covered() {
+            return Some("all schedules");
+        }
         Some(match &self.answer.finding {
             Finding::Decided(_) => match &self.pair()?.verdict {
                 Verdict::Witnessed(_) => return None,
@@ -63,6 +66,9 @@ impl Confirmed<'_> {
     #[must_use]
     pub fn explanation(&self) -> Vec<String> {
         let words = self.findings.words();
+        if self.is_covered() {
+            return self.by_all_schedules();
+        }
         match &self.answer.finding {
             Finding::Decided(pairs) => {
                 let mut sentences = self.pair().map_or_else(Vec::new, |pair| words.explanation(pair));
@@ -97,8 +103,40 @@ impl Confirmed<'_> {
         }
     }
 
+    /// Why a race that no trace shows is impossible, and what that rests on.
+    fn by_all_schedules(&self) -> Vec<String> {
+        let all = self.exploration.expect("all schedules were covered");
+        let assumed: String = all.assumed.iter().map(|what| format!(", with {what}")).collect();
+        let mut sentences = vec![format!(
+            "every schedule of this input was covered, {}, under sequential consistency{assumed}: none brings the two accesses together",
+            all.size()
+        )];
+        match &self.answer.finding {
+            Finding::Unknown(Unmatched::NotInTrace(missing)) => {
+                let sides = self.warning.sides.iter().zip(missing).filter(|(_, missing)| **missing);
+                let sides: Vec<String> = sides.map(|(side, _)| described(side)).collect();
+                sentences.push(format!("never executed: {}", sides.join("; and ")));
+            }
+            Finding::Unknown(why) => sentences.push(self.unmatched(why)),
+            Finding::Decided(_) | Finding::BothAtomic(..) => {}
+        }
+        sentences
+    }
+
     fn unmatched(&self, why: &Unmatched) -> String {
         match why {
+            Unmatched::NotInTrace(missing) if self.exploration.is_some() => {
+                let sides = self.warning.sides.iter().zip(missing).filter(|(_, missing)| **missing);
+                let told = sides.map(|(side, _)| {
+                    let what = if self.exists(side) {
+                        "no run has executed it"
+                    } else {
+                        "the program's debug information has no such place"
+                    };
+                    format!("{}: {what}", described(side))
+                });
+                told.collect::<Vec<String>>().join("; ")
+            }
             Unmatched::NotInTrace(missing) => {
                 let sides = self.warning.sides.iter().zip(missing).filter(|(_, missing)| **missing);
                 let sides: Vec<String> = sides.map(|(side, _)| described(side)).collect();

@@ -272,6 +272,10 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
         if self.progress.runs == 0 {
             self.run_along(&[Prefix::default()])?;
+            if self.progress.runs == 0 {
+                self.reasons.push(Reason::Stopped);
+                return Ok(());
+            }
         }
         loop {
             if self.run_near(watch)?.is_break() {
@@ -344,8 +348,7 @@ impl<S: Session> Exploring<'_, '_, S> {
                 },
             ] = &batch[..]
             {
-                let ran = self.session.run(&self.forest, prefix)?;
-                self.learn(prefix, ran, Some(What::Goal(goal.clone())))?;
+                self.show(prefix, What::Goal(goal.clone()))?;
             } else {
                 let prefixes: Vec<Prefix> = batch.into_iter().map(|near| near.prefix).collect();
                 self.run_along(&prefixes)?;
@@ -458,6 +461,15 @@ impl<S: Session> Exploring<'_, '_, S> {
         Ok(())
     }
 
+    /// Makes a run to show something.
+    fn show(&mut self, prefix: &Prefix, goal: What) -> Result<(), S::Error> {
+        let prefixes = std::slice::from_ref(prefix);
+        for ran in self.session.run_all(&self.forest, prefixes)? {
+            self.learn(prefix, ran, Some(goal.clone()))?;
+        }
+        Ok(())
+    }
+
     /// Learns what a run showed; `goal` is what it was made to show.
     fn learn(&mut self, prefix: &Prefix, ran: Ran, goal: Option<What>) -> Result<(), S::Error> {
         let run = self.add(&ran.run);
@@ -507,8 +519,7 @@ impl<S: Session> Exploring<'_, '_, S> {
                 continue;
             }
             if self.options.show_goals && self.progress.runs < self.options.runs {
-                let ran = self.session.run(&self.forest, prefix)?;
-                self.learn(prefix, ran, Some(what))?;
+                self.show(prefix, what)?;
             } else {
                 self.note(what, prefix, None);
             }

@@ -4,7 +4,7 @@ use super::beyond::beyond;
 use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{Divergence, End, FailsIf, Followed, Learnt, Move, Opening, Prefix, Ran, Remembered, Session, Wanted};
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run};
-use crate::record::{Launch, Policy, RecordError, Settings, asks_to_end};
+use crate::record::{Launch, Policy, RecordError, Settings, asked_to_end, asks_to_end};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::trace::ThreadId;
 use recorder_ring::plan::kind;
@@ -284,7 +284,12 @@ impl Session for Program {
                     .collect()
             });
             for (made, prefix) in made.into_iter().zip(prefixes) {
-                all.push(self.read(made?, prefix)?);
+                let made = made?;
+                if asked_to_end() && made.ran.end_is_of_others() {
+                    // It shows no more than that it was ended.
+                    return Ok(all);
+                }
+                all.push(self.read(made, prefix)?);
             }
         }
         Ok(all)

@@ -18,7 +18,7 @@ pub trait Session {
     /// When there was no run.
     fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, Self::Error>;
 
-    /// As [`run`](Self::run), for several prefixes, at the same time if the session can.
+    /// As [`run`](Self::run), for several prefixes, at the same time if the session can. Fewer are made if somebody asked for the end.
     ///
     /// # Errors
     /// When there was no run.

@@ -24,6 +24,8 @@ pub struct Limits {
     pub memory: usize,
     /// When the search ends.
     pub until: Option<Instant>,
+    /// Whether it is to end at once.
+    pub stop: Option<fn() -> bool>,
     /// Whether turns that need not be followed are left out. What is found is the same, sooner.
     pub reduce: bool,
 }
@@ -34,15 +36,16 @@ impl Default for Limits {
             states: 20_000_000,
             memory: 1 << 30,
             until: None,
+            stop: None,
             reduce: true,
         }
     }
 }
 
 impl Limits {
-    /// Whether the time is over.
+    /// Whether the time is over, or somebody asks for the end.
     fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
+        self.until.is_some_and(|until| Instant::now() >= until) || self.stop.is_some_and(|stop| stop())
     }
 }
 

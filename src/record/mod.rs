@@ -35,7 +35,7 @@ pub use recorder_ring::layout::{PROCESSES, SUITE_VARIABLE};
 pub use recorder_ring::{Decision, Policy, Settings, Standing, Step, plan};
 pub use salvage::{Salvage, salvage};
 pub use settings::settings_of;
-pub use signals::{asked_to_end, asks_to_end, signal_name};
+pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, signal_name};
 pub use trace_name::{Naming, TraceName};
 
 pub(crate) use launch::{Ready, Started};

@@ -6,6 +6,7 @@
 
 use super::process_tree::ProcessTree;
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::backend::Handle;
@@ -49,7 +50,46 @@ static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 /// ended by it, or not; who records it again and again should not begin another run.
 #[must_use]
 pub fn asked_to_end() -> bool {
-    ASKED_TO_END.load(Ordering::Acquire)
+    ASKED_TO_END.load(Ordering::Acquire) || SEARCHES.get().is_some_and(|asked| asked.load(Ordering::Acquire))
+}
+
+/// The same, of one who makes runs of his own.
+static SEARCHES: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// While this lives, the first signal that ends a process is only [noted](asked_to_end), so that what was found is kept; the second one means
+/// this process.
+#[derive(Debug)]
+pub struct EndsWhenAsked(Vec<SigId>);
+
+impl EndsWhenAsked {
+    /// From now on.
+    ///
+    /// # Errors
+    /// If no handlers can be installed.
+    pub fn new() -> io::Result<EndsWhenAsked> {
+        let asked = SEARCHES.get_or_init(Arc::default);
+        let mut handlers = EndsWhenAsked(Vec::new());
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            let second = signal_hook::flag::register_conditional_default(signal, Arc::clone(asked))?;
+            handlers.0.push(second);
+            handlers.0.push(signal_hook::flag::register(signal, Arc::clone(asked))?);
+        }
+        if let Some(idle) = IDLE.get() {
+            idle.store(false, Ordering::Release);
+        }
+        Ok(handlers)
+    }
+}
+
+impl Drop for EndsWhenAsked {
+    fn drop(&mut self) {
+        for handler in self.0.drain(..) {
+            signal_hook::low_level::unregister(handler);
+        }
+        if let Some(idle) = IDLE.get() {
+            idle.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// Catches signals, from now on.

@@ -59,18 +59,21 @@ impl ExplorationResult {
         }
     }
 
+    /// How much was done: `3 runs, 20 branches`.
+    #[must_use]
+    pub fn size(&self) -> String {
+        let Self { runs, branches, .. } = self;
+        let (s, es) = (
+            if *runs == 1 { "" } else { "s" },
+            if *branches == 1 { "" } else { "es" },
+        );
+        format!("{runs} run{s}, {branches} branch{es}")
+    }
+
     /// What can be said of all schedules; `no_race` if no trace shows one.
     #[must_use]
     pub fn statement(&self, no_race: bool) -> String {
-        let Self {
-            runs, branches, open, ..
-        } = self;
-        let plural = |count: &usize| if *count == 1 { "" } else { "s" };
-        let size = format!(
-            "{runs} run{}, {branches} branch{}",
-            plural(runs),
-            if *branches == 1 { "" } else { "es" }
-        );
+        let (size, open) = (self.size(), &self.open);
         if self.exhausted {
             let nothing = if no_race && self.races == 0 && self.found.is_empty() {
                 "; no race, deadlock or failure"

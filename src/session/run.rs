@@ -2,8 +2,8 @@
 
 use super::Step;
 use crate::record::{
-    Launch, Ready, RecordError, Settings, Standing, Started, Translator, ended, must_be_attached, new_ring, process,
-    settings,
+    Launch, Ready, RecordError, Settings, Standing, Started, Translator, asked_to_end, asks_to_end, ended,
+    must_be_attached, new_ring, process, settings,
 };
 use recorder_ring::Ring;
 use recorder_ring::plan::Words;
@@ -215,7 +215,7 @@ fn follow(
             last = (ring.pulse(), Instant::now());
         }
         let is_over = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| since.elapsed() > limit);
-        if is_over(started, bounds.timeout) || is_over(last.1, bounds.patience) {
+        if is_over(started, bounds.timeout) || is_over(last.1, bounds.patience) || asked_to_end() {
             timed_out = true;
             program.kill().map_err(RecordError::Wait)?;
             break program.wait().map_err(RecordError::Wait)?;
@@ -260,6 +260,15 @@ fn diverged(ring: &Ring, steps: usize) -> Option<Diverged> {
 }
 
 impl Ran {
+    /// Whether the program was ended, by its time or by who asked it to.
+    pub(crate) fn end_is_of_others(&self) -> bool {
+        match self.end {
+            ProgramEnd::TimeLimit => true,
+            ProgramEnd::Signaled(signal) => asks_to_end(signal),
+            ProgramEnd::Exited(_) | ProgramEnd::Deadlock | ProgramEnd::EventLimit | ProgramEnd::Unknown => false,
+        }
+    }
+
     /// What the program did.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod calls;
 mod imports;
 mod module;
 mod names;
+mod places;
 mod unrecorded;
 
 use crate::trace::{CodePosition, StackId, Tables};
@@ -20,11 +21,13 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::rc::Rc;
 
 pub use imports::imports;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};
+pub use places::Places;
 pub use unrecorded::{UnrecordedCalls, hidden_between};
 
 /// One function activation at a code position.
@@ -130,6 +133,7 @@ pub struct Symbols<'t> {
     modules: Vec<OnceCell<Module>>,
     known: RefCell<HashMap<CodePosition, Rc<[Frame]>>>,
     unrecorded: OnceCell<UnrecordedCalls>,
+    places: OnceCell<Places>,
 }
 
 impl<'t> Symbols<'t> {
@@ -145,6 +149,7 @@ impl<'t> Symbols<'t> {
             modules: tables.modules.iter().map(|_| OnceCell::new()).collect(),
             known: RefCell::default(),
             unrecorded: OnceCell::new(),
+            places: OnceCell::new(),
         }
     }
 
@@ -251,6 +256,21 @@ impl<'t> Symbols<'t> {
             addr: start.wrapping_add(info.base),
             size,
             module: Some(info.path.clone()),
+        })
+    }
+
+    /// All places that the modules have, executed or not.
+    #[must_use]
+    pub fn places(&self) -> &Places {
+        self.places.get_or_init(|| {
+            let mut places = Places::default();
+            for (row, info) in self.tables.modules.iter().enumerate() {
+                // The kernel's has no file.
+                if Path::new(&info.path).is_file() {
+                    self.module(row).1.add_places(&mut places);
+                }
+            }
+            places
         })
     }
 

@@ -1,6 +1,6 @@
 //! One module: its debug information and its variables, if its file is still the one recorded.
 
-use super::{Frame, file_name};
+use super::{Frame, Places, file_name};
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::cell::OnceCell;
@@ -114,6 +114,49 @@ impl Module {
             outermost.function = loader.find_symbol(address).map(demangled);
         }
         frames
+    }
+
+    /// Adds all places of the file.
+    pub(super) fn add_places(&self, places: &mut Places) {
+        let Module::Open { loader, path, .. } = self else {
+            return;
+        };
+        let Ok(mut locations) = loader.find_location_range(0, u64::MAX) else {
+            return;
+        };
+        while let Some((address, _, location)) = locations.next() {
+            if let (Some(file), Some(line @ 1..)) = (location.file, location.line) {
+                match places.lines.get_mut(file) {
+                    Some(lines) => drop(lines.insert(line)),
+                    None => drop(places.lines.insert(file.to_owned(), [line].into())),
+                }
+            }
+            // Functions that exist only inlined are in no table of symbols.
+            let Ok(mut frames) = loader.find_frames(address) else {
+                continue;
+            };
+            while let Ok(Some(frame)) = frames.next() {
+                if let Some(name) = frame.function.as_ref().and_then(|name| name.demangle().ok()) {
+                    places.functions.insert(name.into_owned());
+                }
+            }
+        }
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let Ok(file) = object::File::parse(&*bytes) else {
+            return;
+        };
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let kind = match symbol.kind() {
+                SymbolKind::Text => &mut places.functions,
+                SymbolKind::Data | SymbolKind::Tls => &mut places.variables,
+                _ => continue,
+            };
+            if let Ok(name) = symbol.name()
+                && symbol.is_definition()
+            {
+                kind.insert(demangled(name));
+            }
+        }
     }
 
     /// The variable at an address in the file.

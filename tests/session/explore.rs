@@ -380,6 +380,114 @@ fn an_exploration_is_aimed_at_pairs_and_at_warnings() {
 }
 
 #[test]
+fn places_that_do_not_exist_are_told_from_those_that_nothing_executes() {
+    let source = "programs/counter_orders.c";
+    let asked = |name: &str, a: &str, b: &str| explore(name, source, &["--for", a, b], &[]).1;
+    for (name, place, words) in [
+        (
+            "no-file",
+            "nowhere.c:3",
+            "no source file of the program is named nowhere.c",
+        ),
+        (
+            "no-line",
+            "counter_orders.c:170",
+            "no code at this line; next to it at 42",
+        ),
+        (
+            "no-name",
+            "mesage",
+            "no function or variable of this name; there is message",
+        ),
+    ] {
+        let outcome = asked(name, place, "counter_orders.c:29").expect(&[2]).unwrap();
+        let said = format!("--for {place:?}: ");
+        assert!(
+            outcome.stderr.contains(&said) && outcome.stderr.contains(words),
+            "{}",
+            outcome.stderr
+        );
+    }
+    let source = "session/programs/never_called.c";
+    let pair = ["--for", "never_called", "reader"];
+    let (program, outcome) = explore("never-called", source, &pair, &[]);
+    let outcome = outcome.expect(&[0]).unwrap();
+    for words in [
+        "\nREFUTED: ",
+        "all schedules: every schedule of this input was covered, ",
+        "never executed: access: never_called",
+    ] {
+        assert!(
+            format!("\n{}", outcome.stdout).contains(words),
+            "{words}: {}",
+            outcome.stdout
+        );
+    }
+    let mut command = witness();
+    command
+        .args(["explore", "-o", "short", "--runs", "1"])
+        .args(pair)
+        .arg("--");
+    let outcome = run(&program.folder, command.arg(program.file()))
+        .unwrap()
+        .expect(&[3])
+        .unwrap();
+    assert!(
+        outcome.stdout.contains("access: never_called: no run has executed it"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn a_file_in_place_of_the_folder_is_named_with_the_remedy() {
+    let (program, _) = explore("no-folder", "programs/counter_orders.c", &["--runs", "1"], &[]);
+    std::fs::write(program.folder.join("file"), "").unwrap();
+    let mut command = witness();
+    command.args(["explore", "-o", "file", "--"]).arg(program.file());
+    let outcome = run(&program.folder, &mut command).unwrap().expect(&[2]).unwrap();
+    assert!(
+        outcome
+            .stderr
+            .contains("file is a file, not a folder: name a folder for the traces with --output"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn an_interrupted_search_ends_and_tells_what_was_found() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs/independent.c");
+    let program = Program::compile("explore-interrupted", &source, &[]);
+    let mut command = witness();
+    // The cheap search has little to find, the exact one has millions of states.
+    command.args(["explore", "--"]).arg(program.file());
+    command
+        .current_dir(&program.folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let journal = program.folder.join("runs/exploration.journal");
+    let size = || journal.metadata().map_or(0, |file| file.len());
+    let mut last = 0;
+    // Nothing is run any more: it searches.
+    while size() == 0 || size() != last {
+        last = size();
+        sleep(Duration::from_secs(3));
+        assert!(child.try_wait().unwrap().is_none(), "it takes much longer");
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(3));
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        stdout.contains("the time limit was reached, or it was interrupted"),
+        "{stdout}"
+    );
+}
+
+#[test]
 fn a_failing_run_is_shortened() {
     for (name, title) in [
         ("opposite_locks", "FOUND: deadlock, "),
