@@ -131,7 +131,7 @@ pub unsafe extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
 pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
     match Inside::enter() {
         Some(inside) => {
-            baton::give_way(inside.thread());
+            baton::yield_now(inside.thread());
             0
         }
         // SAFETY: no arguments.

@@ -17,6 +17,7 @@ use core::cell::Cell;
 use core::sync::atomic::AtomicI64;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{clockid_t, timespec, timeval};
+use recorder_scheduler::record;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -30,25 +31,15 @@ static STAND_AT: AtomicI64 = AtomicI64::new(0);
 const LOOKS: u32 = 1000;
 const TICK: i64 = 1_000_000;
 
-/// A thread's own time, where clocks stand.
-#[derive(Debug)]
-pub struct OwnTime {
-    /// How far it is ahead of where they stand.
-    passed: Cell<i64>,
-    /// How often it looked.
-    looks: Cell<u32>,
-    /// How long the wait would be that it was about to begin.
-    ahead: Cell<i64>,
-}
-
-impl OwnTime {
-    /// Of a thread that has not begun.
-    pub const fn new() -> OwnTime {
-        OwnTime {
-            passed: Cell::new(0),
-            looks: Cell::new(0),
-            ahead: Cell::new(0),
-        }
+record! {
+    /// A thread's own time, where clocks stand.
+    pub struct OwnTime {
+        /// How far it is ahead of where they stand.
+        pub passed: Cell<i64> = Cell::new(0),
+        /// How often it looked.
+        pub looks: Cell<u32> = Cell::new(0),
+        /// How long the wait would be that it was about to begin.
+        pub ahead: Cell<i64> = Cell::new(0),
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, slot};
-use crate::{events, modules, signals, sys};
+use crate::{events, interrupt, modules, signals, sys};
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -118,9 +118,32 @@ unsafe fn tell(thread: &Thread, signal: c_int, info: &siginfo_t, context: &ucont
     death.stack.store(events::stack_of(thread), Relaxed);
     death.pc.store(place as u64, Relaxed);
     death.addr.store(if memory { fault as u64 } else { 0 }, Relaxed);
-    // SAFETY: as above; whoever records meanwhile only makes it an earlier number.
-    death.before.store(unsafe { RING.events() }, Relaxed);
+    // SAFETY: attached, as above. The thread need not have the baton.
+    death.before.store(unsafe { RING.events_about() }, Relaxed);
     death.signal.store(signal as u32, Release);
+}
+
+/// Whether the program catches any signal that comes by itself: not only the faults of threads, of which none runs.
+pub fn others_are_handled() -> bool {
+    let mut status = [0_u8; 2048];
+    let len = sys::read_file(c"/proc/self/status", &mut status);
+    let status = &status[..len];
+    let Some(at) = status.windows(7).position(|window| window == b"SigCgt:") else {
+        return true;
+    };
+    let digits = status[at + 7..]
+        .iter()
+        .skip_while(|&&byte| byte == b'\t')
+        .take_while(|&&byte| byte != b'\n');
+    let caught = digits.fold(0_u64, |mask, &digit| {
+        mask << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0))
+    });
+    // The runtime may handle one;
+    // glibc itself handles 32 (cancellation) and 33 (setuid) once they are needed.
+    let faults = SIGNALS
+        .iter()
+        .fold(0b11 << 31, |mask, &signal| mask | 1_u64 << (signal - 1));
+    caught & !faults & !(1 << (interrupt::SIGNAL - 1)) != 0
 }
 
 /// The innermost return address into the program's own code, as far as words on the stack tell; 0 if there is none.

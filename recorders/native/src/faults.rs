@@ -13,7 +13,7 @@
 //!
 //! Who leaves the handler by `siglongjmp` leaves a thread that is outside of the runtime, with nothing pending.
 
-use crate::baton::{HOLDER, disturb, lengthen_turn};
+use crate::baton::{SCHEDULER, is_holder, revoke_fast_path};
 use crate::inside::Inside;
 use crate::instruction;
 use crate::instruction::only_moves_registers_before;
@@ -74,14 +74,14 @@ pub unsafe fn handle(thread: &'static Thread, info: &siginfo_t, registers: *cons
     let is_memory = matches!(info.si_signo, libc::SIGSEGV | libc::SIGBUS);
     let is_busy = thread.busy.load(Relaxed) != 0;
     let is_own = place::is_own(at);
-    if is_busy && !(is_memory && ptr::eq(HOLDER.load(Relaxed), thread)) {
+    if is_busy && !(is_memory && is_holder(thread)) {
         return handler();
     }
     if !is_busy && is_own && !is_touch(at) {
         // The memory of a write that is done is gone, by a way that the runtime does not see. What the handler does is lost:
         // the hook may be at work on the encoder, so that those of the handler must not come there, on neither path.
         thread.busy.store(1, Relaxed);
-        disturb();
+        revoke_fast_path();
         handler();
         thread.busy.store(0, Relaxed);
         return;
@@ -95,7 +95,7 @@ pub unsafe fn handle(thread: &'static Thread, info: &siginfo_t, registers: *cons
     let announced = is_to_come.then(|| thread.pending.take());
     if is_busy {
         // What the runtime was at is in one piece, unless the handler itself waits for somebody.
-        lengthen_turn(thread);
+        SCHEDULER.lengthen_turn(thread);
         Inside::of(thread).in_program(handler);
     } else {
         settle();

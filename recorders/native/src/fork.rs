@@ -5,13 +5,14 @@
 //! the thread holds. What other threads of the parent hold, nobody ever gives back there. Blocks that were
 //! allocated before are memory that was always there.
 
+use crate::baton::SCHEDULER;
 use crate::inside::Inside;
-use crate::schedule::Whose;
+use crate::plan::Whose;
 use crate::start::{self, Phase, RING};
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
 use crate::{
-    baton, channels, events, images, interface, libraries, loader, modules, moment, pending, process_numbers, pthread,
-    schedule, signals, sys,
+    baton, channels, events, fast_path, images, interface, libraries, loader, modules, moment, pending, plan,
+    process_numbers, pthread, signals, sys,
 };
 use core::ffi::CStr;
 use core::ptr;
@@ -51,7 +52,7 @@ unsafe extern "C" fn before() {
 /// `clone`.
 fn prepare_for(flags: u64) {
     let Some(inside) = Inside::enter_and_stay() else { return };
-    let asks = !schedule::is_followed() && BROKER.is_open() && !is_numbered_anew(flags);
+    let asks = !plan::is_followed() && BROKER.is_open() && !is_numbered_anew(flags);
     ASKS.store(asks, Relaxed);
     if asks {
         BROKER.announce();
@@ -61,7 +62,7 @@ fn prepare_for(flags: u64) {
     }
     FORKING.store(ptr::from_ref(inside.thread()).cast_mut(), Relaxed);
     // Nobody is in the middle of anything in the copy.
-    baton::freeze();
+    SCHEDULER.freeze();
     inside.forget();
 }
 
@@ -96,8 +97,8 @@ fn forking() -> Option<&'static Thread> {
 
 unsafe extern "C" fn after_in_parent() {
     if let Some(thread) = forking() {
-        baton::thaw();
-        thread.leave();
+        SCHEDULER.thaw();
+        fast_path::leave(thread);
     }
 }
 
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn after_in_child() {
     let thread = forking();
     if let Some((thread, (place, settings))) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
         start_over(thread, place, settings);
-        thread.leave();
+        fast_path::leave(thread);
     } else {
         // The parent's ring is not even mapped here.
         start::set_phase(Phase::Off);
@@ -131,7 +132,7 @@ fn ring_of_its_own() -> Option<(Place, Settings)> {
 /// Begins a trace in the middle of a program. The calling thread is inside the runtime.
 fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
     COUNT.store(0, Relaxed);
-    schedule::start(place, Whose::Parents, settings.policy);
+    plan::start(place, Whose::Parents, settings.policy);
     start::set_process(sys::process_id());
     sys::prepare_barrier();
     signals::start_over();

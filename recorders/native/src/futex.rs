@@ -19,7 +19,7 @@ use crate::hooks::processes;
 use crate::inside::{Inside, restore_errno};
 use crate::libraries::glib;
 use crate::thread::{NEVER, Thread, Woken};
-use crate::{baton, clocks, clone, exec, fork, pending, real, schedule, shared_memory, signals, sys};
+use crate::{baton, clocks, clone, exec, fork, pending, plan, real, shared_memory, signals, sys};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 use libc::{c_int, c_long, timespec};
@@ -133,11 +133,7 @@ unsafe extern "C-unwind" fn futex(
         }
         // Along a plan, a wake-up without a cause, which is always allowed: the thread looks at the word
         // again when it is its turn, whether or not the wake comes before that.
-        return if schedule::is_followed() {
-            0
-        } else {
-            inside.outside(real)
-        };
+        return if plan::is_followed() { 0 } else { inside.outside(real) };
     }
     match command {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {

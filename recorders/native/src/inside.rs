@@ -1,15 +1,15 @@
 //! Entering the runtime: the few instructions at the start of every hook.
 
-use crate::baton::{self, HOLDER, UNDISTURBED};
-use crate::intent::Intent;
+use crate::baton::{self, SCHEDULER};
 use crate::signals::{self, Afterwards};
 use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, set_slot, slot};
-use crate::{pending, pthread, real, schedule, start};
+use crate::{fast_path, pending, plan, pthread, real, start};
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
+use recorder_scheduler::Intent;
 
 /// The calling thread, inside the runtime and with the baton, until this is dropped.
 pub struct Inside(&'static Thread);
@@ -107,7 +107,7 @@ impl Inside {
     #[inline(always)]
     pub fn maybe_give_way(&self) {
         if self.0.ticks.load(Relaxed) >= self.0.switch_at.load(Relaxed) {
-            baton::turn_over(self.0);
+            baton::turn_over(self.0, &Intent::NONE);
         }
     }
 
@@ -115,7 +115,7 @@ impl Inside {
     #[inline(always)]
     pub fn maybe_give_way_before(&self, intent: impl FnOnce() -> Intent) {
         if self.0.ticks.load(Relaxed) >= self.0.switch_at.load(Relaxed) {
-            baton::turn_over_before(self.0, &intent());
+            baton::turn_over(self.0, &intent());
         }
     }
 
@@ -126,8 +126,8 @@ impl Inside {
 
     /// As [`await_turn`](Self::await_turn), before an access.
     pub fn await_turn_before(&self, intent: impl FnOnce() -> Intent) {
-        if schedule::is_followed() {
-            baton::turn_over_before(self.0, &intent());
+        if plan::is_followed() {
+            baton::turn_over(self.0, &intent());
         }
     }
 
@@ -155,7 +155,7 @@ impl Inside {
     pub fn go_outside(&self) {
         loop {
             signals::deliver(self, Afterwards::AsBefore);
-            baton::leave(self.0);
+            SCHEDULER.leave(self.0);
             self.0.busy.store(0, Relaxed);
             // A signal's handler runs in this thread.
             compiler_fence(SeqCst);
@@ -179,7 +179,7 @@ impl Inside {
 
     /// The program's thread may be cancelled here: then this does not come back.
     pub fn may_be_cancelled(&self) {
-        schedule::await_cancellation(self.0);
+        SCHEDULER.await_cancellation(self.0);
         pthread::cancel::note(self.0);
         // SAFETY: the frames up to the program's have nothing to undo but leaving the runtime.
         self.in_program(|| unsafe { real::pthread_testcancel() });
@@ -206,7 +206,7 @@ impl Deref for Inside {
 impl Drop for Inside {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0.leave();
+        fast_path::leave(self.0);
     }
 }
 
@@ -215,7 +215,7 @@ impl Drop for Inside {
 #[inline(always)]
 pub fn undisturbed() -> Option<Undisturbed> {
     let thread = slot();
-    ptr::eq(thread, UNDISTURBED.load(Relaxed)).then_some(Undisturbed(thread))
+    ptr::eq(thread, SCHEDULER.fast_path_owner()).then_some(Undisturbed(thread))
 }
 
 /// The calling thread, which is undisturbed. Not a reference, of which the compiler would ask whether it is null.
@@ -242,10 +242,32 @@ fn come_in(thread: &'static Thread) {
     thread.busy.store(1, Relaxed);
     // The watcher's barrier does the rest; see `Scheduler::steal`.
     compiler_fence(SeqCst);
-    if !ptr::eq(HOLDER.load(Relaxed), thread) {
-        baton::regain(thread);
+    if !baton::is_holder(thread) {
+        regain(thread);
     }
-    thread.count_hooks();
+    fast_path::count_hooks(thread);
+}
+
+/// Takes the baton after having been without.
+#[cold]
+#[inline(never)]
+pub fn regain(thread: &'static Thread) {
+    SCHEDULER.regain(thread);
+    if thread.in_call.get() {
+        // It comes from its cleanup, or from a signal handler.
+        pthread::cancel::note(thread);
+    }
+}
+
+/// A signal handler ran in a call outside, and may have taken the baton: the call goes on without it.
+pub fn leave_again(me: &'static Thread) {
+    if baton::is_holder(me) {
+        // Its last write is recorded.
+        if let Some(inside) = Inside::enter_and_stay() {
+            inside.go_outside();
+            inside.forget();
+        }
+    }
 }
 
 /// A thread without a record: not recorded at all, or one that `pthread_create` did not make.

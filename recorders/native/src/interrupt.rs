@@ -7,13 +7,13 @@
 //! between the two looks, and is now at an earlier address, or far away, then it has left that code, and the access is done. The
 //! same holds if it was both times at a jump, with time of its own between. Else it is looked at again.
 
-use crate::baton::{self, HOLDER};
+use crate::baton::SCHEDULER;
+use crate::fast_path::how_far;
 use crate::inside::{Inside, restore_errno, save_errno};
 use crate::place::is_own;
 use crate::real::real;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot};
-use crate::watch::how_far;
 use crate::{modules, process, pthread, signals, sys};
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -131,7 +131,7 @@ unsafe extern "C" fn take(_signal: c_int, _info: *mut siginfo_t, context: *mut c
 
 /// Whether the interrupted thread is in none of the runtime's code, and has done what it announced.
 fn has_done_all(thread: &'static Thread, pc: usize, sp: usize) -> bool {
-    let has_baton = ptr::eq(HOLDER.load(Relaxed), thread);
+    let has_baton = SCHEDULER.is_holder(thread);
     if thread.busy.load(Relaxed) != 0 || !has_baton || is_own(pc) || is_called_by_hook(pc, sp) {
         return false;
     }
@@ -179,7 +179,7 @@ fn is_jump(pc: usize) -> bool {
 fn park(thread: &'static Thread) {
     let inside = Inside::interrupted(thread);
     inside.settle();
-    baton::preempt(thread);
+    SCHEDULER.preempt(thread);
     drop(inside);
     thread.interrupted_at.set(how_far(thread));
 }

@@ -6,8 +6,7 @@
 
 use crate::start::RING;
 use crate::thread::{NEVER, Thread, while_busy};
-use crate::{events, schedule};
-use core::hint;
+use crate::{events, plan};
 use core::ptr::{read_unaligned, read_volatile};
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
@@ -30,10 +29,11 @@ pub fn settle(thread: &Thread) {
 
 #[inline(never)]
 extern "C" fn settle_inside(thread: &Thread) {
-    // If the memory is out of reach by now, the fault comes here, where the encoder is at rest.
-    hint::black_box(load(thread.pending.addr.get(), 1));
+    // If the memory is out of reach by now, the fault comes here, where the encoder is at rest. (The read of one byte is
+    // volatile.)
+    load(thread.pending.addr.get(), 1);
     // SAFETY: the caller has the baton.
-    if schedule::is_followed() || unsafe { RING.is_due() } {
+    if plan::is_followed() || unsafe { RING.is_due() } {
         settle_odd(thread);
     } else {
         settle_undisturbed(thread);

@@ -5,8 +5,8 @@
 //! call can be unwound in the ordinary way, which is why those frames are skipped and not unwound.
 
 use crate::inside::Inside;
-use crate::modules;
 use crate::thread::Thread;
+use crate::{fast_path, modules};
 use core::arch::{global_asm, naked_asm};
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -192,7 +192,7 @@ unsafe impl Sync for Next {}
 pub unsafe fn go_on(thread: &Thread, registers: &Registers) -> ! {
     // SAFETY: the baton is the caller's.
     unsafe { *NEXT.0.get() = *registers };
-    thread.leave();
+    fast_path::leave(thread);
     // SAFETY: promised by the caller.
     unsafe { load(NEXT.0.get()) }
 }

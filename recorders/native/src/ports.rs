@@ -7,7 +7,7 @@
 
 use crate::correspondence::Correspondence;
 use crate::hooks::library::returns;
-use crate::{modules, schedule};
+use crate::{modules, plan};
 use core::mem::MaybeUninit;
 use core::ptr;
 use libc::{c_int, sockaddr, sockaddr_storage, socklen_t};
@@ -70,7 +70,7 @@ impl Named {
         let mut named = unsafe { Named::new(address, len) };
         if named.is_any
             && modules::is_instrumented(pc)
-            && let Some(recorded) = schedule::returned(pc)
+            && let Some(recorded) = plan::returned(pc)
         {
             named.with(recorded as u16, len);
             named.is_recorded = true;
@@ -122,7 +122,7 @@ mod real {
 }
 
 fn learn(recorded: u16, actual: u16) {
-    if schedule::has_plan() && recorded != 0 && actual != 0 {
+    if plan::is_there() && recorded != 0 && actual != 0 {
         PORTS.learn(recorded.into(), actual.into());
     }
 }
@@ -134,11 +134,11 @@ fn learn(recorded: u16, actual: u16) {
 pub unsafe fn arrives(address: *mut sockaddr, len: usize, pc: usize) {
     // SAFETY: promised by the caller.
     if let Some(port) = unsafe { port_of(address, len) }
-        && schedule::has_plan()
+        && plan::is_there()
         && modules::is_instrumented(pc)
     {
         let actual = *port;
-        if schedule::feed(address as usize, len, pc) {
+        if plan::feed(address as usize, len, pc) {
             // SAFETY: as above; what was there may be of another family now.
             if let Some(port) = unsafe { port_of(address, len) } {
                 learn(*port, actual);

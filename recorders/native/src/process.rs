@@ -1,8 +1,9 @@
 //! The end of the process, and of what it has loaded.
 
+use crate::baton::SCHEDULER;
 use crate::inside::Inside;
 use crate::start::{self, Phase, RING};
-use crate::{baton, interface, modules, pending, pthread, real, sys};
+use crate::{interface, modules, pending, pthread, real, sys};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
@@ -78,7 +79,7 @@ fn let_others_finish() {
     if sys::process_id() == start::process()
         && let Some(inside) = Inside::enter()
     {
-        baton::let_others_finish(inside.thread());
+        SCHEDULER.let_others_finish(inside.thread());
     }
 }
 

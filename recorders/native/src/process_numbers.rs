@@ -7,7 +7,7 @@
 use crate::correspondence::Correspondence;
 use crate::glibc::signal_info::PROCESS;
 use crate::hooks::library::returns;
-use crate::{modules, schedule, start, sys};
+use crate::{modules, plan, start, sys};
 use core::ptr;
 use libc::{id_t, idtype_t, pid_t, siginfo_t};
 
@@ -33,14 +33,14 @@ pub unsafe fn given_at(place: *mut pid_t, pc: usize) {
     unsafe {
         let actual = *place;
         if modules::is_instrumented(pc) {
-            schedule::feed(place as usize, size_of::<pid_t>(), pc);
+            plan::feed(place as usize, size_of::<pid_t>(), pc);
         }
         learn(*place, actual);
     }
 }
 
 fn learn(seen: pid_t, actual: pid_t) {
-    if schedule::has_plan() && seen > 0 && actual > 0 {
+    if plan::is_there() && seen > 0 && actual > 0 {
         NUMBERS.learn(seen as u32, actual as u32);
     }
 }
@@ -58,7 +58,7 @@ pub fn actual(named: pid_t) -> pid_t {
 pub fn receiver(named: pid_t) -> Option<pid_t> {
     let number = named.unsigned_abs();
     let is_known = number <= 1
-        || !schedule::has_plan()
+        || !plan::is_there()
         || NUMBERS.actual(number).or(NUMBERS.recorded(number)).is_some()
         // SAFETY: no memory is involved.
         || unsafe { number == sys::process_id() as u32 || number == libc::getpgrp() as u32 };

@@ -9,14 +9,14 @@
 mod sent;
 
 use crate::export::export;
-use crate::inside::Inside;
+use crate::inside::{Inside, leave_again};
 use crate::moment::Moment;
 use crate::place::{self, Place};
 use crate::pthread::thread::{by_handle, by_number};
 use crate::signals::sent::Receiver;
 use crate::start::{self, Phase};
 use crate::thread::{Thread, UNRECORDED, slot, state};
-use crate::{baton, death, faults, modules, pending, process_numbers, sys, watch};
+use crate::{baton, death, faults, modules, pending, process_numbers, sys};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, transmute};
@@ -24,6 +24,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{c_int, c_long, pid_t, pthread_t, sigaction as Action, siginfo_t, sigset_t, sigval, ucontext_t};
+use recorder_scheduler::Handled;
 
 const SIGNALS: usize = 65;
 /// Signals that wait for their thread's next hook, of all threads together.
@@ -139,7 +140,7 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
                     follows(&inside, signal, &*info, when);
                 }
                 run(signal, info, context);
-                baton::leave_again(thread);
+                leave_again(thread);
             } else {
                 put_off(thread, signal, &*info, &*context.cast());
             }
@@ -197,7 +198,7 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
     thread.deferred.fetch_or(bit(signal), Release);
     // At its next hook; or now, if it sleeps.
     thread.switch_at.store(0, Relaxed);
-    baton::disturb();
+    baton::revoke_fast_path();
     thread.word.store(1, Relaxed);
 }
 
@@ -239,7 +240,7 @@ pub fn waited_for(signal: c_int, pc: usize) {
 /// Whether a signal that the program sent to the thread, which is blocked, will interrupt its wait: the thread has put it off and is about
 /// to look up, or the kernel has woken it for that. The caller has locked the scheduler.
 pub fn is_on_its_way(thread: &Thread) -> bool {
-    thread.deferred.load(Acquire) != 0 || sent::may_come_to(thread) && !watch::sleeps(thread)
+    thread.deferred.load(Acquire) != 0 || sent::may_come_to(thread) && !sys::sleeps(thread.os_id.load(Relaxed))
 }
 
 /// Runs the program's handler.
@@ -317,21 +318,10 @@ pub fn handle_outside(thread: &Thread) {
     }
 }
 
-/// What became of the signals that a thread had put off.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Delivered {
-    /// No handler ran: the thread blocks them now.
-    Nothing,
-    /// Handlers ran, and each of them lets the call go on that it interrupts (`SA_RESTART`).
-    Restarts,
-    /// Handlers ran.
-    Interrupts,
-}
-
 /// Runs the handlers of the signals that the thread has put off. It is inside, with the baton and nothing pending.
 #[cold]
 #[inline(never)]
-pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Delivered {
+pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Handled {
     let thread = inside.thread();
     let owner = ptr::from_ref(thread).cast_mut();
     let (mut ran, mut restarts) = (false, true);
@@ -396,9 +386,9 @@ pub fn deliver(inside: &Inside, afterwards: Afterwards) -> Delivered {
         }
     }
     match (ran, restarts) {
-        (false, _) => Delivered::Nothing,
-        (true, true) => Delivered::Restarts,
-        (true, false) => Delivered::Interrupts,
+        (false, _) => Handled::Nothing,
+        (true, true) => Handled::Restarts,
+        (true, false) => Handled::Interrupts,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
 use crate::thread::{UNRECORDED, set_slot};
-use crate::{baton, clocks, death, fork, glibc, modules, pending, process, pthread, schedule, suite, sys};
+use crate::{baton, clocks, death, fork, glibc, modules, pending, plan, process, pthread, suite, sys};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
@@ -112,7 +112,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     set_process(sys::process_id());
     let first = pthread::thread::first();
     clocks::stand_at(settings.clocks_stand_at);
-    schedule::start(place, schedule::Whose::Recorders, settings.policy);
+    plan::start(place, plan::Whose::Recorders, settings.policy);
     baton::start(settings, first);
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,

@@ -1,6 +1,7 @@
 //! System calls without libc: they leave the program's `errno` alone and are never intercepted.
 
 use core::arch::asm;
+use core::ffi::CStr;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -72,9 +73,14 @@ pub fn await_end(thread: i32) {
         if now(libc::CLOCK_MONOTONIC) - begun > LONGEST {
             break;
         }
-        // SAFETY: no arguments.
-        unsafe { call(libc::SYS_sched_yield, 0, 0, 0, 0) };
+        yield_processor();
     }
+}
+
+/// Lets another thread have the processor.
+pub fn yield_processor() {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_sched_yield, 0, 0, 0, 0) };
 }
 
 /// Where the runtime's own memory is mapped, if nothing is there: far from where the kernel maps what the program and its
@@ -127,7 +133,7 @@ pub fn barrier_everywhere() -> bool {
 }
 
 /// Reads the beginning of a file; how much of it, 0 if that does not work.
-pub fn read_file(path: &core::ffi::CStr, into: &mut [u8]) -> usize {
+pub fn read_file(path: &CStr, into: &mut [u8]) -> usize {
     // SAFETY: `path` is a C string, `into` is writable memory of that length.
     unsafe {
         let file = call(libc::SYS_open, path.as_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0);
@@ -160,6 +166,45 @@ pub fn read_own_memory(into: &libc::iovec, from: &libc::iovec) -> usize {
         );
     }
     answer.max(0) as usize
+}
+
+/// Whether the kernel says that the thread of a number sleeps, or is gone; not of 0, which is none.
+pub fn sleeps(number: i32) -> bool {
+    if number == 0 {
+        return false;
+    }
+    let mut path = [0_u8; 48];
+    write_path(&mut path, number);
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else {
+        return false;
+    };
+    let mut stat = [0_u8; 128];
+    let len = read_file(path, &mut stat);
+    // `number (name) S …`: the name may hold anything, also parentheses.
+    let state = stat[..len]
+        .iter()
+        .rposition(|&byte| byte == b')')
+        .and_then(|at| stat.get(at + 2));
+    state.is_none_or(|&state| state == b'S' || state == b'Z' || state == b'X' || state == 0)
+}
+
+fn write_path(path: &mut [u8; 48], number: i32) {
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        path[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    put(b"/proc/self/task/");
+    let mut digits = [0_u8; 10];
+    let mut first = digits.len();
+    let mut rest = number.unsigned_abs();
+    while rest > 0 {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    put(&digits[first..]);
+    put(b"/stat");
 }
 
 /// Writes to standard error.

@@ -11,7 +11,7 @@ use crate::{futex, plan};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 use event_coding::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
 
 /// One more predicted event.
@@ -56,7 +56,7 @@ const _: () = assert!(MAX_RUN as u64 + 1 == FULL);
 pub struct Producer {
     header: Cell<*const Header>,
     /// [`Header::published`], or a word that nobody reads once nothing is published any more.
-    published: AtomicPtr<AtomicU64>,
+    published: Cell<*const AtomicU64>,
     rows: Cell<*mut u64>,
     row_mask: Cell<u64>,
     /// Up to where may be written without asking how far the consumer is.
@@ -93,7 +93,7 @@ impl Producer {
     pub const fn detached() -> Self {
         Self {
             header: Cell::new(ptr::null()),
-            published: AtomicPtr::new(ptr::null_mut()),
+            published: Cell::new(ptr::null()),
             rows: Cell::new(ptr::null_mut()),
             row_mask: Cell::new(0),
             row_limit: Cell::new(0),
@@ -159,8 +159,7 @@ impl Producer {
             let behind = HEADER_BYTES + row_bytes as usize;
             self.events.set(map_twice(file, behind, event_bytes as usize)?);
             self.header.set(header);
-            self.published
-                .store((&raw const header.published.0).cast_mut(), Relaxed);
+            self.published.set(&raw const header.published.0);
             self.row_mask.set(header.row_words - 1);
             self.row_limit.set(header.row_words - MAX_WORDS as u64);
             self.event_mask.set(event_bytes - 1);
@@ -192,12 +191,12 @@ impl Producer {
     #[inline(always)]
     fn published(&self) -> &AtomicU64 {
         // SAFETY: set by `map` to memory that stays mapped, and later to a static; used only after `attach` succeeded.
-        unsafe { &*self.published.load(Relaxed) }
+        unsafe { &*self.published.get() }
     }
 
     /// Whether everything is dropped, since nobody takes it and the ring is full.
     fn is_void(&self) -> bool {
-        ptr::eq(self.published.load(Relaxed), &raw const VOID)
+        ptr::eq(self.published.get(), &raw const VOID)
     }
 
     /// From here on everything is dropped: what is in the ring is the beginning of what was recorded, and stays it.
@@ -218,7 +217,7 @@ impl Producer {
         self.event_mask.set(VOID_BYTES as u64 - 1);
         self.event_limit.set(u64::MAX);
         VOID.store(self.published().load(Relaxed), Relaxed);
-        self.published.store((&raw const VOID).cast_mut(), Relaxed);
+        self.published.set(&raw const VOID);
     }
 
     #[inline(always)]
@@ -395,15 +394,28 @@ impl Producer {
         at - self.block_start.get() >= self.block_bytes.get() || self.block_events.load(Relaxed) >= BLOCK_EVENTS
     }
 
-    /// How many events were published. Any thread may ask; for one that is not ordered with those that publish, it is a
-    /// number that was right a moment ago, or off by a block if that is being closed.
+    /// How many events were published.
+    ///
+    /// # Safety
+    /// As [`hit`](Self::hit).
+    #[must_use]
+    pub unsafe fn events(&self) -> u64 {
+        self.events_with(self.published().load(Relaxed))
+    }
+
+    /// The same for any thread: a number that was right a moment ago, or off by what was dropped, or by a block if that is
+    /// being closed.
     ///
     /// # Safety
     /// Attached.
     #[must_use]
-    pub unsafe fn events(&self) -> u64 {
-        let hits = hits_of(self.published().load(Relaxed));
-        self.events_before.load(Relaxed) + u64::from(self.block_events.load(Relaxed)) + u64::from(hits)
+    pub unsafe fn events_about(&self) -> u64 {
+        self.events_with(self.header().published.0.load(Relaxed))
+    }
+
+    fn events_with(&self, published: u64) -> u64 {
+        let closed = self.events_before.load(Relaxed) + u64::from(self.block_events.load(Relaxed));
+        closed + u64::from(hits_of(published))
     }
 
     /// Ends the current block. False if it has no event yet: it goes on.

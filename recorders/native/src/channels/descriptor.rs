@@ -9,7 +9,6 @@
 
 use crate::futex::NOBODYS;
 use crate::inside::Inside;
-use crate::intent::{Access, CLOSING, Intent};
 use crate::pthread::object::BYTES;
 use crate::thread::slot;
 use crate::{modules, pending, start, sys};
@@ -17,6 +16,7 @@ use core::cell::Cell;
 use libc::c_int;
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_scheduler::intent::{Access, CLOSING, Intent};
 
 /// Descriptors from here on are not followed.
 pub const MOST_FILES: usize = 1 << 16;

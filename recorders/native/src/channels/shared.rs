@@ -11,7 +11,7 @@ use crate::correspondence::Correspondence;
 use crate::hooks::library::returns;
 use crate::inside::{Inside, restore_errno};
 use crate::thread::{Woken, slot};
-use crate::{baton, clocks, schedule, sys};
+use crate::{baton, clocks, plan, sys};
 use core::mem::MaybeUninit;
 use libc::{c_int, dev_t, ino_t, stat};
 
@@ -113,7 +113,7 @@ impl Numbers {
     /// The kernel gave out a number, or failed; what the program gets to see.
     pub fn given(&self, actual: c_int, pc: usize) -> c_int {
         let seen = returns(actual.into(), pc) as c_int;
-        if schedule::has_plan() && seen >= 0 && actual >= 0 {
+        if plan::is_there() && seen >= 0 && actual >= 0 {
             self.0.learn(seen as u32, actual as u32);
         }
         seen

@@ -14,12 +14,13 @@ mod heap;
 mod objects;
 mod sync;
 
+use crate::baton::SCHEDULER;
 use crate::futex::NOBODYS;
 use crate::pending::load;
 use crate::pthread::object;
 use crate::start::RING;
 use crate::thread::{Thread, while_busy};
-use crate::{interface, schedule};
+use crate::{interface, plan};
 use calls::Calls;
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
@@ -225,7 +226,7 @@ fn plain(kind: u8, pc: u64, place: u64, size: u8, value: u64) {
 #[inline(never)]
 fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
     let shape = Shape::access(KIND, size, order_of(order));
-    if schedule::is_followed() {
+    if plan::is_followed() {
         observe(pc, KIND);
     }
     // SAFETY: as in `access`.
@@ -238,7 +239,7 @@ fn atomic<const KIND: u8>(pc: u64, size: u8, order: u8, operands: Operands) {
 /// Encodes an event of the running thread.
 #[inline(never)]
 fn event_of(pc: u64, shape: Shape, operands: Operands) {
-    if schedule::is_followed() {
+    if plan::is_followed() {
         observe(pc, shape.kind);
     }
     encode(pc, shape, operands);
@@ -276,7 +277,7 @@ fn in_next_block(pc: u64, shape: Shape, operands: Operands) {
 #[cold]
 #[inline(never)]
 fn observe(pc: u64, kind: u8) {
-    schedule::observe(running(), pc, kind);
+    SCHEDULER.observe(running(), pc, kind);
 }
 
 /// Ends the current block, unless it has no event yet.

@@ -6,12 +6,12 @@
 use crate::export::export;
 use crate::faults::{touch, touch_range};
 use crate::inside::{Inside, Undisturbed, undisturbed};
-use crate::intent::{Access, Intent};
 use crate::start::RING;
 use crate::thread::{Thread, UNRECORDED, slot};
 use crate::{events, instruction, pending};
 use core::ptr;
 use recorder_ring::plan::kind;
+use recorder_scheduler::{Access, Intent};
 
 /// A read that the caller is about to do.
 pub unsafe extern "C" fn read_sized<const N: usize>(addr: usize, pc: usize) {

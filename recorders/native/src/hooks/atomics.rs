@@ -7,12 +7,12 @@ use crate::export::export;
 use crate::faults::touch;
 use crate::hooks::access::not_recorded;
 use crate::inside::Inside;
-use crate::intent::{self, Access, Intent};
 use crate::{baton, pending};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_scheduler::intent::{self, Access, Intent};
 
 /// Loads of one value from one place in a row after which a thread is taken to wait for a change.
 const SPINS: u32 = 3;
@@ -29,7 +29,7 @@ fn maybe_spinning(inside: &Inside, addr: usize, pc: usize, value: u64) {
         inside.same_loads.set(inside.same_loads.get() + 1);
         if inside.same_loads.get() >= SPINS {
             inside.same_loads.set(0);
-            baton::give_way(inside.thread());
+            baton::yield_now(inside.thread());
         }
     } else {
         inside.last_load.set(fingerprint);

@@ -8,9 +8,9 @@
 use crate::export::export;
 use crate::faults::touch_range;
 use crate::inside::Inside;
-use crate::intent::{Access, Intent};
 use crate::{instruction, modules, pending, real};
 use recorder_ring::plan::kind;
+use recorder_scheduler::{Access, Intent};
 
 /// Records an access that is to be made now; forgets a pending write that announced the same.
 fn enter(to: usize, len: usize, pc: usize, intent: impl FnOnce() -> Intent) -> Option<Inside> {

@@ -9,13 +9,13 @@
 use crate::export::export;
 use crate::glibc::room;
 use crate::inside::{Inside, restore_errno, save_errno};
-use crate::intent::Intent;
-use crate::{modules, pending, real, schedule};
+use crate::{modules, pending, plan, real};
 use core::ffi::c_void;
 use core::ptr;
 use libc::c_int;
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_scheduler::intent::Intent;
 
 unsafe extern "C" {
     fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
@@ -191,7 +191,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
     if modules::is_instrumented(pc) {
         // SAFETY: the caller's own block.
         let len = unsafe { asked_for(block as usize) };
-        schedule::before_call(pc, &[kind::READ, kind::FREE], &[(block as usize, len)]);
+        plan::before_call(pc, &[kind::READ, kind::FREE], &[(block as usize, len)]);
     }
     if size == 0 {
         pending::push(Record::Free {

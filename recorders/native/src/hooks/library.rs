@@ -6,7 +6,7 @@
 use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::thread::slot;
-use crate::{modules, pending, real, schedule};
+use crate::{modules, pending, plan, real};
 use libc::c_char;
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
@@ -34,7 +34,7 @@ pub fn enter_system(pc: usize) -> Option<Inside> {
 /// Records a read of `len` bytes.
 pub fn reads<T>(from: *const T, len: usize, pc: usize) {
     if !from.is_null() && modules::is_instrumented(pc) {
-        schedule::before_read(from as usize, len, pc);
+        plan::before_read(from as usize, len, pc);
         pending::read_range_now(from as usize, len, pc);
     }
 }
@@ -49,7 +49,7 @@ pub fn writes<T>(to: *const T, len: usize, pc: usize) {
 /// As [`writes`], of what came from outside of the program.
 pub fn arrives<T>(to: *const T, len: usize, pc: usize) {
     if !to.is_null() {
-        schedule::feed(to as usize, len, pc);
+        plan::feed(to as usize, len, pc);
     }
     writes(to, len, pc);
 }
@@ -61,7 +61,7 @@ pub fn comes<T>(to: *const T, len: usize, pc: usize) {
     if modules::is_instrumented(pc) {
         arrives(to, len, pc);
     } else if (to as usize).wrapping_sub(here) < 1 << 16 {
-        schedule::feed(to as usize, len, pc);
+        plan::feed(to as usize, len, pc);
         pending::write_range_now(to as usize, len, pc);
     }
 }
@@ -73,12 +73,12 @@ pub fn returns(value: i64, pc: usize) -> i64 {
         return value;
     }
     // SAFETY: a slot holds a thread, which lives for ever.
-    let index = unsafe { (*thread).index.get() };
-    let value = schedule::returned(pc).unwrap_or(value as u64);
+    let thread = unsafe { &*thread };
+    let value = plan::returned(pc).unwrap_or(value as u64);
     pending::push(Record::Input {
         pc: pc as u64,
         // Each thread has a source of its own, so that nothing is ordered by them.
-        source: NOBODYS | 1 << 62 | 1 << 61 | u64::from(index) << 3,
+        source: NOBODYS | 1 << 62 | 1 << 61 | u64::from(thread.index.get()) << 3,
         value,
     });
     value as i64
@@ -116,9 +116,9 @@ impl<T> Reach for *const T {
 pub fn before_writes<const N: usize>(pc: usize, arguments: [Option<usize>; N]) {
     /// More than any call writes that races in practice.
     const MOST: usize = 1 << 30;
-    if schedule::is_followed() {
+    if plan::is_followed() {
         let ranges = arguments.map(|addr| addr.map_or((0, 0), |addr| (addr, MOST)));
-        schedule::before_call(pc, &[kind::WRITE], &ranges);
+        plan::before_call(pc, &[kind::WRITE], &ranges);
     }
 }
 

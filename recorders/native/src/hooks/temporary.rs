@@ -5,7 +5,7 @@
 
 use super::library::{length, reads_text, writes, writes_text};
 use crate::channels::{self, descriptor::as_recorded};
-use crate::{modules, schedule};
+use crate::{modules, plan};
 use core::ffi::CStr;
 use core::ptr;
 use libc::{c_char, c_int};
@@ -32,11 +32,11 @@ unsafe fn rename_as_recorded(name: *mut c_char, from: usize, len: usize, made: M
     // SAFETY: promised by the caller; the copy has room, and what is written has that of the string.
     unsafe {
         let whole = length(name) + 1;
-        if !schedule::is_followed() || !modules::is_instrumented(pc) || whole > wanted.len() {
+        if !plan::is_followed() || !modules::is_instrumented(pc) || whole > wanted.len() {
             return;
         }
         ptr::copy_nonoverlapping(name.cast(), wanted.as_mut_ptr(), whole);
-        schedule::recorded_writes(name as usize + from, len, pc, |addr, bytes| {
+        plan::recorded_writes(name as usize + from, len, pc, |addr, bytes| {
             wanted[addr - name as usize..][..bytes.len()].copy_from_slice(bytes);
         });
         let is_name = CStr::from_bytes_until_nul(&wanted).is_ok_and(|text| text.count_bytes() + 1 == whole);

@@ -36,7 +36,7 @@ unsafe extern "C-unwind" fn __tsan_testonly_barrier_wait(barrier: *mut u64) {
     if is_over() {
         baton::wake(barrier as usize, usize::MAX);
         // Whoever came first has waited longest.
-        baton::give_way(inside.thread());
+        baton::yield_now(inside.thread());
     }
     while !is_over() {
         baton::block(inside.thread(), barrier as usize, NEVER);

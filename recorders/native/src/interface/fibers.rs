@@ -4,12 +4,13 @@
 //! the program says that it does not synchronize, the one goes on after the other has left. A fiber that is not running
 //! waits in no queue: nobody but a switch can make it run.
 
-use crate::baton;
+use crate::baton::SCHEDULER;
 use crate::export::export;
+use crate::fast_path;
 use crate::inside::Inside;
 use crate::moment::Moment;
+use crate::plan;
 use crate::pthread::{names, thread as threads};
-use crate::schedule;
 use crate::thread::{Thread, set_slot, slot};
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
@@ -35,7 +36,7 @@ unsafe extern "C-unwind" fn switch(fiber: *const Thread, flags: c_uint, pc: usiz
     // Along a plan, the turn of the other fiber may come only by this, which is no event.
     let inside = match flags & NO_SYNC {
         0 => Inside::enter(),
-        _ if schedule::is_followed() => Inside::enter_and_stay(),
+        _ if plan::is_followed() => Inside::enter_and_stay(),
         _ => Inside::enter(),
     };
     let Some(inside) = inside else { return };
@@ -51,7 +52,7 @@ unsafe extern "C-unwind" fn switch(fiber: *const Thread, flags: c_uint, pc: usiz
     };
     go_on_as(inside, to);
     left.is_past(pc);
-    to.leave();
+    fast_path::leave(to);
 }
 
 /// The calling thread goes on as another one, inside the runtime.
@@ -68,7 +69,7 @@ fn go_on_as(inside: Inside, to: &'static Thread) {
     }
     let begins = to.os_id.swap(from.os_id.load(Relaxed), Relaxed) == 0;
     set_slot(to);
-    baton::go_on_as(from, to);
+    SCHEDULER.go_on_as(from, to);
     if begins {
         threads::begin_fiber(to);
     }
@@ -83,7 +84,7 @@ pub fn return_to(host: &'static Thread) {
         let left = Moment::now(0);
         go_on_as(inside, host);
         left.is_past(0);
-        host.leave();
+        fast_path::leave(host);
     }
 }
 

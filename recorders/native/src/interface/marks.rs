@@ -7,7 +7,7 @@
 
 use crate::export::export;
 use crate::inside::Inside;
-use crate::thread::Thread;
+use crate::thread::{Ignores, Thread};
 use crate::{modules, pending};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_void};
@@ -31,21 +31,13 @@ struct Said {
 // SAFETY: only the thread with the baton gets here.
 unsafe impl Sync for Said {}
 
-/// How often a thread said that its reads, and its writes, are to be ignored, and did not take it back.
-#[derive(Debug, Default)]
-pub struct Ignores {
-    pub reads: Cell<u32>,
-    pub writes: Cell<u32>,
-}
-
 fn mark(class: MarkClass, addr: u64, size: u64, text: &[u8]) {
     modules::text(text);
     pending::push(Record::Mark { class, addr, size });
 }
 
 fn says(thread: &Thread) {
-    let (reads, writes) = (thread.ignores.reads.get() > 0, thread.ignores.writes.get() > 0);
-    let class = match (reads, writes) {
+    let class = match state(&thread.ignores) {
         (false, false) => MarkClass::IgnoresNothing,
         (true, false) => MarkClass::IgnoresReads,
         (false, true) => MarkClass::IgnoresWrites,
@@ -123,20 +115,18 @@ fn built_in(name: &CStr) -> Option<&'static CStr> {
 
 fn change(count: impl Fn(&Ignores) -> [Option<&Cell<u32>>; 2], by: i32) {
     if let Some(inside) = Inside::enter_and_stay() {
-        let before = inside.ignores.state();
+        let before = state(&inside.ignores);
         for count in count(&inside.ignores).into_iter().flatten() {
             count.set(count.get().saturating_add_signed(by));
         }
-        if inside.ignores.state() != before {
+        if state(&inside.ignores) != before {
             says(inside.thread());
         }
     }
 }
 
-impl Ignores {
-    fn state(&self) -> (bool, bool) {
-        (self.reads.get() > 0, self.writes.get() > 0)
-    }
+fn state(ignores: &Ignores) -> (bool, bool) {
+    (ignores.reads.get() > 0, ignores.writes.get() > 0)
 }
 
 macro_rules! ignores {

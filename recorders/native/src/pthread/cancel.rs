@@ -8,16 +8,17 @@
 //! and the thread loads it when it gives in.
 
 use super::thread;
+use crate::baton::SCHEDULER;
 use crate::export::export;
 use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::place::{self, Place};
-use crate::schedule::GIVES_IN;
 use crate::thread::Thread;
 use crate::{baton, pending, real};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_t};
 use recorder_ring::Record;
+use recorder_scheduler::plan_follower::GIVES_IN;
 
 const DEFERRED: c_int = 0;
 const ASYNCHRONOUS: c_int = 1;
@@ -81,7 +82,7 @@ unsafe extern "C-unwind" fn cancel(handle: pthread_t, pc: usize) -> c_int {
         if thread.ends_at_hook() {
             thread.switch_at.store(0, Relaxed);
         }
-        baton::cancel(thread);
+        SCHEDULER.cancel(thread);
         if inside.ends_at_hook() {
             inside.may_be_cancelled();
         }
@@ -94,7 +95,7 @@ unsafe extern "C-unwind" fn cancel(handle: pthread_t, pc: usize) -> c_int {
 pub unsafe extern "C-unwind" fn pthread_testcancel() {
     match Inside::enter() {
         Some(inside) => {
-            baton::give_way(inside.thread());
+            baton::yield_now(inside.thread());
             inside.may_be_cancelled();
         }
         // SAFETY: no arguments.

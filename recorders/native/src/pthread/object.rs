@@ -4,11 +4,11 @@
 //! what nobody sees, so theirs are not recorded.
 
 use crate::inside::Inside;
-use crate::intent::{Access, Intent};
 use crate::{modules, pending};
 use libc::c_int;
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_scheduler::{Access, Intent};
 
 /// As many bytes as the smallest object has.
 pub const BYTES: usize = 4;

@@ -5,12 +5,12 @@ use super::{deadline, object, try_again_at};
 use crate::export::export;
 use crate::glibc::semaphore::SHARED;
 use crate::inside::{Inside, restore_errno, save_errno};
-use crate::intent::{Access, Intent};
 use crate::thread::{NEVER, Woken};
 use crate::{baton, clocks, modules, pending, real};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 use recorder_ring::plan::kind;
 use recorder_ring::{ObjectClass, Record, Waits};
+use recorder_scheduler::{Access, Intent};
 
 /// Whether processes share it.
 fn is_shared(semaphore: *mut sem_t) -> bool {

@@ -1,13 +1,14 @@
 //! Threads: their beginning and their end.
 
 use super::{failed_join, mutex};
+use crate::baton::SCHEDULER;
 use crate::channels::queue::SEQUENTIALLY_CONSISTENT;
 use crate::export::export;
 use crate::futex::NOBODYS;
-use crate::inside::Inside;
+use crate::inside::{Inside, regain};
 use crate::interface::fibers;
 use crate::thread::{Routine, Thread, UNRECORDED, set_slot};
-use crate::{baton, events, images, libraries, pending, real, schedule, signals, sys};
+use crate::{baton, events, images, libraries, pending, plan, real, signals, sys};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -17,6 +18,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_attr_t, pthread_t};
 use recorder_ring::plan::kind;
 use recorder_ring::{Note, Record};
+use recorder_scheduler::thread::Reset;
 
 /// Rounds of destructors that glibc runs at a thread's end; ours ends the thread in the last, so
 /// that the destructors of the program's own keys are recorded.
@@ -74,7 +76,7 @@ impl Register {
         // SAFETY: the list holds threads, which live for ever, and one at least.
         let thread = unsafe { &*self.unused.get() };
         self.unused.set(thread.next.get());
-        thread.reset();
+        thread.reset(Thread::new());
         thread
     }
 
@@ -171,7 +173,7 @@ pub fn adopt() -> &'static Thread {
     let thread = &Thread::allocate(1)[0];
     take_identity(thread, NEXT_INDEX.fetch_add(1, Relaxed));
     thread.detached.set(true);
-    baton::regain(thread);
+    regain(thread);
     REGISTER.alive.set(REGISTER.alive.get() + 1);
     images::take_once(|| None);
     pending::push(Record::Note {
@@ -200,7 +202,7 @@ pub unsafe extern "C-unwind" fn create(
         });
         return libc::EAGAIN;
     }
-    schedule::before_call(pc, &[kind::WRITE], &[(handle as usize, size_of::<pthread_t>())]);
+    plan::before_call(pc, &[kind::WRITE], &[(handle as usize, size_of::<pthread_t>())]);
     images::take_once(own_stack);
     let child = REGISTER.new_thread();
     let index = next_index(&inside);
@@ -233,7 +235,7 @@ pub unsafe extern "C-unwind" fn create(
         pc: pc as u64,
         child: index,
     });
-    baton::admit(child);
+    SCHEDULER.admit(child);
     0
 }
 
@@ -261,7 +263,7 @@ pub fn fork_fiber(inside: &Inside, pc: usize) -> &'static Thread {
         pc: pc as u64,
         child: index,
     });
-    baton::admit_fiber(fiber);
+    SCHEDULER.admit_fiber(fiber);
     fiber
 }
 
@@ -284,7 +286,7 @@ pub fn end_fiber(inside: &Inside, fiber: &'static Thread) {
 
 /// The number of a new thread.
 fn next_index(inside: &Inside) -> u32 {
-    match schedule::next_child(inside.thread()) {
+    match SCHEDULER.plan().next_child(inside) {
         Some(index) => {
             NEXT_INDEX.fetch_max(index + 1, Relaxed);
             index
@@ -325,7 +327,7 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
     let thread: &'static Thread = unsafe { &*thread.cast_const().cast() };
     take_identity(thread, thread.index.get());
     sys::block_signals(thread.signal_mask.get());
-    baton::await_first_turn(thread);
+    SCHEDULER.await_first_turn(thread);
     pending::push(Record::Begin {
         os_id: thread.os_id.load(Relaxed) as u32,
     });
@@ -420,7 +422,9 @@ pub fn retire(inside: Inside, last: impl FnOnce()) {
         REGISTER.forget(thread);
         thread.handle.set(0);
     }
-    baton::retire(thread);
+    let number = thread.os_id.load(Relaxed);
+    // The first thread ends with the process.
+    SCHEDULER.retire(thread, if number == sys::process_id() { 0 } else { number });
 }
 
 /// The calling thread's stack goes with it, unless it is the process' own.

@@ -6,7 +6,7 @@ use super::threads::prepare;
 use crate::futex::NOBODYS;
 use crate::inside::Inside;
 use crate::libraries::{entry::entries, order};
-use crate::{pending, schedule};
+use crate::{pending, plan};
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
@@ -37,7 +37,7 @@ struct Pool {
 /// The item that a thread of the pool works on: the one that GLib gave it, or, along a plan, the one that it had then. Which
 /// that is, is an `input`.
 fn choose(inside: &Inside, pool: &Pool, given: usize) -> usize {
-    let recorded = schedule::input_after_load(inside.thread(), pool.pc);
+    let recorded = plan::input_after_load(inside.thread(), pool.pc);
     let mut pushed = pool.pushed.borrow_mut();
     let at = pushed.iter().position(|&(variable, item)| match recorded {
         Some(recorded) => variable == recorded,

@@ -8,7 +8,7 @@ use super::team::Member;
 use crate::inside::Inside;
 use crate::libraries::entry::entries;
 use crate::thread::NEVER;
-use crate::{baton, pending, schedule};
+use crate::{baton, pending, plan};
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
 
@@ -28,7 +28,7 @@ pub fn pass(inside: &Inside, member: &Member, pc: usize) {
     }
     loop {
         inside.await_turn();
-        if schedule::is_next(inside.thread(), kind::BARRIER_ENTER) {
+        if plan::is_next(inside.thread(), kind::BARRIER_ENTER) {
             break;
         }
         if let Some(task) = tasks::pick(inside, team, |_| true, pc) {

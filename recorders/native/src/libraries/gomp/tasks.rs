@@ -10,7 +10,7 @@ use crate::inside::Inside;
 use crate::libraries::entry::entries;
 use crate::libraries::order;
 use crate::thread::NEVER;
-use crate::{baton, futex, pending, schedule};
+use crate::{baton, futex, pending, plan};
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_long, c_uint, c_void};
 use core::ptr;
@@ -218,8 +218,8 @@ fn make_ready(team: &Team, task: &Rc<Task>) {
 
 /// A task that is ready, for the calling thread to execute.
 pub fn pick(inside: &Inside, team: &Team, wanted: impl Fn(&Task) -> bool, pc: usize) -> Option<Rc<Task>> {
-    let recorded = schedule::input_after_load(inside.thread(), pc);
-    if recorded.is_none() && schedule::is_followed() {
+    let recorded = plan::input_after_load(inside.thread(), pc);
+    if recorded.is_none() && plan::is_followed() {
         return None;
     }
     let mut ready = team.ready.borrow_mut();
@@ -308,7 +308,7 @@ fn help(
     while !is_over() {
         inside.await_turn();
         let me = inside.thread();
-        if schedule::is_next(me, kind::ATOMIC_LOAD) && schedule::input_after_load(me, pc).is_none() {
+        if plan::is_next(me, kind::ATOMIC_LOAD) && plan::input_after_load(me, pc).is_none() {
             return;
         }
         match pick(inside, &member.team, &wanted, pc) {
@@ -407,7 +407,7 @@ entries! {
         depend::enter(&parent, &nothing, depend, false);
         await_before(&inside, &member, &nothing, pc);
     }
-    GOMP_taskyield() -> (), reg "rdi": |inside, pc| { baton::give_way(inside.thread()); }
+    GOMP_taskyield() -> (), reg "rdi": |inside, pc| { baton::yield_now(inside.thread()); }
     GOMP_taskgroup_start() -> (), reg "rdi": |inside, pc| { begin_group(&member(&inside)); }
     GOMP_taskgroup_end() -> (), reg "rdi": |inside, pc| { end_group(&inside, &member(&inside), pc); }
     omp_fulfill_event(event: *mut c_void) -> (), reg "rsi": |inside, pc| {

@@ -18,10 +18,13 @@ pub struct Intent {
 /// An access of any length.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
+    /// The code position.
     pub pc: usize,
     /// The kind of its records.
     pub kind: u8,
+    /// The first byte.
     pub addr: usize,
+    /// How many there are; 0 if it is no access.
     pub size: usize,
     /// It is recorded in pieces, however short it is.
     pub pieces: bool,
@@ -31,6 +34,7 @@ impl Access {
     const NONE: Access = Access::one(0, 0, 0, 0);
 
     /// An access that is one event if it is not longer than 8 bytes.
+    #[must_use]
     pub const fn one(pc: usize, kind: u8, addr: usize, size: usize) -> Access {
         Access {
             pc,
@@ -42,6 +46,7 @@ impl Access {
     }
 
     /// An access that is cut at multiples of 8.
+    #[must_use]
     pub const fn cut(pc: usize, kind: u8, addr: usize, size: usize) -> Access {
         Access {
             pc,
@@ -79,12 +84,16 @@ impl Intent {
         accesses: [Access::NONE; 2],
     };
 
+    /// One access.
+    #[must_use]
     pub const fn of(access: Access) -> Intent {
         Intent {
             accesses: [access, Access::NONE],
         }
     }
 
+    /// Two accesses.
+    #[must_use]
     pub const fn both(first: Access, second: Access) -> Intent {
         Intent {
             accesses: [first, second],
@@ -92,6 +101,7 @@ impl Intent {
     }
 
     /// The end of a block.
+    #[must_use]
     pub const fn free(pc: usize, block: usize) -> Intent {
         Intent::of(Access {
             pc,

@@ -32,9 +32,8 @@
 //! - What lies between two hooks, memory that no hook announces included, belongs to the hook before.
 
 use crate::intent::Intent;
-use crate::schedule;
-use crate::thread::Thread;
-use core::cell::Cell;
+use crate::sync::Cell;
+use crate::thread::Scheduled;
 use core::sync::atomic::Ordering::Relaxed;
 use recorder_ring::plan::kind;
 use recorder_ring::{Policy, Settings};
@@ -56,7 +55,6 @@ const RUN_LENGTHS: u64 = 13;
 const MAX_CHANGES: usize = 63;
 
 /// The choices of a run. All but `started` with the scheduler locked.
-#[derive(Debug)]
 pub struct Choices {
     policy: Cell<Policy>,
     random: Cell<u64>,
@@ -84,6 +82,7 @@ pub struct Touched {
 }
 
 impl Touched {
+    /// No access.
     pub const NOTHING: [Touched; 2] = [Touched {
         addr: 0,
         size: 0,
@@ -105,21 +104,26 @@ impl Touched {
 }
 
 impl Choices {
-    pub const fn new() -> Self {
-        Self {
-            policy: Cell::new(Policy::Fifo),
-            random: Cell::new(1),
-            changes: [const { Cell::new(0) }; MAX_CHANGES],
-            count: Cell::new(0),
-            passed: Cell::new(0),
-            steps: Cell::new(0),
-            started: Cell::new(0),
-            lowest: Cell::new(0),
-            shared: Cell::new(false),
-            depth: Cell::new(0),
+    constant! {
+        /// Those of a run under `fifo`.
+        #[allow(clippy::new_without_default, reason = "it is for statics")]
+        pub fn new() -> Self {
+            Self {
+                policy: Cell::new(Policy::Fifo),
+                random: Cell::new(1),
+                changes: cells![Cell::new(0); MAX_CHANGES],
+                count: Cell::new(0),
+                passed: Cell::new(0),
+                steps: Cell::new(0),
+                started: Cell::new(0),
+                lowest: Cell::new(0),
+                shared: Cell::new(false),
+                depth: Cell::new(0),
+            }
         }
     }
 
+    /// A run begins.
     pub fn start(&self, settings: Settings) {
         self.policy.set(settings.policy);
         self.random.set(settings.seed);
@@ -152,31 +156,29 @@ impl Choices {
         }
     }
 
-    /// A thread appears; who made it has the baton.
-    pub fn admit(&self, thread: &Thread, creator: Option<&Thread>) {
+    /// A thread appears; who made it has the baton. The tick by which that one's turn ends, if it is to end earlier.
+    pub fn admit(&self, thread: &Scheduled, creator: Option<&Scheduled>) -> Option<u64> {
         self.draw_priority(thread);
-        let Some(creator) = creator.filter(|_| !self.shared.replace(true)) else {
-            return;
-        };
+        let creator = creator.filter(|_| !self.shared.replace(true))?;
         let ticks = creator.ticks.load(Relaxed);
         self.steps.set(self.steps.get() + ticks - self.started.replace(ticks));
         match self.policy.get() {
             // Its turn may be as long as what it did alone.
             Policy::Random => {
                 self.steps.set(0);
-                creator.end_turn_by(ticks + 1 + self.next() % 8);
+                Some(ticks + 1 + self.next() % 8)
             }
             Policy::Pct if self.depth.get() > 0 => {
                 self.steps.set(0);
                 let first = self.draw_run();
-                creator.end_turn_by(ticks + first.unwrap_or(FIFO_QUANTUM));
+                Some(ticks + first.unwrap_or(FIFO_QUANTUM))
             }
-            _ => {}
+            _ => None,
         }
     }
 
     /// The thread's next operation has a priority of its own.
-    fn draw_priority(&self, thread: &Thread) {
+    fn draw_priority(&self, thread: &Scheduled) {
         if matches!(self.policy.get(), Policy::Pct | Policy::Pos) {
             // Above those of the changes, which are at most their number.
             thread.priority.set((self.next() >> 2) as i64 + 2 * MAX_CHANGES as i64);
@@ -190,7 +192,7 @@ impl Choices {
 
     /// The thread waits for a deadline, in vain if it is `asleep`, else until another one wakes it. Whether the deadline may
     /// come at any point.
-    pub fn wait(&self, thread: &Thread, asleep: bool) -> bool {
+    pub fn wait(&self, thread: &Scheduled, asleep: bool) -> bool {
         if !self.skip_time() {
             return false;
         }
@@ -199,7 +201,7 @@ impl Choices {
     }
 
     /// The thread has come to an operation, and may perform it if it is chosen.
-    pub fn arrive(&self, thread: &Thread, intent: &Intent) {
+    pub fn arrive(&self, thread: &Scheduled, intent: &Intent) {
         if self.policy.get() == Policy::Pos {
             self.draw_priority(thread);
             thread.touches.set(Touched::by(intent));
@@ -207,7 +209,7 @@ impl Choices {
     }
 
     /// The thread that was chosen performs its operation, before which `others` stand with theirs.
-    pub fn perform<'a>(&self, thread: &Thread, others: impl Iterator<Item = &'a Thread>) {
+    pub fn perform<'a>(&self, thread: &Scheduled, others: impl Iterator<Item = &'a Scheduled>) {
         if self.policy.get() != Policy::Pos {
             return;
         }
@@ -221,7 +223,7 @@ impl Choices {
     }
 
     /// From here on the policy chooses, and no longer a plan; `ran` ran last along that.
-    pub fn take_over(&self, ran: Option<&Thread>) {
+    pub fn take_over(&self, ran: Option<&Scheduled>) {
         self.steps.set(0);
         self.passed.set(0);
         self.started.set(ran.map_or(0, |ran| ran.ticks.load(Relaxed)));
@@ -237,13 +239,11 @@ impl Choices {
         self.changes[..self.count.get()].first().map(Cell::get)
     }
 
-    /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass.
-    pub fn begin_turn(&self, before: Option<&Thread>, thread: &Thread, alone: bool) -> u64 {
-        if schedule::is_followed() {
-            return 0;
-        }
+    /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass. `at_race` says that another one
+    /// is to run right after its next operation.
+    pub fn begin_turn(&self, before: Option<&Scheduled>, thread: &Scheduled, alone: bool, at_race: bool) -> u64 {
         match self.policy.get() {
-            Policy::Schedule if schedule::is_at_race() => 1,
+            Policy::Schedule if at_race => 1,
             Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
             Policy::Pos if !alone => 0,
             Policy::Pos => FIFO_QUANTUM,
@@ -266,14 +266,14 @@ impl Choices {
     }
 
     /// Counts the hooks that the thread has passed that gave up the baton.
-    fn count_steps(&self, before: Option<&Thread>, thread: &Thread) {
+    fn count_steps(&self, before: Option<&Scheduled>, thread: &Scheduled) {
         let ran = before.map_or(0, |before| before.ticks.load(Relaxed) - self.started.get());
         self.steps.set(self.steps.get() + ran);
         self.started.set(thread.ticks.load(Relaxed));
     }
 
     /// The running thread has passed the hooks of its turn, or yields.
-    pub fn end_turn(&self, thread: &Thread, yields: bool) {
+    pub fn end_turn(&self, thread: &Scheduled, yields: bool) {
         if self.policy.get() != Policy::Pct {
             return;
         }
@@ -292,7 +292,7 @@ impl Choices {
     }
 
     /// Whether `thread`, which just became ready, must run before the running one.
-    pub fn precedes(&self, thread: &Thread, running: &Thread) -> bool {
+    pub fn precedes(&self, thread: &Scheduled, running: &Scheduled) -> bool {
         match self.policy.get() {
             Policy::Pct => thread.priority.get() > running.priority.get(),
             // It was alone, perhaps.
@@ -302,7 +302,7 @@ impl Choices {
     }
 
     /// Which of the threads that could go on does, of which the first has waited longest.
-    pub fn pick<'a>(&self, threads: impl Iterator<Item = &'a Thread> + Clone) -> Option<usize> {
+    pub fn pick<'a>(&self, threads: impl Iterator<Item = &'a Scheduled> + Clone) -> Option<usize> {
         match self.policy.get() {
             Policy::Fifo | Policy::Schedule => threads.clone().next().map(|_| 0),
             Policy::Random => {
