@@ -5,7 +5,7 @@
 //! memory.
 
 use super::send;
-use crate::hash::Table;
+use crate::platform::hash::Table;
 use recorder_ring::Row;
 use std::vec::Vec;
 
@@ -40,7 +40,7 @@ impl Calls {
     pub const fn new() -> Self {
         Self {
             stacks: Vec::new(),
-            known: Table::with_hasher(crate::hash::Build),
+            known: Table::with_hasher(crate::platform::hash::Build),
             // No call has site 0.
             recent: [Entered {
                 call_site: 0,

@@ -2,7 +2,7 @@
 //!
 //! Most blocks are small, come and go often, and lie in one page; they are found by that. The few others are in order.
 
-use crate::hash::{Build, Table};
+use crate::platform::hash::{Build, Table};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 

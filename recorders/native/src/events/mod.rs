@@ -11,16 +11,22 @@
 
 mod calls;
 mod heap;
+pub mod images;
+pub mod instruction;
+pub mod modules;
+pub mod moment;
 mod objects;
+pub mod pending;
+mod releases;
+pub mod segments;
 mod sync;
+pub mod variable;
 
-use crate::baton::SCHEDULER;
-use crate::futex::NOBODYS;
-use crate::pending::load;
-use crate::pthread::object;
-use crate::start::RING;
-use crate::thread::{Thread, while_busy};
-use crate::{interface, plan};
+use crate::platform::memory::{NOBODYS, load};
+use crate::scheduling::baton::SCHEDULER;
+use crate::scheduling::plan;
+use crate::scheduling::recording::RING;
+use crate::scheduling::thread::{Thread, while_busy};
 use calls::Calls;
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
@@ -32,6 +38,7 @@ use event_coding::{
 use heap::Heap;
 use objects::Objects;
 use recorder_ring::{Note, Record, Row};
+use releases::Releases;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -44,11 +51,15 @@ static EVENTS: Events = Events {
         inherited: Heap::new(),
         waiting: BTreeMap::new(),
         entered: BTreeMap::new(),
+        releases: Releases::new(),
         threads: 0,
     }),
     stack: AtomicU32::new(0),
     running: AtomicU32::new(0),
 };
+
+/// As many bytes as the smallest synchronization object has.
+pub const OBJECT_BYTES: usize = 4;
 
 struct Events {
     encoder: UnsafeCell<Encoder>,
@@ -74,6 +85,7 @@ struct Tables {
     waiting: BTreeMap<u32, (u32, u32)>,
     /// The barrier that a thread entered and did not leave yet, and the round.
     entered: BTreeMap<u32, (u32, u32)>,
+    releases: Releases,
     /// Threads that the parent knows of.
     threads: u32,
 }
@@ -82,7 +94,7 @@ impl Tables {
     /// What was at these addresses is no more.
     fn forget(&mut self, addr: u64, size: u64) {
         self.objects.forget(addr, size);
-        interface::forget(addr, size);
+        self.releases.forget(addr, size);
     }
 
     /// Makes sure that the parent knows a thread.
@@ -391,6 +403,7 @@ pub fn start_over(thread: &Thread) -> Vec<Record> {
     tables.inherited = tables.heap.take_with(&mut tables.inherited);
     tables.waiting.clear();
     tables.entered.clear();
+    tables.releases = Releases::new();
     tables.threads = 0;
     EVENTS.running.store(0, Relaxed);
     held
@@ -419,6 +432,11 @@ fn running() -> u32 {
 /// In a forked child, the blocks of memory that its parent had.
 pub fn inherited() -> Vec<(u64, u64)> {
     with_tables(|tables| tables.inherited.blocks())
+}
+
+/// Looks at, or changes, the order that the program has announced.
+pub fn with_releases<R>(work: impl FnOnce(&mut Releases) -> R) -> R {
+    with_tables(|tables| work(&mut tables.releases))
 }
 
 fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {
@@ -503,7 +521,7 @@ fn rare(record: Record) {
                 place,
                 ..Operands::default()
             };
-            event_of(pc, const { Shape::access(kind::USE, object::BYTES as u8, 0) }, operands);
+            event_of(pc, const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) }, operands);
         }
         Record::Mark { class, addr, size } => {
             let thread = running();

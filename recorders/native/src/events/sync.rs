@@ -1,7 +1,7 @@
 //! Events on synchronization objects.
 
 use super::{Tables, at, event_of};
-use crate::start::RING;
+use crate::scheduling::recording::RING;
 use event_coding::{Operands, Shape, kind};
 use recorder_ring::record::OnceStep;
 use recorder_ring::{Flag, ObjectClass, Record};

@@ -1,9 +1,9 @@
 //! The barrier of ThreadSanitizer's own tests (`__tsan_testonly_barrier_init`), which brings threads into an order that
 //! nobody is to know of. No events: to a trace, the threads might as well have come the other way round.
 
-use crate::baton;
-use crate::inside::Inside;
-use crate::thread::NEVER;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use libc::c_uint;
@@ -26,10 +26,10 @@ unsafe extern "C-unwind" fn __tsan_testonly_barrier_wait(barrier: *mut u64) {
     let came = word.fetch_add(1, AcqRel) & 0xffff_ffff;
     let round = came / count;
     let is_over = || (word.load(Acquire) & 0xffff_ffff) / count > round;
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = RuntimeGuard::enter() else {
         while !is_over() {
             // SAFETY: no arguments.
-            unsafe { crate::real::sched_yield() };
+            unsafe { crate::platform::real::sched_yield() };
         }
         return;
     };

@@ -4,40 +4,38 @@
 //! the program says that it does not synchronize, the one goes on after the other has left. A fiber that is not running
 //! waits in no queue: nobody but a switch can make it run.
 
-use crate::baton::SCHEDULER;
-use crate::export::export;
-use crate::fast_path;
-use crate::inside::Inside;
-use crate::moment::Moment;
-use crate::plan;
-use crate::pthread::{names, thread as threads};
-use crate::thread::{Thread, set_slot, slot};
+use crate::events::moment::Moment;
+use crate::platform::export::export;
+use crate::pthread::fibers::go_on_as;
+use crate::pthread::{fibers as threads, names};
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::{Thread, slot};
+use crate::scheduling::{fast_path, plan};
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
-use core::sync::atomic::Ordering::Relaxed;
 use libc::c_uint;
 
 const NO_SYNC: c_uint = 1;
 
 unsafe extern "C-unwind" fn create(_flags: c_uint, pc: usize) -> *const c_void {
-    match Inside::enter() {
-        Some(inside) => ptr::from_ref(threads::fork_fiber(&inside, pc)).cast(),
+    match RuntimeGuard::enter() {
+        Some(inside) => ptr::from_ref(threads::fork(&inside, pc)).cast(),
         None => ptr::null(),
     }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn __tsan_get_current_fiber() -> *const c_void {
-    drop(Inside::enter_and_stay());
+    drop(RuntimeGuard::enter_and_stay());
     slot().cast()
 }
 
 unsafe extern "C-unwind" fn switch(fiber: *const Thread, flags: c_uint, pc: usize) {
     // Along a plan, the turn of the other fiber may come only by this, which is no event.
     let inside = match flags & NO_SYNC {
-        0 => Inside::enter(),
-        _ if plan::is_followed() => Inside::enter_and_stay(),
-        _ => Inside::enter(),
+        0 => RuntimeGuard::enter(),
+        _ if plan::is_followed() => RuntimeGuard::enter_and_stay(),
+        _ => RuntimeGuard::enter(),
     };
     let Some(inside) = inside else { return };
     // SAFETY: null, or a record, which lives for ever.
@@ -55,59 +53,26 @@ unsafe extern "C-unwind" fn switch(fiber: *const Thread, flags: c_uint, pc: usiz
     fast_path::leave(to);
 }
 
-/// The calling thread goes on as another one, inside the runtime.
-fn go_on_as(inside: Inside, to: &'static Thread) {
-    let from = inside.thread();
-    inside.forget();
-    to.busy.store(1, Relaxed);
-    to.host.set(from.host.get());
-    if to.host.get().is_null() {
-        to.host.set(from);
-    }
-    if ptr::eq(to.host.get(), to) {
-        to.host.set(ptr::null());
-    }
-    let begins = to.os_id.swap(from.os_id.load(Relaxed), Relaxed) == 0;
-    set_slot(to);
-    SCHEDULER.go_on_as(from, to);
-    if begins {
-        threads::begin_fiber(to);
-    }
-}
-
-/// The calling thread of the kernel's ends: as itself, whichever fiber it is running.
-pub fn return_to(host: &'static Thread) {
-    if !ptr::eq(slot(), host)
-        && let Some(inside) = Inside::enter()
-        && ptr::eq(inside.host.get(), host)
-    {
-        let left = Moment::now(0);
-        go_on_as(inside, host);
-        left.is_past(0);
-        fast_path::leave(host);
-    }
-}
-
 unsafe extern "C-unwind" fn destroy(fiber: *const Thread, _pc: usize) {
     // SAFETY: null, or a record, which lives for ever.
-    let (Some(inside), Some(fiber)) = (Inside::enter(), unsafe { fiber.as_ref() }) else {
+    let (Some(inside), Some(fiber)) = (RuntimeGuard::enter(), unsafe { fiber.as_ref() }) else {
         return;
     };
-    threads::end_fiber(&inside, fiber);
+    threads::end(&inside, fiber);
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn __tsan_set_fiber_name(fiber: *const Thread, name: *const c_char) {
     // SAFETY: null, or a record, which lives for ever.
     let fiber = unsafe { fiber.as_ref() };
-    if let (Some(_inside), Some(fiber)) = (Inside::enter_and_stay(), fiber) {
+    if let (Some(_inside), Some(fiber)) = (RuntimeGuard::enter_and_stay(), fiber) {
         // SAFETY: the program's own text.
         names::name_thread(fiber, unsafe { CStr::from_ptr(name) });
     }
 }
 
 unsafe extern "C-unwind" fn name_thread(_file: *const c_char, _line: c_uint, name: *const c_char) {
-    if let Some(inside) = Inside::enter_and_stay() {
+    if let Some(inside) = RuntimeGuard::enter_and_stay() {
         // SAFETY: the program's own text.
         names::name_thread(&inside, unsafe { CStr::from_ptr(name) });
     }

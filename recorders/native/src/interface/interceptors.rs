@@ -3,7 +3,7 @@
 //!
 //! Each is passed on to the function of that name: this runtime's, or else the C library's.
 
-use crate::forward::{Forwarded, keep_arguments_and_find};
+use crate::c_library::forward::{Forwarded, keep_arguments_and_find};
 use core::arch::naked_asm;
 
 macro_rules! interceptors {

@@ -1,11 +1,13 @@
 //! What a virtual machine for Java announces (`tsan_interface_java.h`): blocks of its heap, monitors, order.
 
 use super::{locks, order};
-use crate::export::export;
-use crate::inside::Inside;
-use crate::moment::Moment;
-use crate::thread::{Thread, state};
-use crate::{events, pending, pthread};
+use crate::events;
+use crate::events::moment::Moment;
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::register;
+use crate::scheduling::thread::{Thread, state};
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::c_int;
@@ -26,12 +28,12 @@ unsafe extern "C" fn __tsan_java_fini() -> c_int {
 /// Finalizers run after all that any thread did before. Each thread gets an event of its own for that, where it stands: between two of
 /// its events, so that it comes after the one and before the other. Only one that waits at a condition cannot.
 unsafe extern "C-unwind" fn finalize(pc: usize) {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = RuntimeGuard::enter() else {
         return;
     };
     let me = inside.thread();
     // In the order of their numbers, which a live run gives them again: threads are listed by their handles, which are addresses.
-    let mut others: Vec<&Thread> = pthread::thread::all().filter(|other| !ptr::eq(*other, me)).collect();
+    let mut others: Vec<&Thread> = register::all().filter(|other| !ptr::eq(*other, me)).collect();
     others.sort_unstable_by_key(|other| other.index.get());
     for other in others {
         inside.await_turn();
@@ -71,67 +73,67 @@ fn end(addr: usize, size: usize, pc: usize) {
 }
 
 unsafe extern "C-unwind" fn allocate(addr: usize, size: usize, pc: usize) {
-    if let Some(_inside) = Inside::enter() {
+    if let Some(_inside) = RuntimeGuard::enter() {
         begin(addr, size, pc);
     }
 }
 
 unsafe extern "C-unwind" fn free(addr: usize, size: usize, pc: usize) {
-    if let Some(_inside) = Inside::enter() {
+    if let Some(_inside) = RuntimeGuard::enter() {
         end(addr, size, pc);
     }
 }
 
 /// What lay in one range lies in another: one block, whose values nobody has written.
 unsafe extern "C-unwind" fn relocate(from: usize, to: usize, size: usize, pc: usize) {
-    if let Some(_inside) = Inside::enter() {
+    if let Some(_inside) = RuntimeGuard::enter() {
         end(from, size, pc);
         begin(to, size, pc);
     }
 }
 
 unsafe extern "C-unwind" fn lock(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         locks::acquired(&inside, addr, false, 1, pc);
     }
 }
 
 unsafe extern "C-unwind" fn unlock(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         locks::released(&inside, addr, pc);
     }
 }
 
 unsafe extern "C-unwind" fn lock_shared(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         locks::acquired(&inside, addr, true, 1, pc);
     }
 }
 
 unsafe extern "C-unwind" fn lock_levels(addr: usize, levels: c_int, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         locks::acquired(&inside, addr, false, levels, pc);
     }
 }
 
 unsafe extern "C-unwind" fn unlock_levels(addr: usize, pc: usize) -> c_int {
-    Inside::enter().map_or(0, |inside| locks::released_completely(&inside, addr, pc))
+    RuntimeGuard::enter().map_or(0, |inside| locks::released_completely(&inside, addr, pc))
 }
 
 unsafe extern "C-unwind" fn release(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         order::released(&inside, addr, pc);
     }
 }
 
 unsafe extern "C-unwind" fn release_only(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         order::released_only(&inside, addr, pc);
     }
 }
 
 unsafe extern "C-unwind" fn acquire(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         order::acquired(&inside, addr, pc);
     }
 }

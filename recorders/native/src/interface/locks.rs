@@ -4,10 +4,10 @@
 //! The acquire is recorded after the program has its lock and the release before it gives it back, so
 //! two sections of one lock never overlap, however the lock is made.
 
-use crate::export::export;
-use crate::inside::Inside;
-use crate::pending;
-use crate::thread::Thread;
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::Thread;
 use core::cell::UnsafeCell;
 use libc::{c_char, c_int, c_long, c_uint};
 use recorder_ring::{ObjectClass, Record};
@@ -86,7 +86,7 @@ pub fn released_completely(thread: &Thread, lock: usize, pc: usize) -> c_int {
 }
 
 fn init(lock: usize) {
-    if let Some(_inside) = Inside::enter_and_stay() {
+    if let Some(_inside) = RuntimeGuard::enter_and_stay() {
         pending::push(Record::Init {
             class: CLASS,
             object: lock as u64,
@@ -96,14 +96,14 @@ fn init(lock: usize) {
 }
 
 fn destroy(lock: usize) {
-    if let Some(_inside) = Inside::enter_and_stay() {
+    if let Some(_inside) = RuntimeGuard::enter_and_stay() {
         pending::push(Record::Destroy { object: lock as u64 });
         with(|held| held.retain(|(held, _), _| *held != lock));
     }
 }
 
 unsafe extern "C-unwind" fn after_lock(lock: usize, flags: c_uint, levels: c_int, pc: usize) {
-    let Some(inside) = Inside::enter() else { return };
+    let Some(inside) = RuntimeGuard::enter() else { return };
     let shared = flags & READ_LOCK != 0;
     if flags & TRY_LOCK_FAILED == 0 {
         let levels = if flags & LEVELS == 0 { 1 } else { levels };
@@ -119,7 +119,7 @@ unsafe extern "C-unwind" fn after_lock(lock: usize, flags: c_uint, levels: c_int
 }
 
 unsafe extern "C-unwind" fn before_unlock(lock: usize, flags: c_uint, pc: usize) -> c_int {
-    let Some(inside) = Inside::enter() else { return 0 };
+    let Some(inside) = RuntimeGuard::enter() else { return 0 };
     if flags & ALL_LEVELS != 0 {
         return released_completely(&inside, lock, pc);
     }
@@ -164,13 +164,13 @@ unsafe extern "C" fn AnnotateRWLockDestroy(_file: *const c_char, _line: c_int, l
 }
 
 unsafe extern "C-unwind" fn annotated(_file: *const c_char, _line: c_int, lock: usize, writes: c_long, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         acquired(&inside, lock, writes == 0, 1, pc);
     }
 }
 
 unsafe extern "C-unwind" fn unannotated(_file: *const c_char, _line: c_int, lock: usize, _writes: c_long, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         released(&inside, lock, pc);
     }
 }

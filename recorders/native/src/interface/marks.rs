@@ -5,10 +5,10 @@
 //! That a thread's synchronization is to be ignored (`AnnotateIgnoreSyncBegin`) changes nothing: what a lock orders, it orders
 //! whatever the program says of it.
 
-use crate::export::export;
-use crate::inside::Inside;
-use crate::thread::{Ignores, Thread};
-use crate::{modules, pending};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::{Ignores, Thread};
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{CStr, c_void};
 use libc::{c_char, c_int};
@@ -32,7 +32,7 @@ struct Said {
 unsafe impl Sync for Said {}
 
 fn mark(class: MarkClass, addr: u64, size: u64, text: &[u8]) {
-    modules::text(text);
+    pending::text(text);
     pending::push(Record::Mark { class, addr, size });
 }
 
@@ -67,7 +67,7 @@ pub fn begin() {
         built_in(c"__tsan_default_options"),
         built_in(c"__tsan_default_suppressions"),
     );
-    let Some(_inside) = Inside::enter_and_stay() else {
+    let Some(_inside) = RuntimeGuard::enter_and_stay() else {
         return;
     };
     // SAFETY: nobody changes the environment while the program has not begun.
@@ -114,7 +114,7 @@ fn built_in(name: &CStr) -> Option<&'static CStr> {
 }
 
 fn change(count: impl Fn(&Ignores) -> [Option<&Cell<u32>>; 2], by: i32) {
-    if let Some(inside) = Inside::enter_and_stay() {
+    if let Some(inside) = RuntimeGuard::enter_and_stay() {
         let before = state(&inside.ignores);
         for count in count(&inside.ignores).into_iter().flatten() {
             count.set(count.get().saturating_add_signed(by));
@@ -156,7 +156,7 @@ ignores! {
 }
 
 unsafe fn benign(addr: usize, size: usize, text: *const c_char) {
-    if let Some(_inside) = Inside::enter_and_stay() {
+    if let Some(_inside) = RuntimeGuard::enter_and_stay() {
         let text = if text.is_null() {
             &b""[..]
         } else {

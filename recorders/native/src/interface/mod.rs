@@ -1,4 +1,4 @@
-//! ThreadSanitizer's interface, but for what the compiler calls (see [`hooks`](crate::hooks)): what a program that was
+//! ThreadSanitizer's interface, but for what the compiler calls (see [`abi`](crate::abi)): what a program that was
 //! linked against its runtime may refer to. All of it is here: recorded, passed on, of no effect, or refused by name;
 //! `tests/record/interface.rs` compares it with the runtimes of gcc and clang.
 
@@ -17,11 +17,5 @@ mod system_calls;
 
 /// In a forked child: what other threads announced is not in its trace.
 pub fn start_over() {
-    order::start_over();
     locks::start_over();
-}
-
-/// A block starts or ends.
-pub fn forget(addr: u64, size: u64) {
-    order::forget(addr, size);
 }

@@ -1,78 +1,41 @@
 //! Order that the program announces: `__tsan_release` at an address comes before every later `__tsan_acquire` there, and
 //! so do `AnnotateHappensBefore` and `AnnotateHappensAfter`. Releases are not ordered among each other.
 
-use crate::export::export;
-use crate::inside::Inside;
-use crate::moment::Moment;
-use crate::thread::Thread;
-use core::cell::UnsafeCell;
+use crate::events;
+use crate::events::moment::Moment;
+use crate::platform::export::export;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::Thread;
 use libc::{c_char, c_int};
-use std::collections::BTreeMap;
-use std::vec::Vec;
-
-/// The last release of each thread, by address.
-static RELEASES: Releases = Releases(UnsafeCell::new(BTreeMap::new()));
-
-struct Releases(UnsafeCell<BTreeMap<usize, Vec<(u32, Moment)>>>);
-
-// SAFETY: only the thread with the baton gets here.
-unsafe impl Sync for Releases {}
-
-fn with<R>(work: impl FnOnce(&mut BTreeMap<usize, Vec<(u32, Moment)>>) -> R) -> R {
-    // SAFETY: the caller has the baton, and `work` does not come back here.
-    work(unsafe { &mut *RELEASES.0.get() })
-}
-
-/// In a forked child.
-pub fn start_over() {
-    with(BTreeMap::clear);
-}
-
-/// A block starts or ends: it has nothing to do with what was at its addresses.
-pub fn forget(addr: u64, size: u64) {
-    let end = (addr as usize).saturating_add(size as usize);
-    with(|all| {
-        while let Some((&at, _)) = all.range(addr as usize..end).next() {
-            all.remove(&at);
-        }
-    });
-}
 
 /// The thread's releases at an address so far; those of other threads stay.
 pub fn released(thread: &Thread, addr: usize, pc: usize) {
-    let (me, now) = (thread.index.get(), Moment::now(pc));
-    with(|all| {
-        let here = all.entry(addr).or_default();
-        match here.iter_mut().find(|(thread, _)| *thread == me) {
-            Some((_, last)) => *last = now,
-            None => here.push((me, now)),
-        }
-    });
+    let now = Moment::now(pc).number();
+    events::with_releases(|all| all.add(addr as u64, thread.index.get(), now));
 }
 
 /// The thread goes on after all releases at an address.
 pub fn acquired(thread: &Thread, addr: usize, pc: usize) {
-    let me = thread.index.get();
-    with(|all| {
-        let others = all.get(&addr).into_iter().flatten().filter(|(thread, _)| *thread != me);
-        others.for_each(|(_, moment)| moment.is_past(pc));
-    });
+    let others = events::with_releases(|all| all.of_others(addr as u64, thread.index.get()));
+    for number in others {
+        Moment::of_number(number).is_past(pc);
+    }
 }
 
 /// A release that others at this address mean nothing beside.
 pub fn released_only(thread: &Thread, addr: usize, pc: usize) {
-    let (me, now) = (thread.index.get(), Moment::now(pc));
-    with(|all| all.insert(addr, Vec::from([(me, now)])));
+    let now = Moment::now(pc).number();
+    events::with_releases(|all| all.replace(addr as u64, thread.index.get(), now));
 }
 
 unsafe extern "C-unwind" fn release(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         released(&inside, addr, pc);
     }
 }
 
 unsafe extern "C-unwind" fn acquire(addr: usize, pc: usize) {
-    if let Some(inside) = Inside::enter() {
+    if let Some(inside) = RuntimeGuard::enter() {
         acquired(&inside, addr, pc);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Among them is what the runtime of clang brings along for `-fsanitize=undefined`.
 
-use crate::sys;
+use crate::platform::sys;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char};
 

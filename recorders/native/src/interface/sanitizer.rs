@@ -1,8 +1,8 @@
 //! Functions of all sanitizers (`sanitizer/common_interface_defs.h`, `sanitizer/allocator_interface.h`) that answer.
 
-use crate::export::export;
-use crate::hooks::access;
-use crate::real;
+use crate::abi::access;
+use crate::platform::export::export;
+use crate::platform::real;
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::AtomicI32;

@@ -1,6 +1,6 @@
 //! Functions of a library that the runtime takes over.
 //!
-//! Each knows where it was called from, like those of [`export`](crate::export); here also those that take more arguments
+//! Each knows where it was called from, like those of [`export`](crate::platform::export); here also those that take more arguments
 //! than there are registers. Where nothing is recorded, the library's own function is called.
 
 /// The assembly of an entry: `reg "rdi"`, the first register that the arguments leave free, or `stack N`, for six arguments
@@ -53,8 +53,8 @@ macro_rules! entries {
                         Ok(name) => name,
                         Err(_) => unreachable!(),
                     };
-                let Some($inside) = $crate::inside::Inside::enter() else {
-                    let real = $crate::real::resolve(&REAL, NAME);
+                let Some($inside) = $crate::runtime::guard::RuntimeGuard::enter() else {
+                    let real = $crate::platform::real::resolve(&REAL, NAME);
                     // SAFETY: the library's function of that name, with the program's own arguments.
                     return unsafe {
                         let real: unsafe extern "C-unwind" fn($($type),*) -> $result = core::mem::transmute(real);

@@ -8,10 +8,10 @@ pub mod glib;
 pub mod gomp;
 mod order;
 
-use crate::inside::Inside;
+use crate::runtime::guard::RuntimeGuard;
 
 /// A thread is about to end.
-pub fn thread_ends(inside: &Inside) {
+pub fn thread_ends(inside: &RuntimeGuard) {
     gomp::team::dismiss_workers(inside);
 }
 

@@ -1,10 +1,10 @@
 //! Order that a library makes, as atomics on variables of the runtime's own: what comes later finds set what came before it
 //! has set.
 
-use crate::futex::NOBODYS;
-use crate::inside::Inside;
-use crate::pending;
-use crate::thread::slot;
+use crate::events::pending;
+use crate::platform::memory::NOBODYS;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::slot;
 use recorder_ring::Record;
 
 const RELAXED: u8 = 0;
@@ -36,7 +36,7 @@ pub fn part(of: u64, number: u64) -> u64 {
 /// runtime, looks at what others change only after this.
 pub fn await_turn() {
     // SAFETY: who is inside has a record, which lives for ever.
-    Inside::of(unsafe { &*slot() }).await_turn();
+    RuntimeGuard::of(unsafe { &*slot() }).await_turn();
 }
 
 /// What the calling thread did happens before whatever finds the variable set.

@@ -1,10 +1,12 @@
 //! Barriers. Who has arrived is who is blocked on the barrier, so no state of our own is needed.
 
 use super::object;
-use crate::export::export;
-use crate::glibc::barrier::{COUNT, SHARED};
-use crate::thread::NEVER;
-use crate::{baton, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::glibc::barrier::{COUNT, SHARED};
+use crate::platform::real;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
 use recorder_ring::{ObjectClass, Record, Waits};
 

@@ -2,10 +2,10 @@
 //! the POSIX ones inside itself, where nobody sees it.
 
 use super::{condition, join, mutex, once, thread};
-use crate::export::export;
-use crate::inside::Inside;
-use crate::pending;
-use crate::thread::Routine;
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::real::Routine;
+use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
 use core::ptr;
 use libc::{c_int, pthread_cond_t, pthread_mutex_t, pthread_t, timespec};
@@ -39,7 +39,7 @@ unsafe extern "C-unwind" fn join(handle: pthread_t, into: *mut c_int, pc: usize)
         let joined = join::join(handle, &mut value, pc);
         if joined == 0 && !into.is_null() {
             into.write(value as usize as c_int);
-            if let Some(_inside) = Inside::enter_and_stay() {
+            if let Some(_inside) = RuntimeGuard::enter_and_stay() {
                 pending::write_range_now(into as usize, size_of::<c_int>(), pc);
             }
         }

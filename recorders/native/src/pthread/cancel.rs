@@ -2,19 +2,21 @@
 //!
 //! The C library never cancels a thread at once, in the middle of whatever it does: that could be the runtime. A thread
 //! that wants to be cancelled so (`PTHREAD_CANCEL_ASYNCHRONOUS`) ends at its next hook, which is a place between two
-//! accesses of the program; the runtime's frames are skipped ([`Place`]).
+//! accesses of the program; the runtime's frames are skipped ([`ProgramContext`]).
 //!
 //! What a cancelled thread does comes after the call that cancelled it: the call stores to a variable of the runtime's own,
 //! and the thread loads it when it gives in.
 
-use super::thread;
-use crate::baton::SCHEDULER;
-use crate::export::export;
-use crate::futex::NOBODYS;
-use crate::inside::Inside;
-use crate::place::{self, Place};
-use crate::thread::Thread;
-use crate::{baton, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::memory::NOBODYS;
+use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
+use crate::runtime::program_context;
+use crate::runtime::program_context::ProgramContext;
+use crate::scheduling::baton::{self, SCHEDULER};
+use crate::scheduling::register;
+use crate::scheduling::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, pthread_t};
 use recorder_ring::Record;
@@ -27,7 +29,7 @@ const ENABLE: c_int = 0;
 mod library {
     use libc::c_int;
 
-    crate::real::real! {
+    crate::platform::real::real! {
         fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
         fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
     }
@@ -58,11 +60,11 @@ pub fn note(thread: &Thread) {
 }
 
 unsafe extern "C-unwind" fn cancel(handle: pthread_t, pc: usize) -> c_int {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = RuntimeGuard::enter() else {
         // SAFETY: the program's own thread.
         return unsafe { real::pthread_cancel(handle) };
     };
-    let thread = thread::by_handle(handle);
+    let thread = register::by_handle(handle);
     if let Some(thread) = thread {
         // First, since the thread may be waiting outside, and end at once.
         pending::push(Record::AtomicStore {
@@ -93,7 +95,7 @@ unsafe extern "C-unwind" fn cancel(handle: pthread_t, pc: usize) -> c_int {
 /// All that a loop may do which waits to be cancelled, so others get a turn.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pthread_testcancel() {
-    match Inside::enter() {
+    match RuntimeGuard::enter() {
         Some(inside) => {
             baton::yield_now(inside.thread());
             inside.may_be_cancelled();
@@ -104,7 +106,7 @@ pub unsafe extern "C-unwind" fn pthread_testcancel() {
 }
 
 unsafe extern "C-unwind" fn set_kind(kind: c_int, old: *mut c_int, pc: usize) -> c_int {
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = RuntimeGuard::enter() else {
         // SAFETY: the program's own arguments.
         return unsafe { library::pthread_setcanceltype(kind, old) };
     };
@@ -112,7 +114,7 @@ unsafe extern "C-unwind" fn set_kind(kind: c_int, old: *mut c_int, pc: usize) ->
         return libc::EINVAL;
     }
     if kind == ASYNCHRONOUS {
-        place::prepare_inside(&inside);
+        program_context::prepare_inside(&inside);
     }
     let was = inside.asynchronous.replace(kind == ASYNCHRONOUS);
     if !old.is_null() {
@@ -127,7 +129,7 @@ unsafe extern "C-unwind" fn set_kind(kind: c_int, old: *mut c_int, pc: usize) ->
 }
 
 unsafe extern "C-unwind" fn set_state(state: c_int, old: *mut c_int, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = RuntimeGuard::enter();
     // SAFETY: the program's own arguments.
     let result = unsafe { library::pthread_setcancelstate(state, old) };
     if let Some(inside) = inside.filter(|_| result == 0) {
@@ -154,10 +156,10 @@ pub fn end_if_wanted(thread: &'static Thread) {
         return;
     }
     // Else at the next hook.
-    let Some(place) = Place::here() else { return };
+    let Some(place) = ProgramContext::here() else { return };
     note(thread);
     // SAFETY: between two accesses, the program may be anywhere.
-    Inside::of(thread).in_program(|| unsafe { place.call(test) });
+    RuntimeGuard::of(thread).in_program(|| unsafe { place.call(test) });
     // It ends already, and has come to its cleanup.
     thread.asynchronous.set(false);
 }

@@ -1,11 +1,13 @@
 //! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
 
 use super::{deadline, mutex, object, try_again_at};
-use crate::export::export;
-use crate::glibc::condition::{FLAGS, MONOTONIC, SHARED};
-use crate::inside::Inside;
-use crate::thread::{NEVER, Woken};
-use crate::{baton, clocks, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::glibc::condition::{FLAGS, MONOTONIC, SHARED};
+use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::{NEVER, Woken};
+use crate::scheduling::{baton, clocks};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
 
@@ -29,7 +31,7 @@ fn clock(condition: *mut pthread_cond_t) -> clockid_t {
 
 /// The mutex is given back and the wait set joined in one step: nobody else runs in between.
 unsafe fn wait_until(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     condition: *mut pthread_cond_t,
     lock: *mut pthread_mutex_t,
     deadline: i64,

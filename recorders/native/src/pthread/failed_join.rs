@@ -5,11 +5,11 @@
 //! not taken for one that failed: a join or a detach makes a [`Moment`] that a failed join is past, and a thread that somebody
 //! found running stores at its end.
 
-use crate::channels::queue::{SEQUENTIALLY_CONSISTENT, set};
-use crate::futex::NOBODYS;
-use crate::moment::Moment;
-use crate::pending;
-use crate::thread::Thread;
+use crate::events::moment::Moment;
+use crate::events::pending;
+use crate::events::variable::{SEQUENTIALLY_CONSISTENT, set};
+use crate::platform::memory::NOBODYS;
+use crate::scheduling::thread::Thread;
 use core::cell::Cell;
 use libc::pthread_t;
 use recorder_ring::Record;

@@ -1,11 +1,13 @@
 //! Waiting for the end of a thread.
 
-use super::thread::REGISTER;
 use super::{deadline, failed_join};
-use crate::export::export;
-use crate::inside::Inside;
-use crate::thread::{NEVER, Woken, state};
-use crate::{baton, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::register::REGISTER;
+use crate::scheduling::thread::{NEVER, Woken, state};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,7 +16,7 @@ use recorder_ring::{Record, Waits};
 
 /// Joins once the thread is over. `None`: it did not end in time.
 unsafe fn join_until(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     handle: pthread_t,
     value: *mut *mut c_void,
     deadline: i64,
@@ -64,7 +66,7 @@ unsafe fn join_until(
 pub unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        match Inside::enter() {
+        match RuntimeGuard::enter() {
             Some(inside) => join_until(&inside, handle, value, NEVER, pc).unwrap_or(libc::ETIMEDOUT),
             None => real::pthread_join(handle, value),
         }
@@ -74,7 +76,7 @@ pub unsafe extern "C-unwind" fn join(handle: pthread_t, value: *mut *mut c_void,
 unsafe extern "C-unwind" fn try_join(handle: pthread_t, value: *mut *mut c_void, pc: usize) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        match Inside::enter() {
+        match RuntimeGuard::enter() {
             Some(inside) => join_until(&inside, handle, value, 0, pc).unwrap_or(libc::EBUSY),
             None => real::pthread_tryjoin_np(handle, value),
         }
@@ -89,7 +91,7 @@ unsafe extern "C-unwind" fn timed_join(
 ) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        match Inside::enter() {
+        match RuntimeGuard::enter() {
             Some(inside) => {
                 let deadline = deadline(libc::CLOCK_REALTIME, limit);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
@@ -108,7 +110,7 @@ unsafe extern "C-unwind" fn clock_join(
 ) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        match Inside::enter() {
+        match RuntimeGuard::enter() {
             Some(inside) => join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT),
             None => real::pthread_clockjoin_np(handle, value, clock, limit),
         }
@@ -116,7 +118,7 @@ unsafe extern "C-unwind" fn clock_join(
 }
 
 unsafe extern "C-unwind" fn detach(handle: pthread_t, pc: usize) -> c_int {
-    let inside = Inside::enter();
+    let inside = RuntimeGuard::enter();
     let found = inside.as_ref().and_then(|_| REGISTER.find(handle));
     if let Some(thread) = found {
         thread.detached.set(true);

@@ -10,6 +10,7 @@ mod c11;
 pub mod cancel;
 mod condition;
 mod failed_join;
+pub mod fibers;
 mod join;
 mod mutex;
 pub mod names;
@@ -18,9 +19,11 @@ mod once;
 mod rwlock;
 mod semaphore;
 mod spin;
+pub mod stack;
 pub mod thread;
 
-use crate::{clocks, sys};
+use crate::platform::sys;
+use crate::scheduling::clocks;
 use libc::{clockid_t, timespec};
 
 /// How often a thread looks whether another process has given back what it waits for: nobody wakes it.

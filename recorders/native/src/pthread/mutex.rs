@@ -1,12 +1,14 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
 use super::{deadline, object, try_again_at};
-use crate::export::export;
-use crate::glibc::RobustMutexes;
-use crate::glibc::mutex::{DEPTH, KIND, NOT_RECOVERABLE, OWNER, SHARED, STATE};
-use crate::inside::Inside;
-use crate::thread::{NEVER, Woken};
-use crate::{baton, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::glibc::RobustMutexes;
+use crate::platform::glibc::mutex::{DEPTH, KIND, NOT_RECOVERABLE, OWNER, SHARED, STATE};
+use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::{NEVER, Woken};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -44,7 +46,7 @@ fn taken(result: c_int) -> bool {
 ///
 /// # Safety
 /// `mutex` is a mutex.
-pub unsafe fn acquire(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
+pub unsafe fn acquire(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     loop {
         // SAFETY: promised by the caller.
         let result = unsafe { try_real(mutex) };
@@ -106,7 +108,7 @@ pub fn leave_robust_ones() {
     }
 }
 
-unsafe fn lock_until(inside: &Inside, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
+unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     let result = unsafe { acquire(inside, mutex, deadline, pc) };
     let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));

@@ -1,10 +1,10 @@
 //! Names of threads.
 
-use super::thread::by_handle;
-use crate::inside::Inside;
-use crate::modules::text;
-use crate::thread::Thread;
-use crate::{pending, real};
+use crate::events::pending::{self, text};
+use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::register::by_handle;
+use crate::scheduling::thread::Thread;
 use core::ffi::CStr;
 use libc::{c_char, c_int, c_ulong, pthread_t};
 use recorder_ring::Record;
@@ -14,7 +14,7 @@ pub unsafe extern "C-unwind" fn pthread_setname_np(handle: pthread_t, name: *con
     // SAFETY: the program's own thread and name.
     let result = unsafe { real::pthread_setname_np(handle, name) };
     if result == 0
-        && let Some(_inside) = Inside::enter_and_stay()
+        && let Some(_inside) = RuntimeGuard::enter_and_stay()
         && let Some(thread) = by_handle(handle)
     {
         // SAFETY: a C string, as the call that succeeded has found.
@@ -30,7 +30,7 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: 
     let result = unsafe { real::prctl(option, a, b, c, d) };
     if option == libc::PR_SET_NAME
         && result == 0
-        && let Some(inside) = Inside::enter_and_stay()
+        && let Some(inside) = RuntimeGuard::enter_and_stay()
     {
         // SAFETY: a C string, as the call that succeeded has found.
         name_thread(&inside, unsafe { CStr::from_ptr(a as *const c_char) });

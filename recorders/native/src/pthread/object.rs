@@ -3,18 +3,15 @@
 //! Operations of instrumented code use it, initializing and destroying write it. Libraries order their own operations by
 //! what nobody sees, so theirs are not recorded.
 
-use crate::inside::Inside;
-use crate::{modules, pending};
+use crate::events::{OBJECT_BYTES, modules, pending};
+use crate::runtime::guard::RuntimeGuard;
 use libc::c_int;
 use recorder_ring::Record;
 use recorder_ring::plan::kind;
 use recorder_scheduler::{Access, Intent};
 
-/// As many bytes as the smallest object has.
-pub const BYTES: usize = 4;
-
 fn intent(kind: u8, object: usize, pc: usize) -> Intent {
-    Intent::of(Access::one(pc, kind, object, BYTES))
+    Intent::of(Access::one(pc, kind, object, OBJECT_BYTES))
 }
 
 fn used(object: usize, pc: usize) {
@@ -25,11 +22,11 @@ fn used(object: usize, pc: usize) {
 }
 
 /// Enters for an operation that uses an object.
-pub fn enter(object: usize, pc: usize) -> Option<Inside> {
+pub fn enter(object: usize, pc: usize) -> Option<RuntimeGuard> {
     if !modules::is_instrumented(pc) {
-        return Inside::enter();
+        return RuntimeGuard::enter();
     }
-    let inside = Inside::enter_for(|| intent(kind::USE, object, pc))?;
+    let inside = RuntimeGuard::enter_for(|| intent(kind::USE, object, pc))?;
     used(object, pc);
     // The operation itself has a turn of its own.
     inside.await_turn();
@@ -37,7 +34,7 @@ pub fn enter(object: usize, pc: usize) -> Option<Inside> {
 }
 
 /// The operation uses a second object.
-pub fn also_uses(inside: &Inside, object: usize, pc: usize) {
+pub fn also_uses(inside: &RuntimeGuard, object: usize, pc: usize) {
     if modules::is_instrumented(pc) {
         inside.await_turn_before(|| intent(kind::USE, object, pc));
         used(object, pc);
@@ -46,11 +43,11 @@ pub fn also_uses(inside: &Inside, object: usize, pc: usize) {
 }
 
 /// Enters for an operation that initializes or destroys an object.
-pub fn enter_to_change(object: usize, pc: usize) -> Option<Inside> {
+pub fn enter_to_change(object: usize, pc: usize) -> Option<RuntimeGuard> {
     if modules::is_instrumented(pc) {
-        Inside::enter_for(|| intent(kind::WRITE, object, pc))
+        RuntimeGuard::enter_for(|| intent(kind::WRITE, object, pc))
     } else {
-        Inside::enter()
+        RuntimeGuard::enter()
     }
 }
 
@@ -59,7 +56,7 @@ pub fn enter_to_change(object: usize, pc: usize) -> Option<Inside> {
 pub fn changed(object: usize, result: c_int, pc: usize) {
     if !modules::is_instrumented(pc) {
     } else if matches!(result, 0 | libc::EBUSY) {
-        pending::write_now(object, BYTES, pc);
+        pending::write_now(object, OBJECT_BYTES, pc);
     } else {
         used(object, pc);
     }

@@ -1,10 +1,12 @@
 //! `pthread_once`, with glibc's own states of the control variable.
 
 use super::object;
-use crate::export::export;
-use crate::glibc::ONCE_DONE as DONE;
-use crate::thread::NEVER;
-use crate::{baton, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::glibc::ONCE_DONE as DONE;
+use crate::platform::real;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use libc::c_int;

@@ -1,11 +1,13 @@
 //! Reader-writer locks.
 
 use super::{deadline, object, try_again_at};
-use crate::export::export;
-use crate::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
-use crate::inside::Inside;
-use crate::thread::{NEVER, Woken};
-use crate::{baton, pending, real};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
+use crate::platform::real;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::{NEVER, Woken};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -29,7 +31,13 @@ unsafe fn try_real(lock: *mut pthread_rwlock_t, shared: bool) -> c_int {
     }
 }
 
-unsafe fn lock_until(inside: &Inside, lock: *mut pthread_rwlock_t, shared: bool, deadline: i64, pc: usize) -> c_int {
+unsafe fn lock_until(
+    inside: &RuntimeGuard,
+    lock: *mut pthread_rwlock_t,
+    shared: bool,
+    deadline: i64,
+    pc: usize,
+) -> c_int {
     let (pc, addr) = (pc as u64, lock as u64);
     loop {
         // SAFETY: the program's own lock; the offset lies inside it, aligned, and was checked at the start.

@@ -2,11 +2,13 @@
 //! sight of the recorder (static, named) has a known count all the same.
 
 use super::{deadline, object, try_again_at};
-use crate::export::export;
-use crate::glibc::semaphore::SHARED;
-use crate::inside::{Inside, restore_errno, save_errno};
-use crate::thread::{NEVER, Woken};
-use crate::{baton, clocks, modules, pending, real};
+use crate::events::{modules, pending};
+use crate::platform::export::export;
+use crate::platform::glibc::semaphore::SHARED;
+use crate::platform::real;
+use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
+use crate::scheduling::thread::{NEVER, Woken};
+use crate::scheduling::{baton, clocks};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 use recorder_ring::plan::kind;
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -55,7 +57,7 @@ unsafe fn attempt(semaphore: *mut sem_t, pc: usize) -> c_int {
     result
 }
 
-unsafe fn wait_until(inside: &Inside, semaphore: *mut sem_t, deadline: i64, pc: usize) -> c_int {
+unsafe fn wait_until(inside: &RuntimeGuard, semaphore: *mut sem_t, deadline: i64, pc: usize) -> c_int {
     let errno = save_errno();
     loop {
         inside.may_be_cancelled();

@@ -1,10 +1,12 @@
 //! Spin locks. Nobody spins: who finds the lock taken waits like for any other.
 
 use super::{object, try_again_at};
-use crate::export::export;
-use crate::glibc::SPIN_FREE;
-use crate::thread::NEVER;
-use crate::{baton, pending, real, shared_memory};
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::glibc::SPIN_FREE;
+use crate::platform::{real, shared_memory};
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use libc::{c_int, pthread_spinlock_t};
 use recorder_ring::{ObjectClass, Record, Waits};
 

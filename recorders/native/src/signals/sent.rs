@@ -3,9 +3,9 @@
 //! Of a signal that waits already, the kernel keeps one: the first send is the cause of the handler's run, and those that
 //! came before it was taken are the same signal. The real-time signals queue up.
 
-use crate::moment::Moment;
-use crate::sys;
-use crate::thread::Thread;
+use crate::events::moment::Moment;
+use crate::platform::sys;
+use crate::scheduling::thread::Thread;
 use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::AtomicU64;

@@ -1,11 +1,12 @@
 //! Locks that are single bits of words of the program: what they do to the word is recorded, too.
 
 use super::library;
-use crate::futex::NOBODYS;
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::thread::NEVER;
-use crate::{baton, pending};
+use crate::platform::memory::NOBODYS;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::ffi::c_void;
 use libc::c_int;
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -42,7 +43,7 @@ impl Bit {
 
     /// The word was changed, and is this now.
     fn changed(self, by: u64, pc: usize) {
-        let written = pending::load(self.word as usize, self.size.into());
+        let written = crate::platform::memory::load(self.word as usize, self.size.into());
         pending::push(Record::AtomicRmw {
             pc: pc as u64,
             addr: self.word as u64,
@@ -63,7 +64,7 @@ impl Bit {
         });
     }
 
-    unsafe fn take(self, inside: &Inside, pc: usize) {
+    unsafe fn take(self, inside: &RuntimeGuard, pc: usize) {
         // SAFETY: promised by the caller.
         while !unsafe { self.try_take() } {
             pending::waits(inside.thread(), Waits::Acquire, self.lock() as usize, pc, NEVER);

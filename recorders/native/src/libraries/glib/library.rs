@@ -1,6 +1,6 @@
 //! GLib's own functions.
 
-use crate::real::real;
+use crate::platform::real::real;
 use core::ffi::c_void;
 use libc::{c_char, c_int};
 
@@ -44,6 +44,6 @@ pub fn nanos(micros: i64) -> i64 {
 
 /// An interval of microseconds from now on, as a deadline.
 pub fn after(micros: u64) -> i64 {
-    let now = crate::clocks::now(libc::CLOCK_MONOTONIC);
+    let now = crate::scheduling::clocks::now(libc::CLOCK_MONOTONIC);
     now.saturating_add(nanos(i64::try_from(micros).unwrap_or(i64::MAX)))
 }

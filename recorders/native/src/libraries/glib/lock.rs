@@ -1,10 +1,11 @@
 //! `GMutex` and `GCond`.
 
 use super::library;
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::thread::{NEVER, Woken};
-use crate::{baton, pending};
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::{NEVER, Woken};
 use core::ffi::c_void;
 use libc::c_int;
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -15,7 +16,7 @@ const CLASS: ObjectClass = ObjectClass::Mutex;
 ///
 /// # Safety
 /// It is a mutex.
-pub unsafe fn obtain(inside: &Inside, mutex: *mut c_void, pc: usize) {
+pub unsafe fn obtain(inside: &RuntimeGuard, mutex: *mut c_void, pc: usize) {
     // SAFETY: promised by the caller.
     while unsafe { library::g_mutex_trylock(mutex) } == 0 {
         pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, NEVER);
@@ -37,7 +38,7 @@ pub unsafe fn give_back(mutex: *mut c_void) {
 ///
 /// # Safety
 /// It is a mutex.
-pub unsafe fn lock(inside: &Inside, mutex: *mut c_void, pc: usize) {
+pub unsafe fn lock(inside: &RuntimeGuard, mutex: *mut c_void, pc: usize) {
     // SAFETY: promised by the caller.
     unsafe { obtain(inside, mutex, pc) };
     pending::push(Record::Acquire {
@@ -63,7 +64,7 @@ pub unsafe fn unlock(mutex: *mut c_void, pc: usize) {
 }
 
 /// Waits on a condition; whether it was in time.
-unsafe fn wait(inside: &Inside, condition: *mut c_void, mutex: *mut c_void, deadline: i64, pc: usize) -> bool {
+unsafe fn wait(inside: &RuntimeGuard, condition: *mut c_void, mutex: *mut c_void, deadline: i64, pc: usize) -> bool {
     let (at, condition, lock) = (pc, condition as u64, mutex as u64);
     let pc = at as u64;
     // SAFETY: the program's own mutex, which it holds.

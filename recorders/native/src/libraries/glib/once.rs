@@ -1,8 +1,9 @@
 //! `GOnce` and `g_once_init_enter`: the variables that say how far an initialization is are the program's, and atomic.
 
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::thread::NEVER;
-use crate::{baton, pending};
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::SeqCst;

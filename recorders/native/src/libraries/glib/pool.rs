@@ -3,10 +3,12 @@
 
 use super::library::{self, Function};
 use super::threads::prepare;
-use crate::futex::NOBODYS;
-use crate::inside::Inside;
-use crate::libraries::{entry::entries, order};
-use crate::{pending, plan};
+use crate::events::pending;
+use crate::libraries::entry::entries;
+use crate::libraries::order;
+use crate::platform::memory::NOBODYS;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::plan;
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
@@ -36,7 +38,7 @@ struct Pool {
 
 /// The item that a thread of the pool works on: the one that GLib gave it, or, along a plan, the one that it had then. Which
 /// that is, is an `input`.
-fn choose(inside: &Inside, pool: &Pool, given: usize) -> usize {
+fn choose(inside: &RuntimeGuard, pool: &Pool, given: usize) -> usize {
     let recorded = plan::input_after_load(inside.thread(), pool.pc);
     let mut pushed = pool.pushed.borrow_mut();
     let at = pushed.iter().position(|&(variable, item)| match recorded {
@@ -59,7 +61,7 @@ fn choose(inside: &Inside, pool: &Pool, given: usize) -> usize {
 unsafe extern "C-unwind" fn work(item: *mut c_void, pool: *mut c_void) {
     // SAFETY: `begin` passes a pool, which lives for ever.
     let pool: &'static Pool = unsafe { &*pool.cast_const().cast() };
-    let Some(inside) = Inside::enter() else {
+    let Some(inside) = RuntimeGuard::enter() else {
         // SAFETY: what the program passed.
         return unsafe { (pool.function)(item, pool.data) };
     };
@@ -72,7 +74,7 @@ unsafe extern "C-unwind" fn work(item: *mut c_void, pool: *mut c_void) {
 }
 
 fn begin(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     function: Function,
     data: *mut c_void,
     pc: usize,

@@ -2,10 +2,12 @@
 //! what is popped depends on it; neither orders anything else.
 
 use super::{library, lock};
-use crate::inside::Inside;
-use crate::libraries::{entry::entries, order};
-use crate::thread::{NEVER, Woken};
-use crate::{baton, pending};
+use crate::events::pending;
+use crate::libraries::entry::entries;
+use crate::libraries::order;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::{NEVER, Woken};
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
@@ -78,7 +80,13 @@ fn seen(queue: *mut c_void, pc: usize) {
 }
 
 /// Pops, waiting until the deadline; the thread holds the queue's lock if it is `locked`.
-unsafe fn pop(inside: &Inside, queue: *mut c_void, deadline: Option<i64>, locked: bool, pc: usize) -> *mut c_void {
+unsafe fn pop(
+    inside: &RuntimeGuard,
+    queue: *mut c_void,
+    deadline: Option<i64>,
+    locked: bool,
+    pc: usize,
+) -> *mut c_void {
     if queue.is_null() {
         // SAFETY: GLib says what is wrong, and does nothing.
         return inside.in_program(|| unsafe { library::g_async_queue_try_pop_unlocked(queue) });
@@ -124,7 +132,7 @@ fn key(queue: *mut c_void) -> usize {
 }
 
 /// Does something with a queue's lock.
-unsafe fn locked<R>(inside: &Inside, pc: usize, queue: *mut c_void, work: impl FnOnce() -> R) -> R {
+unsafe fn locked<R>(inside: &RuntimeGuard, pc: usize, queue: *mut c_void, work: impl FnOnce() -> R) -> R {
     if queue.is_null() {
         // GLib says so, and does nothing.
         return inside.in_program(work);

@@ -1,13 +1,13 @@
 //! `GThread`, which is made of POSIX threads: only what would depend on who comes first.
 
 use super::library;
-use crate::inside::Inside;
 use crate::libraries::entry::entries;
+use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
 use libc::c_char;
 
 /// GLib makes what its threads have for themselves when the first of them wants it. Here that is always who creates one.
-pub fn prepare(inside: &Inside) {
+pub fn prepare(inside: &RuntimeGuard) {
     // SAFETY: no arguments.
     inside.in_program(|| unsafe { library::g_thread_self() });
 }

@@ -1,9 +1,11 @@
 //! Futex calls that GLib makes for itself: it waits in the scheduler, and leaves no events, since nobody sees what the word
 //! means.
 
-use crate::inside::{Inside, restore_errno};
-use crate::thread::Woken;
-use crate::{baton, modules, real};
+use crate::events::modules;
+use crate::platform::real;
+use crate::runtime::guard::{RuntimeGuard, restore_errno};
+use crate::scheduling::baton;
+use crate::scheduling::thread::Woken;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 use libc::{c_int, c_long};
@@ -29,7 +31,7 @@ pub fn is_own(pc: usize) -> bool {
 
 /// Waits while the word is as expected.
 pub fn wait(word: usize, expected: u32, deadline: i64) -> Option<c_long> {
-    let inside = Inside::enter_and_stay()?;
+    let inside = RuntimeGuard::enter_and_stay()?;
     // SAFETY: GLib's own word, aligned.
     if unsafe { AtomicU32::from_ptr(word as *mut u32) }.load(SeqCst) != expected {
         return fail(libc::EAGAIN);
@@ -50,7 +52,7 @@ fn fail(errno: c_int) -> Option<c_long> {
 
 /// Wakes those that wait.
 pub fn wake(word: usize, most: c_int) -> Option<c_long> {
-    let _inside = Inside::enter_and_stay()?;
+    let _inside = RuntimeGuard::enter_and_stay()?;
     let mut woken = 0;
     baton::wake_each(word, most.max(0) as usize, |_| woken += 1);
     Some(woken)

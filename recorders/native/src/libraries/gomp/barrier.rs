@@ -5,15 +5,16 @@
 
 use super::tasks;
 use super::team::Member;
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::thread::NEVER;
-use crate::{baton, pending, plan};
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::NEVER;
+use crate::scheduling::{baton, plan};
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
 
 /// Waits for all of the team.
-pub fn pass(inside: &Inside, member: &Member, pc: usize) {
+pub fn pass(inside: &RuntimeGuard, member: &Member, pc: usize) {
     let team = &member.team;
     if team.size == 1 {
         return;

@@ -1,6 +1,6 @@
 //! Memory that the runtime gives to the program, as a block of the trace.
 
-use crate::pending;
+use crate::events::pending;
 use recorder_ring::Record;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 

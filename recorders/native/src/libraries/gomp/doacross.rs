@@ -4,11 +4,12 @@
 
 use super::member;
 use super::share::{self, Bounds, Kind, Share};
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::libraries::order;
-use crate::thread::NEVER;
-use crate::{baton, pending};
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::ffi::c_uint;
 use core::slice;
 use recorder_ring::Waits;
@@ -18,7 +19,7 @@ use recorder_ring::Waits;
 /// # Safety
 /// The arguments are the program's.
 pub unsafe fn start(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     depth: c_uint,
     counts: *const u64,
     (kind, piece): (Kind, u64),
@@ -55,7 +56,7 @@ fn number(share: &Share, place: &[u64]) -> Option<u64> {
     Some(number)
 }
 
-unsafe fn post(inside: &Inside, place: *const u64, pc: usize) {
+unsafe fn post(inside: &RuntimeGuard, place: *const u64, pc: usize) {
     let member = member(inside);
     let Some(share) = share::current(&member).filter(|_| member.team.size > 1) else {
         return;
@@ -78,7 +79,7 @@ struct Arguments {
 }
 
 unsafe extern "C-unwind" fn await_posts(arguments: *const Arguments) {
-    let Some(inside) = Inside::enter() else { return };
+    let Some(inside) = RuntimeGuard::enter() else { return };
     let member = member(&inside);
     let Some(share) = share::current(&member).filter(|_| member.team.size > 1) else {
         return;

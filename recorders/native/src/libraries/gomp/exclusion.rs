@@ -2,11 +2,11 @@
 //!
 //! Who has which is kept here; the memory of a lock is the program's, and only says where it is.
 
-use crate::baton;
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::pending;
-use crate::thread::{NEVER, Thread};
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::{NEVER, Thread};
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
@@ -27,7 +27,7 @@ static UNNAMED: u8 = 0;
 static ATOMIC: u8 = 0;
 
 /// Takes a lock if it is free, or recursive and the thread's own; how deep it is held then.
-fn try_take(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) -> Option<c_int> {
+fn try_take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) -> Option<c_int> {
     let me = ptr::from_ref(inside.thread());
     let mut held = HELD.0.borrow_mut();
     let depth = match held.get(&lock) {
@@ -45,7 +45,7 @@ fn try_take(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) -> Opti
     Some(depth)
 }
 
-fn take(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) {
+fn take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) {
     while try_take(inside, lock, class, pc).is_none() {
         pending::waits(inside.thread(), Waits::Acquire, lock, pc, NEVER);
         baton::block(inside.thread(), lock, NEVER);
@@ -53,7 +53,7 @@ fn take(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) {
 }
 
 /// How deep it was held if it is not to be had.
-fn test(inside: &Inside, lock: usize, class: ObjectClass, pc: usize) -> c_int {
+fn test(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) -> c_int {
     try_take(inside, lock, class, pc).unwrap_or_else(|| {
         pending::push(Record::AcquireFailed {
             pc: pc as u64,

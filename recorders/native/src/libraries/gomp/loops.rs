@@ -3,9 +3,9 @@
 use super::doacross;
 use super::share::{self, Bounds, Kind, Share};
 use super::{Outlined, barrier, member, refuse, settings, team};
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::pending;
+use crate::runtime::guard::RuntimeGuard;
 use core::ffi::{c_long, c_uint, c_void};
 
 /// Which bits of a schedule's number say what it is.
@@ -39,7 +39,7 @@ fn schedule(number: c_long, piece: u64) -> (Kind, u64) {
 }
 
 unsafe fn start(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     (kind, piece): (Kind, u64),
     bounds: Bounds,
     ordered: bool,
@@ -54,7 +54,7 @@ unsafe fn start(
 }
 
 /// Memory that the threads of a loop share, for the last values of variables that are assigned under conditions.
-unsafe fn shared_memory(inside: &Inside, memory: *mut *mut c_void, pc: usize) {
+unsafe fn shared_memory(inside: &RuntimeGuard, memory: *mut *mut c_void, pc: usize) {
     if memory.is_null() {
         return;
     }
@@ -219,7 +219,7 @@ more_waiting_starts! {
     GOMP_loop_ull_doacross_runtime_start GOMP_loop_ull_doacross_start;
 }
 
-fn end(inside: &Inside, waits: bool, pc: usize) {
+fn end(inside: &RuntimeGuard, waits: bool, pc: usize) {
     let member = member(inside);
     share::end(inside, &member, pc);
     if waits {

@@ -23,9 +23,9 @@ mod taskloop;
 mod tasks;
 pub mod team;
 
-use crate::inside::Inside;
-use crate::sys;
-use crate::thread::slot;
+use crate::platform::sys;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::slot;
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
 use std::boxed::Box;
@@ -47,7 +47,7 @@ pub struct OfThread {
 }
 
 /// The calling thread's part.
-pub fn of(inside: &Inside) -> &'static OfThread {
+pub fn of(inside: &RuntimeGuard) -> &'static OfThread {
     let known = inside.openmp.get();
     // SAFETY: null, or what was stored below, which lives for ever.
     if let Some(known) = unsafe { known.cast::<OfThread>().as_ref() } {
@@ -63,7 +63,7 @@ pub fn of(inside: &Inside) -> &'static OfThread {
 }
 
 /// Which member of which team the calling thread is.
-pub fn member(inside: &Inside) -> Rc<Member> {
+pub fn member(inside: &RuntimeGuard) -> Rc<Member> {
     of(inside).member.borrow().clone()
 }
 

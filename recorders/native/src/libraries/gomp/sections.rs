@@ -2,8 +2,8 @@
 
 use super::share::{self, Bounds, Kind, Share};
 use super::{Outlined, barrier, member, refuse, team};
-use crate::inside::Inside;
 use crate::libraries::entry::entries;
+use crate::runtime::guard::RuntimeGuard;
 use core::ffi::{c_uint, c_void};
 
 fn sections(count: c_uint) -> Share {
@@ -15,16 +15,16 @@ fn sections(count: c_uint) -> Share {
     Share::new(Kind::Dynamic, bounds, 1, false)
 }
 
-fn next(inside: &Inside, pc: usize) -> c_uint {
+fn next(inside: &RuntimeGuard, pc: usize) -> c_uint {
     share::next(inside, &member(inside), pc).map_or(0, |(section, _)| section as c_uint)
 }
 
-fn start(inside: &Inside, count: c_uint, pc: usize) -> c_uint {
+fn start(inside: &RuntimeGuard, count: c_uint, pc: usize) -> c_uint {
     share::begin(&member(inside), || sections(count));
     next(inside, pc)
 }
 
-fn end(inside: &Inside, waits: bool, pc: usize) {
+fn end(inside: &RuntimeGuard, waits: bool, pc: usize) {
     let member = member(inside);
     share::end(inside, &member, pc);
     if waits {

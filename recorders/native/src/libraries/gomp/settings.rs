@@ -3,7 +3,7 @@
 use super::quick_member;
 use super::share::Kind;
 use super::team::Member;
-use crate::real;
+use crate::platform::real;
 use core::ffi::{CStr, c_void};
 use core::mem::transmute;
 use core::sync::atomic::AtomicI32;

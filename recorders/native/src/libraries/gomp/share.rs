@@ -5,10 +5,11 @@
 
 use super::block;
 use super::team::Member;
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::order;
-use crate::thread::NEVER;
-use crate::{baton, pending};
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
 use recorder_ring::Waits;
@@ -149,7 +150,7 @@ impl Share {
     }
 
     /// Waits until all pieces before the thread's own are passed on.
-    fn await_order(&self, inside: &Inside, member: &Member, pc: usize) {
+    fn await_order(&self, inside: &RuntimeGuard, member: &Member, pc: usize) {
         let Some(piece) = member.piece.get().filter(|_| self.ordered && member.team.size > 1) else {
             return;
         };
@@ -168,7 +169,7 @@ impl Share {
     }
 
     /// Passes the thread's piece on.
-    fn pass_on(&self, inside: &Inside, member: &Member, pc: usize) {
+    fn pass_on(&self, inside: &RuntimeGuard, member: &Member, pc: usize) {
         self.await_order(inside, member, pc);
         if member.in_order.replace(false) {
             let done = order::variable();
@@ -202,7 +203,7 @@ pub fn current(member: &Member) -> Option<Rc<Share>> {
 }
 
 /// The thread's next piece: from which value, and up to which, not included.
-pub fn next(inside: &Inside, member: &Member, pc: usize) -> Option<(u64, u64)> {
+pub fn next(inside: &RuntimeGuard, member: &Member, pc: usize) -> Option<(u64, u64)> {
     let share = current(member)?;
     share.pass_on(inside, member, pc);
     let (first, count, piece) = share.take(member, pc)?;
@@ -220,7 +221,7 @@ pub fn next(inside: &Inside, member: &Member, pc: usize) -> Option<(u64, u64)> {
 ///
 /// # Safety
 /// They are the program's.
-pub unsafe fn next_into(inside: &Inside, member: &Member, from: *mut u64, to: *mut u64, pc: usize) -> bool {
+pub unsafe fn next_into(inside: &RuntimeGuard, member: &Member, from: *mut u64, to: *mut u64, pc: usize) -> bool {
     let Some((start, end)) = next(inside, member, pc) else {
         return false;
     };
@@ -233,7 +234,7 @@ pub unsafe fn next_into(inside: &Inside, member: &Member, from: *mut u64, to: *m
 }
 
 /// The thread leaves its loop.
-pub fn end(inside: &Inside, member: &Member, pc: usize) {
+pub fn end(inside: &RuntimeGuard, member: &Member, pc: usize) {
     let Some(share) = member.share.take() else { return };
     share.pass_on(inside, member, pc);
     share.left.set(share.left.get() + 1);
@@ -247,7 +248,7 @@ pub fn end(inside: &Inside, member: &Member, pc: usize) {
 }
 
 /// The thread comes to a part that is executed in the order of the loop.
-pub fn begin_ordered(inside: &Inside, member: &Member, pc: usize) {
+pub fn begin_ordered(inside: &RuntimeGuard, member: &Member, pc: usize) {
     if let Some(share) = current(member) {
         share.await_order(inside, member, pc);
     }

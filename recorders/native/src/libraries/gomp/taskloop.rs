@@ -2,9 +2,9 @@
 
 use super::tasks::{self, Body, Copy};
 use super::{Outlined, member, refuse};
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
-use crate::pending;
+use crate::runtime::guard::RuntimeGuard;
 use core::ffi::{c_long, c_uint, c_ulong, c_void};
 use core::ptr;
 use libc::c_int;
@@ -33,7 +33,7 @@ fn shares(count: u64, wanted: u64, flags: c_uint, threads: u64) -> impl Iterator
     })
 }
 
-unsafe fn create(inside: &Inside, body: &Body, wanted: u64, start: i128, end: i128, step: i128, pc: usize) {
+unsafe fn create(inside: &RuntimeGuard, body: &Body, wanted: u64, start: i128, end: i128, step: i128, pc: usize) {
     let member = member(inside);
     let flags = body.flags;
     if flags & REDUCTION != 0 {

@@ -6,11 +6,13 @@
 use super::depend::{self, Table};
 use super::team::{Member, Team};
 use super::{Outlined, block, member};
-use crate::inside::Inside;
+use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::libraries::order;
-use crate::thread::NEVER;
-use crate::{baton, futex, pending, plan};
+use crate::platform::memory;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::thread::NEVER;
+use crate::scheduling::{baton, plan};
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_long, c_uint, c_void};
 use core::ptr;
@@ -114,7 +116,7 @@ pub struct Body {
 }
 
 /// Copies the variables of a task into a block of its own.
-unsafe fn give_variables(inside: &Inside, task: &Task, body: &Body, fill: impl FnOnce(*mut c_void), pc: usize) {
+unsafe fn give_variables(inside: &RuntimeGuard, task: &Task, body: &Body, fill: impl FnOnce(*mut c_void), pc: usize) {
     let size = body.size + body.alignment;
     let memory = block::obtain(size, pc);
     let argument = (memory as usize).next_multiple_of(body.alignment.max(1)) as *mut c_void;
@@ -138,7 +140,7 @@ unsafe fn give_variables(inside: &Inside, task: &Task, body: &Body, fill: impl F
 /// # Safety
 /// The body is the program's.
 pub unsafe fn create(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     member: &Member,
     body: &Body,
     may_wait: bool,
@@ -199,7 +201,7 @@ pub unsafe fn create(
 }
 
 /// How many tasks the thread created that could wait.
-fn order_of_creation(inside: &Inside) -> u64 {
+fn order_of_creation(inside: &RuntimeGuard) -> u64 {
     let count = inside.tasks.get() + 1;
     inside.tasks.set(count);
     count
@@ -217,7 +219,7 @@ fn make_ready(team: &Team, task: &Rc<Task>) {
 }
 
 /// A task that is ready, for the calling thread to execute.
-pub fn pick(inside: &Inside, team: &Team, wanted: impl Fn(&Task) -> bool, pc: usize) -> Option<Rc<Task>> {
+pub fn pick(inside: &RuntimeGuard, team: &Team, wanted: impl Fn(&Task) -> bool, pc: usize) -> Option<Rc<Task>> {
     let recorded = plan::input_after_load(inside.thread(), pc);
     if recorded.is_none() && plan::is_followed() {
         return None;
@@ -232,14 +234,14 @@ pub fn pick(inside: &Inside, team: &Team, wanted: impl Fn(&Task) -> bool, pc: us
     order::find_set(task.created, pc);
     pending::push(Record::Input {
         pc: pc as u64,
-        source: futex::NOBODYS | 1 << 62 | 1 << 61 | u64::from(inside.index.get()) << 3,
+        source: memory::NOBODYS | 1 << 62 | 1 << 61 | u64::from(inside.index.get()) << 3,
         value: task.id,
     });
     Some(task)
 }
 
 /// Executes a task that was picked.
-pub fn run(inside: &Inside, member: &Member, task: &Rc<Task>, pc: usize) {
+pub fn run(inside: &RuntimeGuard, member: &Member, task: &Rc<Task>, pc: usize) {
     for done in task.before.take() {
         order::find_set(done, pc);
     }
@@ -250,7 +252,7 @@ pub fn run(inside: &Inside, member: &Member, task: &Rc<Task>, pc: usize) {
     }
 }
 
-fn execute(inside: &Inside, member: &Member, task: &Rc<Task>) {
+fn execute(inside: &RuntimeGuard, member: &Member, task: &Rc<Task>) {
     let before = member.task.replace(task.clone());
     if let Some(function) = task.function {
         let argument = task.argument.get();
@@ -260,7 +262,7 @@ fn execute(inside: &Inside, member: &Member, task: &Rc<Task>) {
     member.task.replace(before);
 }
 
-fn complete(inside: &Inside, team: &Team, task: &Task, pc: usize) {
+fn complete(inside: &RuntimeGuard, team: &Team, task: &Task, pc: usize) {
     let _ = inside;
     let (memory, size) = task.memory.replace((ptr::null_mut(), 0));
     if !memory.is_null() {
@@ -298,7 +300,7 @@ fn complete(inside: &Inside, team: &Team, task: &Task, pc: usize) {
 
 /// Executes tasks until what the thread waits for has come.
 fn help(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     member: &Member,
     key: usize,
     is_over: impl Fn() -> bool,
@@ -323,7 +325,7 @@ fn help(
 }
 
 /// Waits for the tasks that come before one that the thread is to execute itself.
-fn await_before(inside: &Inside, member: &Member, task: &Task, pc: usize) {
+fn await_before(inside: &RuntimeGuard, member: &Member, task: &Task, pc: usize) {
     let parent = member.task.borrow().clone();
     let is_child = |other: &Task| other.parent.as_ref().is_some_and(|of| Rc::ptr_eq(of, &parent));
     help(
@@ -339,7 +341,7 @@ fn await_before(inside: &Inside, member: &Member, task: &Task, pc: usize) {
     }
 }
 
-fn await_children(inside: &Inside, member: &Member, pc: usize) {
+fn await_children(inside: &RuntimeGuard, member: &Member, pc: usize) {
     let parent = member.task.borrow().clone();
     let is_child = |other: &Task| other.parent.as_ref().is_some_and(|of| Rc::ptr_eq(of, &parent));
     help(
@@ -366,7 +368,7 @@ pub fn begin_group(member: &Member) {
     })));
 }
 
-pub fn end_group(inside: &Inside, member: &Member, pc: usize) {
+pub fn end_group(inside: &RuntimeGuard, member: &Member, pc: usize) {
     let task = member.task.borrow().clone();
     let Some(group) = task.group.take() else { return };
     let is_in = |other: &Task| other.group.borrow().as_ref().is_some_and(|of| Rc::ptr_eq(of, &group));

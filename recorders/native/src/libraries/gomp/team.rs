@@ -6,11 +6,12 @@
 use super::share::Share;
 use super::tasks::Task;
 use super::{Outlined, barrier, of, settings};
-use crate::inside::Inside;
 use crate::libraries::entry::entries;
 use crate::libraries::order;
-use crate::thread::NEVER;
-use crate::{baton, pthread};
+use crate::pthread;
+use crate::runtime::guard::RuntimeGuard;
+use crate::scheduling::baton;
+use crate::scheduling::thread::NEVER;
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_uint, c_void};
 use core::mem::MaybeUninit;
@@ -150,7 +151,7 @@ impl Worker {
 unsafe extern "C-unwind" fn live(worker: *mut c_void) -> *mut c_void {
     // SAFETY: `hire` passes a worker, which lives for ever.
     let worker: &'static Worker = unsafe { &*worker.cast_const().cast() };
-    let Some(inside) = Inside::enter_and_stay() else {
+    let Some(inside) = RuntimeGuard::enter_and_stay() else {
         return ptr::null_mut();
     };
     loop {
@@ -168,7 +169,7 @@ unsafe extern "C-unwind" fn live(worker: *mut c_void) -> *mut c_void {
 }
 
 /// Executes a region as a member of its team, up to its end.
-unsafe fn take_part(inside: &Inside, member: Rc<Member>, function: Outlined, argument: *mut c_void, pc: usize) {
+unsafe fn take_part(inside: &RuntimeGuard, member: Rc<Member>, function: Outlined, argument: *mut c_void, pc: usize) {
     let of = of(inside);
     let before = of.member.replace(member.clone());
     // SAFETY: promised by the caller.
@@ -178,7 +179,7 @@ unsafe fn take_part(inside: &Inside, member: Rc<Member>, function: Outlined, arg
 }
 
 /// Makes the pool larger; false if there can be no more threads.
-fn hire(inside: &Inside, pc: usize) -> bool {
+fn hire(inside: &RuntimeGuard, pc: usize) -> bool {
     let worker: &'static Worker = Box::leak(Box::new(Worker {
         work: RefCell::new(None),
         dismissed: Cell::new(false),
@@ -199,7 +200,7 @@ fn hire(inside: &Inside, pc: usize) -> bool {
 }
 
 /// The calling thread is about to end: its pool ends, too.
-pub fn dismiss_workers(inside: &Inside) {
+pub fn dismiss_workers(inside: &RuntimeGuard) {
     if inside.openmp.get().is_null() {
         return;
     }
@@ -210,7 +211,7 @@ pub fn dismiss_workers(inside: &Inside) {
 }
 
 /// How many threads a region gets that asks for `wanted`; 0 if it does not ask.
-fn size(inside: &Inside, around: &Member, wanted: usize, pc: usize) -> usize {
+fn size(inside: &RuntimeGuard, around: &Member, wanted: usize, pc: usize) -> usize {
     let wanted = if wanted == 0 { around.threads.get() } else { wanted };
     if wanted <= 1 || around.team.active >= settings::max_active_levels() {
         return 1;
@@ -226,7 +227,7 @@ fn size(inside: &Inside, around: &Member, wanted: usize, pc: usize) -> usize {
 /// # Safety
 /// The function takes the argument.
 pub unsafe fn parallel(
-    inside: &Inside,
+    inside: &RuntimeGuard,
     function: Outlined,
     argument: *mut c_void,
     wanted: c_uint,

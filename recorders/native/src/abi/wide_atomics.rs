@@ -1,0 +1,215 @@
+//! Atomic operations on 128 bits.
+//!
+//! The trace's accesses are of at most 8 bytes, so one of these is two, inside a critical section of a
+//! lock that only they use: no other thread's comes between the halves, in any reordering.
+
+use crate::abi::access::not_recorded;
+use crate::events::pending;
+use crate::platform::export::export;
+use crate::platform::memory::NOBODYS;
+use crate::runtime::guard::RuntimeGuard;
+use core::arch::asm;
+use recorder_ring::{ObjectClass, Record};
+
+/// One operation: `new` gives the value to store, or nothing for a load; `orders` are those of the two.
+/// Returns what was there.
+fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Option<u128>) -> u128 {
+    let inside = RuntimeGuard::enter();
+    // A load is an exchange that changes nothing: the place must be writable, as for the compiler's own.
+    // SAFETY: the program's own atomic object, aligned as the ABI demands; every processor that runs
+    // its code has the instruction.
+    let (old, written) = unsafe {
+        let mut expected = compare_exchange(addr, 0, 0);
+        loop {
+            let Some(value) = new(expected) else {
+                break (expected, None);
+            };
+            let found = compare_exchange(addr, expected, value);
+            if found == expected {
+                break (found, Some(value));
+            }
+            expected = found;
+        }
+    };
+    if inside.is_none() {
+        not_recorded();
+        return old;
+    }
+    let (class, lock) = (ObjectClass::SpinLock, addr as u64 | NOBODYS);
+    let order = if written.is_some() { orders.0 } else { orders.1 };
+    let (pc, order) = (pc as u64, (order & 7) as u8);
+    pending::push(Record::Acquire {
+        pc,
+        class,
+        lock,
+        shared: false,
+    });
+    for half in [0, 8] {
+        let part = |value: u128| (value >> (8 * half)) as u64;
+        let addr = addr as u64 + half;
+        pending::push(match written {
+            None => Record::AtomicLoad {
+                pc,
+                addr,
+                size: 8,
+                order,
+                value: part(old),
+            },
+            Some(written) => Record::AtomicRmw {
+                pc,
+                addr,
+                size: 8,
+                order,
+                read: part(old),
+                written: part(written),
+            },
+        });
+    }
+    pending::push(Record::Release { pc, class, lock });
+    old
+}
+
+/// Stores `new` if the 16 bytes are `expected`; what they were.
+///
+/// # Safety
+/// `addr` is an aligned object of 16 bytes that may be written.
+unsafe fn compare_exchange(addr: usize, expected: u128, new: u128) -> u128 {
+    let (low, high): (u64, u64);
+    // SAFETY: promised by the caller. rbx belongs to the compiler and is put back.
+    unsafe {
+        asm!(
+            "xchg rbx, rsi",
+            "lock cmpxchg16b [rdi]",
+            "mov rbx, rsi",
+            in("rdi") addr,
+            inout("rsi") new as u64 => _,
+            in("rcx") (new >> 64) as u64,
+            inout("rax") expected as u64 => low,
+            inout("rdx") (expected >> 64) as u64 => high,
+            options(nostack),
+        );
+    }
+    u128::from(high) << 64 | u128::from(low)
+}
+
+unsafe extern "C-unwind" fn load(addr: usize, order: i32, pc: usize) -> u128 {
+    operate(addr, (order, order), pc, |_| None)
+}
+
+unsafe extern "C-unwind" fn store(addr: usize, value: u128, order: i32, pc: usize) {
+    operate(addr, (order, order), pc, |_| Some(value));
+}
+
+macro_rules! modify {
+    ($($name:ident = |$old:ident, $value:ident| $new:expr;)*) => { $(
+        unsafe extern "C-unwind" fn $name(addr: usize, $value: u128, order: i32, pc: usize) -> u128 {
+            operate(addr, (order, order), pc, |$old| Some($new))
+        }
+    )* };
+}
+
+modify! {
+    exchange = |_old, value| value;
+    fetch_add = |old, value| old.wrapping_add(value);
+    fetch_sub = |old, value| old.wrapping_sub(value);
+    fetch_and = |old, value| old & value;
+    fetch_or = |old, value| old | value;
+    fetch_xor = |old, value| old ^ value;
+    fetch_nand = |old, value| !(old & value);
+}
+
+/// The variable that `expected` points to is read, and written on failure.
+unsafe extern "C-unwind" fn compare_flag(
+    addr: usize,
+    expected: *mut u128,
+    new: u128,
+    success: i32,
+    failure: i32,
+    pc: usize,
+) -> bool {
+    // As far as the end of the block: what is recorded may have to wait for room, and only inside may the thread sleep.
+    if let Some(_inside) = RuntimeGuard::enter() {
+        pending::read_range_now(expected as usize, 16, pc);
+    }
+    // SAFETY: the caller's own variable.
+    let wanted = unsafe { expected.read_unaligned() };
+    let old = operate(addr, (success, failure), pc, |old| (old == wanted).then_some(new));
+    if old != wanted {
+        // SAFETY: as above.
+        unsafe { expected.write_unaligned(old) };
+        if let Some(_inside) = RuntimeGuard::enter_and_stay() {
+            pending::write_range_now(expected as usize, 16, pc);
+        }
+    }
+    old == wanted
+}
+
+unsafe extern "C-unwind" fn compare_value(
+    addr: usize,
+    expected: u128,
+    new: u128,
+    success: i32,
+    failure: i32,
+    pc: usize,
+) -> u128 {
+    operate(addr, (success, failure), pc, |old| (old == expected).then_some(new))
+}
+
+/// The arguments of these take all registers: the return address goes behind those on the stack.
+macro_rules! export_by_stack {
+    ($($name:ident = $body:path;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                "sub rsp, 8",
+                "push [rsp + 8]",
+                "push [rsp + 24]",
+                "call {body}",
+                "add rsp, 24",
+                "ret",
+                body = sym $body,
+            )
+        }
+    )* };
+}
+
+/// This one takes six registers.
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn compare_flag_by_stack() {
+    core::arch::naked_asm!(
+        "push qword ptr [rsp]",
+        "call {body}",
+        "add rsp, 8",
+        "ret",
+        body = sym compare_flag,
+    )
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __tsan_atomic128_compare_exchange_strong() {
+    core::arch::naked_asm!("jmp {body}", body = sym compare_flag_by_stack)
+}
+
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __tsan_atomic128_compare_exchange_weak() {
+    core::arch::naked_asm!("jmp {body}", body = sym compare_flag_by_stack)
+}
+
+export_by_stack! {
+    __tsan_atomic128_compare_exchange_val = compare_value;
+}
+
+export! {
+    __tsan_atomic128_load = load, "rdx";
+    __tsan_atomic128_store = store, "r8";
+    __tsan_atomic128_exchange = exchange, "r8";
+    __tsan_atomic128_fetch_add = fetch_add, "r8";
+    __tsan_atomic128_fetch_sub = fetch_sub, "r8";
+    __tsan_atomic128_fetch_and = fetch_and, "r8";
+    __tsan_atomic128_fetch_or = fetch_or, "r8";
+    __tsan_atomic128_fetch_xor = fetch_xor, "r8";
+    __tsan_atomic128_fetch_nand = fetch_nand, "r8";
+}

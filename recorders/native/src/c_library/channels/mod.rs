@@ -1,0 +1,371 @@
+//! Order that passes through the kernel: who reads from a pipe reads after somebody wrote to it.
+//!
+//! A pipe, a pair of sockets or an `eventfd` whose two ends this process has is a *channel*
+//! ([`queue`] says what is recorded of it).
+//!
+//! - Sockets other than pairs become one channel once the process connects or sends to an
+//!   address on its own machine while it has bound one: it may be talking to itself.
+//! - `epoll` instances share one channel: waiting may return what any thread added, or what became
+//!   ready by any write to a channel.
+//! - A descriptor's number is given out again after it was closed, and programs use numbers as
+//!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
+//!   the number in between reads it. How closing races with that: [`descriptor`].
+//!
+//! What threads share of the kernel beside that: [`shared`]. What is written to regular files and to memory of several processes is not followed.
+
+pub mod descriptor;
+pub mod queue;
+pub mod shared;
+
+use crate::events::{images, pending, variable};
+use crate::platform::memory::NOBODYS;
+use crate::platform::sys;
+use crate::scheduling::recording;
+use core::cell::{Cell, UnsafeCell};
+use descriptor::MOST_FILES;
+use libc::{c_int, sockaddr};
+use queue::{Amount, Queue};
+use recorder_ring::Record;
+use std::vec::Vec;
+
+/// Queues that are always there.
+const EPOLL: u32 = 0;
+const SOCKETS: u32 = 1;
+
+/// What a descriptor is.
+#[derive(Clone, Copy)]
+enum File {
+    Other,
+    /// A socket that is no pair's.
+    Socket,
+    /// What is written there goes to the one queue, what is read comes from the other.
+    Ends {
+        to: Option<u32>,
+        from: Option<u32>,
+    },
+}
+
+static CHANNELS: Channels = Channels {
+    files: [const { Cell::new(File::Other) }; MOST_FILES],
+    numbers: [const { Cell::new(0) }; MOST_FILES],
+    queues: UnsafeCell::new(Vec::new()),
+    objects: UnsafeCell::new(Vec::new()),
+    polls: Cell::new(false),
+    binds: Cell::new(false),
+    talks_to_itself: Cell::new(false),
+};
+
+struct Channels {
+    files: [Cell<File>; MOST_FILES],
+    /// How often each number was closed, or opened after that.
+    numbers: [Cell<u32>; MOST_FILES],
+    queues: UnsafeCell<Vec<Queue>>,
+    /// The queue whose variables stand for each object that is no channel.
+    objects: UnsafeCell<Vec<(shared::Shared, u32)>>,
+    /// There is an `epoll` instance.
+    polls: Cell<bool>,
+    binds: Cell<bool>,
+    talks_to_itself: Cell<bool>,
+}
+
+// SAFETY: only the thread with the baton gets here.
+unsafe impl Sync for Channels {}
+
+/// Whether order matters: there was a second thread, and this is no child of `vfork`.
+fn is_needed() -> bool {
+    images::are_taken() && sys::process_id() == recording::process()
+}
+
+/// Works on a queue, unless there is nothing to order yet.
+fn with(queue: Option<u32>, work: impl FnOnce(u32, &mut Queue)) {
+    if let Some(number) = queue
+        && is_needed()
+    {
+        // SAFETY: the caller has the baton, and nothing that `work` calls comes back here.
+        let queues = unsafe { &mut *CHANNELS.queues.get() };
+        while queues.len() <= (number as usize).max(SOCKETS as usize) {
+            queues.push(Queue::of_states());
+        }
+        work(number, &mut queues[number as usize]);
+    }
+}
+
+/// In a forked child: descriptors mean what they meant, but what was written and read before, and what the parent
+/// does with its own, is not known here.
+pub fn start_over() {
+    descriptor::start_over();
+    // SAFETY: there is no other thread, and nobody is at work on the queues.
+    for queue in unsafe { &mut *CHANNELS.queues.get() } {
+        queue.start_over();
+    }
+    for number in &CHANNELS.numbers {
+        if number.get() != 0 {
+            number.set(0);
+        }
+    }
+}
+
+fn file(file: c_int) -> File {
+    CHANNELS.files.get(file as usize).map_or(File::Other, Cell::get)
+}
+
+fn set(file: c_int, is: File) {
+    if let Some(entry) = CHANNELS.files.get(file as usize) {
+        entry.set(is);
+    }
+}
+
+fn own_sockets() -> Option<u32> {
+    CHANNELS.talks_to_itself.get().then_some(SOCKETS)
+}
+
+/// The calling thread is about to write or send so many bytes.
+pub fn sends(to: c_int, bytes: usize, pc: usize) {
+    let queue = match file(to) {
+        File::Other => return,
+        File::Socket => own_sockets(),
+        File::Ends { to, .. } => to,
+    };
+    with(queue, |number, queue| queue.put(number, bytes, pc));
+    if CHANNELS.polls.get() {
+        with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
+    }
+}
+
+/// Its call has written or sent so many of them, fewer than it could have.
+pub fn sent(to: c_int, bytes: usize) {
+    if let File::Ends { to, .. } = file(to) {
+        with(to, |_, queue| queue.was_shorter(bytes));
+    }
+}
+
+fn takes(from: c_int, amount: Amount, pc: usize) {
+    let queue = match file(from) {
+        File::Other => return,
+        File::Socket => own_sockets(),
+        File::Ends { from, .. } => from,
+    };
+    with(queue, |number, queue| queue.take(number, amount, pc));
+}
+
+/// It has read or received so many bytes; none at the end.
+pub fn received(from: c_int, bytes: usize, pc: usize) {
+    let amount = if bytes == 0 {
+        Amount::All
+    } else {
+        Amount::Bytes(bytes as u64)
+    };
+    takes(from, amount, pc);
+}
+
+/// It has seen that it could.
+pub fn is_ready(from: c_int, pc: usize) {
+    takes(from, Amount::Look, pc);
+}
+
+/// It is about to change what an `epoll` instance waits for.
+pub fn changes_poll(pc: usize) {
+    with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
+}
+
+/// It got something from an `epoll` instance.
+pub fn polled(pc: usize) {
+    with(Some(EPOLL), |number, queue| queue.take(number, Amount::All, pc));
+}
+
+/// A queue that did not exist.
+fn new_queue(queue: Queue) -> u32 {
+    // SAFETY: as in `with`.
+    let queues = unsafe { &mut *CHANNELS.queues.get() };
+    while queues.len() <= SOCKETS as usize {
+        queues.push(Queue::of_states());
+    }
+    queues.push(queue);
+    queues.len() as u32 - 1
+}
+
+/// What is written to the second is read from the first.
+pub fn is_pipe([from, to]: [c_int; 2], pc: usize) {
+    let queue = new_queue(Queue::of_bytes());
+    let (reads, writes) = ((None, Some(queue)), (Some(queue), None));
+    for (end, (to, from)) in [(from, reads), (to, writes)] {
+        set(end, File::Ends { to, from });
+        opened(end, pc);
+    }
+}
+
+/// What is written to each is read from the other; messages may be read in part if they are no stream.
+pub fn is_pair([a, b]: [c_int; 2], stream: bool, pc: usize) {
+    let queue = || new_queue(if stream { Queue::of_bytes() } else { Queue::of_states() });
+    let (ab, ba) = (Some(queue()), Some(queue()));
+    set(a, File::Ends { to: ab, from: ba });
+    set(b, File::Ends { to: ba, from: ab });
+    opened(a, pc);
+    opened(b, pc);
+}
+
+/// It has a new `eventfd`: what is read is the sum of what was written.
+pub fn is_counter(file: c_int, pc: usize) {
+    let queue = Some(new_queue(Queue::of_states()));
+    set(file, File::Ends { to: queue, from: queue });
+    opened(file, pc);
+}
+
+/// It has a new socket.
+pub fn is_socket(file: c_int, pc: usize) {
+    set(file, File::Socket);
+    opened(file, pc);
+}
+
+/// It has a new `epoll` instance.
+pub fn polls(file: c_int, pc: usize) {
+    CHANNELS.polls.set(true);
+    is_other(file, pc);
+}
+
+/// It has a new descriptor of something else.
+pub fn is_other(file: c_int, pc: usize) {
+    set(file, File::Other);
+    opened(file, pc);
+}
+
+/// A descriptor means from now on what another one means.
+pub fn copied(from: c_int, to: c_int, pc: usize) {
+    if to >= 0 {
+        set(to, file(from));
+        opened(to, pc);
+    }
+}
+
+/// A descriptor that may be open is about to mean what another one means; whether it is.
+pub fn replaces(to: c_int, pc: usize) -> bool {
+    let open = descriptor::is_open(to);
+    if open {
+        descriptor::also_uses(to, pc);
+        ends(to, pc);
+    }
+    open
+}
+
+/// It does now.
+pub fn replaced(from: c_int, to: c_int, was_open: bool, pc: usize) {
+    if to >= 0 && was_open {
+        set(to, file(from));
+        given_out(to, pc);
+    } else {
+        copied(from, to, pc);
+    }
+}
+
+/// A socket has got an address.
+pub fn binds() {
+    CHANNELS.binds.set(true);
+}
+
+/// A socket is about to be connected, or to send, to an address.
+///
+/// # Safety
+/// `to` is null or an address.
+pub unsafe fn talks_to(to: *const sockaddr) {
+    // SAFETY: promised by the caller.
+    if CHANNELS.binds.get() && unsafe { is_here(to) } {
+        CHANNELS.talks_to_itself.set(true);
+    }
+}
+
+/// Whether an address is one of this machine's loopback, or a file's.
+///
+/// # Safety
+/// As for `talks_to`.
+unsafe fn is_here(to: *const sockaddr) -> bool {
+    if to.is_null() {
+        return false;
+    }
+    // SAFETY: promised by the caller; each family has its own structure.
+    unsafe {
+        match c_int::from((*to).sa_family) {
+            libc::AF_UNIX => true,
+            libc::AF_INET => {
+                let [first, ..] = (*to.cast::<libc::sockaddr_in>()).sin_addr.s_addr.to_ne_bytes();
+                // 0.0.0.0 reaches this machine, too.
+                first == 127 || first == 0
+            }
+            libc::AF_INET6 => {
+                let bytes = (*to.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr;
+                // ::1, :: and addresses of the older protocol.
+                bytes[..10].iter().all(|&byte| byte == 0)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A number was given out.
+fn opened(file: c_int, pc: usize) {
+    given_out(file, pc);
+    descriptor::opened(file, pc);
+}
+
+/// What a number means begins.
+fn given_out(file: c_int, pc: usize) {
+    if let Some(number) = CHANNELS.numbers.get(file as usize)
+        && number.get() > 0
+        && is_needed()
+    {
+        count_number(file, number, pc);
+    }
+}
+
+/// A descriptor is about to be closed.
+pub fn closes(file: c_int, pc: usize) {
+    if descriptor::closes(file, pc) {
+        ends(file, pc);
+    }
+}
+
+/// What a number means is about to end.
+fn ends(file: c_int, pc: usize) {
+    if let Some(number) = CHANNELS.numbers.get(file as usize)
+        && is_needed()
+    {
+        // The other end may see that: who reads there, as the end, who writes there, as a failure.
+        sends(file, 0, pc);
+        if let File::Ends { from, .. } = self::file(file) {
+            with(from, |number, queue| queue.count(number, pc));
+        }
+        count_number(file, number, pc);
+        set(file, File::Other);
+    }
+}
+
+/// The variable on which a number is counted.
+fn count_of(file: c_int) -> u64 {
+    NOBODYS | 1 << 61 | 1 << 60 | (file as u64) << 3
+}
+
+/// What a call does with a descriptor depends on what the number means by now.
+fn depends_on(file: c_int, pc: usize) {
+    if let Some(number) = CHANNELS.numbers.get(file as usize)
+        && is_needed()
+    {
+        pending::push(Record::AtomicLoad {
+            pc: pc as u64,
+            addr: count_of(file),
+            size: 4,
+            order: variable::SEQUENTIALLY_CONSISTENT,
+            value: number.get().into(),
+        });
+    }
+}
+
+fn count_number(file: c_int, number: &Cell<u32>, pc: usize) {
+    let before = number.replace(number.get() + 1);
+    pending::push(Record::AtomicRmw {
+        pc: pc as u64,
+        addr: count_of(file),
+        size: 4,
+        order: variable::SEQUENTIALLY_CONSISTENT,
+        read: before.into(),
+        written: u64::from(before) + 1,
+    });
+}

@@ -1,0 +1,174 @@
+//! What is recorded of a channel: each write is a variable of its own, in addresses that no program
+//! has, which the read that gets its last byte has to find set.
+//!
+//! What a read gets depends on who wrote before whom, so writes stay in their order, and so do reads:
+//! each looks at the one before it if that was another thread's. A write sets its variable before the call
+//! and a read looks after it, so that what arrived was set before. Closing the end to read from is counted on a variable that writes
+//! look at.
+
+use crate::events::pending;
+use crate::events::variable::{SEQUENTIALLY_CONSISTENT, find_set, set};
+use crate::platform::memory::NOBODYS;
+use crate::scheduling::thread::slot;
+use recorder_ring::Record;
+use std::collections::VecDeque;
+
+/// Writes and reads of one channel in one direction.
+pub struct Queue {
+    /// Bytes are read in the order in which they were written. Else a read may depend on all that was
+    /// written before.
+    is_stream: bool,
+    /// Where each write ends, and its number, of those that were not read completely.
+    unread: VecDeque<(u64, u64)>,
+    written: u64,
+    read: u64,
+    writes: Side,
+    reads: Side,
+    /// Descriptors to read from that were closed; of what is no channel, operations.
+    counted: u64,
+}
+
+/// The operations in one of the two directions.
+struct Side {
+    count: u64,
+    /// Who made the last one.
+    last: usize,
+}
+
+/// What a read has taken.
+pub enum Amount {
+    Bytes(u64),
+    /// Nothing; it saw that there is something.
+    Look,
+    /// It may depend on all that there was.
+    All,
+}
+
+/// The variable of an operation.
+fn variable(queue: u32, reads: bool, number: u64) -> u64 {
+    NOBODYS | 1 << 61 | u64::from(queue) << 36 | number << 4 | u64::from(reads) << 3
+}
+
+impl Side {
+    const NONE: Side = Side { count: 0, last: 0 };
+
+    /// One more operation, by the calling thread; its number, from 1.
+    fn operate(&mut self, queue: u32, reads: bool, pc: usize) -> u64 {
+        let me = slot() as usize;
+        if self.count > 0 && self.last != me {
+            find_set(variable(queue, reads, self.count), pc);
+        }
+        self.last = me;
+        self.count += 1;
+        set(variable(queue, reads, self.count), pc);
+        self.count
+    }
+}
+
+impl Queue {
+    /// Of bytes, in order.
+    pub const fn of_bytes() -> Self {
+        Self::new(true)
+    }
+
+    /// Of changes to something that readers see as a whole.
+    pub const fn of_states() -> Self {
+        Self::new(false)
+    }
+
+    const fn new(is_stream: bool) -> Self {
+        Self {
+            is_stream,
+            unread: VecDeque::new(),
+            written: 0,
+            read: 0,
+            writes: Side::NONE,
+            reads: Side::NONE,
+            counted: 0,
+        }
+    }
+
+    /// As if nothing had been written or read.
+    pub fn start_over(&mut self) {
+        *self = Self::new(self.is_stream);
+    }
+
+    /// The calling thread is about to write.
+    pub fn put(&mut self, queue: u32, bytes: usize, pc: usize) {
+        let number = self.writes.operate(queue, false, pc);
+        // It succeeds, or not, by who can still read.
+        pending::push(Record::AtomicLoad {
+            pc: pc as u64,
+            addr: variable(queue, true, 0),
+            size: 8,
+            order: SEQUENTIALLY_CONSISTENT,
+            value: self.counted,
+        });
+        if self.is_stream {
+            self.written += bytes as u64;
+            self.unread.push_back((self.written, number));
+        }
+    }
+
+    /// Counts something that the calling thread does on a variable that each counts on, and each write looks at: a descriptor to read from is
+    /// closed, which comes after the writes before it only in so far as they succeeded.
+    pub fn count(&mut self, queue: u32, pc: usize) {
+        let read = self.counted;
+        self.counted += 1;
+        pending::push(Record::AtomicRmw {
+            pc: pc as u64,
+            addr: variable(queue, true, 0),
+            size: 8,
+            order: SEQUENTIALLY_CONSISTENT,
+            read,
+            written: self.counted,
+        });
+    }
+
+    /// The calling thread's write was of so many bytes only; if it is the last one.
+    pub fn was_shorter(&mut self, bytes: usize) {
+        let is_last = self
+            .unread
+            .back()
+            .is_some_and(|&(_, number)| number == self.writes.count);
+        if !is_last || self.writes.last != slot() as usize {
+            return;
+        }
+        let before = self
+            .unread
+            .len()
+            .checked_sub(2)
+            .map_or(self.read, |at| self.unread[at].0);
+        if let Some((end, _)) = self.unread.back_mut() {
+            *end = (*end).min(before + bytes as u64);
+            self.written = *end;
+        }
+    }
+
+    /// The calling thread has read.
+    pub fn take(&mut self, queue: u32, amount: Amount, pc: usize) {
+        let upto = match amount {
+            Amount::Bytes(bytes) => self.read + bytes,
+            Amount::Look => self.read + 1,
+            Amount::All => u64::MAX,
+        };
+        let holds_it = |&&(end, _): &&(u64, u64)| end >= upto;
+        let number = self
+            .unread
+            .iter()
+            .find(holds_it)
+            .map_or(self.writes.count, |&(_, number)| number);
+        if number > 0 {
+            find_set(variable(queue, false, number), pc);
+        }
+        if let Amount::Bytes(_) = amount {
+            self.read = upto.min(self.written);
+            while self.unread.front().is_some_and(|&(end, _)| end <= self.read) {
+                self.unread.pop_front();
+            }
+        }
+        if !matches!(amount, Amount::Look) {
+            self.reads.operate(queue, true, pc);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Objects of the kernel that threads share beside channels: System V semaphores and message queues, files with locks, POSIX message
+//! queues, which are files, too.
+//!
+//! All operations on one keep the order in which they happened: each is an atomic operation on a variable of the object's own, in
+//! addresses that no program has. (What they may do in another order only the kernel knows; so some reorderings are lost,
+//! and none is made up.)
+
+use super::queue::Queue;
+use super::{CHANNELS, new_queue, with};
+use crate::platform::correspondence::Correspondence;
+use crate::platform::sys;
+use crate::runtime::accesses::returns;
+use crate::runtime::guard::{RuntimeGuard, restore_errno};
+use crate::scheduling::thread::{Woken, slot};
+use crate::scheduling::{baton, clocks, plan};
+use core::mem::MaybeUninit;
+use libc::{c_int, dev_t, ino_t, stat};
+
+/// One object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Shared {
+    /// A set of System V semaphores.
+    Semaphores(c_int),
+    /// A System V message queue.
+    Messages(c_int),
+    /// A file, or a POSIX message queue.
+    File(dev_t, ino_t),
+}
+
+/// The queue whose variables stand for an object.
+fn queue_of(object: Shared) -> u32 {
+    // SAFETY: the caller has the baton, and what is called below does not come back here.
+    let objects = unsafe { &mut *CHANNELS.objects.get() };
+    if let Some(&(_, queue)) = objects.iter().find(|(known, _)| *known == object) {
+        return queue;
+    }
+    let queue = new_queue(Queue::of_states());
+    objects.push((object, queue));
+    queue
+}
+
+/// What threads are blocked on that wait for an object.
+fn key(object: Shared) -> usize {
+    // No address of the program.
+    1 << 61 | queue_of(object) as usize
+}
+
+/// The calling thread, which is inside, operates on an object: after all that threads did to it before.
+pub fn operates(object: Shared, pc: usize) {
+    let thread = slot();
+    if !thread.is_null() {
+        // SAFETY: a slot holds a thread, which lives for ever. A schedule may switch threads before each of a call's operations.
+        RuntimeGuard::of(unsafe { &*thread }).await_turn();
+    }
+    with(Some(queue_of(object)), |number, queue| queue.count(number, pc));
+    baton::wake(key(object), usize::MAX);
+}
+
+/// Makes a call that may wait for what others do to an object: with the baton as soon as `attempt`, which does not wait, says what came of it, so
+/// that the order of the calls is that of their events. If nobody here lets it go on, another process may: then `call` waits.
+pub fn patiently<R: From<i8>>(
+    inside: &RuntimeGuard,
+    object: Shared,
+    attempt: impl Fn() -> Option<R>,
+    call: impl FnOnce() -> R,
+) -> R {
+    /// How often nothing has to happen for how long.
+    const ROUNDS: u32 = 3;
+    const NANOS: i64 = 20_000_000;
+    let mut in_vain = 0;
+    while in_vain < ROUNDS {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        inside.in_library.set(true);
+        inside.interruptible.set(true);
+        let deadline = clocks::now(libc::CLOCK_MONOTONIC) + NANOS;
+        let woken = baton::block(inside.thread(), key(object), deadline);
+        inside.interruptible.set(false);
+        inside.in_library.set(false);
+        match woken {
+            // Only calls on descriptors are restarted.
+            Woken::Signal | Woken::Restart if woken == Woken::Signal || !matches!(object, Shared::File(..)) => {
+                restore_errno(libc::EINTR);
+                return R::from(-1);
+            }
+            Woken::Deadline => in_vain += 1,
+            _ => {}
+        }
+    }
+    inside.outside(call)
+}
+
+/// The file that a descriptor is of.
+pub fn file(file: c_int) -> Shared {
+    let mut about = MaybeUninit::<stat>::zeroed();
+    // SAFETY: the kernel writes a `stat` there, if it writes; zeros are one, too.
+    let about = unsafe {
+        sys::call(libc::SYS_fstat, file as usize, about.as_mut_ptr() as usize, 0, 0);
+        about.assume_init()
+    };
+    Shared::File(about.st_dev, about.st_ino)
+}
+
+/// Numbers by which a kind of objects is known: along a plan, those of the recorded run for the program.
+pub struct Numbers(Correspondence);
+
+/// Sets of System V semaphores.
+pub static SETS: Numbers = Numbers(Correspondence::new());
+/// System V message queues.
+pub static QUEUES: Numbers = Numbers(Correspondence::new());
+
+impl Numbers {
+    /// The kernel gave out a number, or failed; what the program gets to see.
+    pub fn given(&self, actual: c_int, pc: usize) -> c_int {
+        let seen = returns(actual.into(), pc) as c_int;
+        if plan::is_there() && seen >= 0 && actual >= 0 {
+            self.0.learn(seen as u32, actual as u32);
+        }
+        seen
+    }
+
+    /// The kernel's number for the program's.
+    pub fn actual(&self, seen: c_int) -> c_int {
+        self.0.actual(seen as u32).map_or(seen, |actual| actual as c_int)
+    }
+}

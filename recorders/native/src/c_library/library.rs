@@ -1,0 +1,177 @@
+//! How a function of libc is watched: the call is made for the program, and the memory that libc reads
+//! and writes on the way becomes accesses of the instrumented code that called it.
+//!
+//! Calls from code that is not instrumented go straight to libc.
+
+use crate::platform::real;
+use crate::runtime::accesses::{reads, writes};
+use crate::scheduling::plan;
+use libc::c_char;
+use recorder_ring::plan::kind;
+
+/// Where the memory may begin that a call gets to write to.
+pub trait Reach {
+    /// Its address, if the argument is one.
+    fn reach(self) -> Option<usize>;
+}
+
+impl<T> Reach for *mut T {
+    fn reach(self) -> Option<usize> {
+        Some(self as usize)
+    }
+}
+
+macro_rules! writes_nothing {
+    ($($argument:ty),*) => { $(impl Reach for $argument {
+        fn reach(self) -> Option<usize> {
+            None
+        }
+    })* };
+}
+writes_nothing!(i32, u32, i64, u64, isize, usize);
+
+impl<T> Reach for *const T {
+    fn reach(self) -> Option<usize> {
+        None
+    }
+}
+
+/// Along a plan, parks the thread if it is about to make a racing write in this call: into what an argument points to, however
+/// much that will be.
+pub fn before_writes<const N: usize>(pc: usize, arguments: [Option<usize>; N]) {
+    /// More than any call writes that races in practice.
+    const MOST: usize = 1 << 30;
+    if plan::is_followed() {
+        let ranges = arguments.map(|addr| addr.map_or((0, 0), |addr| (addr, MOST)));
+        plan::before_call(pc, &[kind::WRITE], &ranges);
+    }
+}
+
+/// Records a read of a string with its end.
+///
+/// # Safety
+/// `text` is null or a string.
+pub unsafe fn reads_text(text: *const c_char, pc: usize) {
+    if !text.is_null() {
+        // SAFETY: promised by the caller.
+        reads(text, unsafe { length(text) } + 1, pc);
+    }
+}
+
+/// Records a write of a string with its end.
+///
+/// # Safety
+/// `text` is null or a string.
+pub unsafe fn writes_text(text: *const c_char, pc: usize) {
+    if !text.is_null() {
+        // SAFETY: promised by the caller.
+        writes(text, unsafe { length(text) } + 1, pc);
+    }
+}
+
+/// The length of a string.
+///
+/// # Safety
+/// `text` is a string.
+pub unsafe fn length(text: *const c_char) -> usize {
+    // SAFETY: promised by the caller.
+    unsafe { real::strlen(text) }
+}
+
+/// Exports functions of libc that are watched:
+///
+/// `name(arguments) -> result, "register": how { before } (result) { after }`
+///
+/// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
+/// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
+/// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
+/// file is not ready, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without waiting, until others have
+/// operated on the object (both are what `before` calls so); these, and `system` ones, which are as
+/// `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it. `before` and `after` see the arguments, and `pc`, and record accesses.
+macro_rules! library {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
+        $how:tt { $($before:tt)* } ($out:ident, $pc:ident) { $($after:tt)* })*) => {
+        $(
+            mod $name {
+                use super::*;
+
+                $crate::platform::real::real! {
+                    fn $name($($argument: $type),*) -> $result;
+                }
+
+                pub unsafe extern "C-unwind" fn body($($argument: $type,)* $pc: usize) -> $result {
+                    // SAFETY: the program's own arguments, for the function that it called.
+                    unsafe {
+                        let inside = library!(@enter $how $pc);
+                        let Some(inside) = inside else {
+                            return $name($($argument),*);
+                        };
+                        $($before)*
+                        $crate::c_library::library::before_writes($pc, [$($crate::c_library::library::Reach::reach($argument)),*]);
+                        #[allow(unused_mut, reason = "few functions return something else than libc did")]
+                        let mut $out = library!(@$how inside, $name($($argument),*));
+                        let errno = $crate::runtime::guard::save_errno();
+                        $($after)*
+                        $crate::runtime::guard::restore_errno(errno);
+                        $out
+                    }
+                }
+            }
+        )*
+        $crate::platform::export::export! { $($name = $name::body, $register;)* }
+    };
+    (@enter quick $pc:ident) => { $crate::runtime::accesses::enter($pc) };
+    (@enter slow $pc:ident) => { $crate::runtime::accesses::enter($pc) };
+    (@enter away $pc:ident) => { $crate::runtime::accesses::enter($pc) };
+    (@enter (closes $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter_to_close($file, $pc) };
+    (@enter (slow $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter_program($file, $pc) };
+    (@enter (waiting $limit:ident) $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
+    (@enter (patient $attempt:ident $object:ident) $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
+    (@enter ($how:tt $file:ident) $pc:ident) => { $crate::c_library::channels::descriptor::enter($file, $pc) };
+    (@enter $how:tt $pc:ident) => { $crate::runtime::accesses::enter_system($pc) };
+    (@quick $inside:ident, $call:expr) => {{
+        let result = $call;
+        let _ = &$inside;
+        result
+    }};
+    (@slow $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@system $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@away $inside:ident, $call:expr) => {
+        $inside.outside(|| $call)
+    };
+    (@(away) $inside:ident, $call:expr) => {
+        $inside.outside(|| $call)
+    };
+    (@(closes $file:ident) $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@(slow $file:ident) $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@(system $file:ident) $inside:ident, $call:expr) => {
+        $inside.in_program(|| $call)
+    };
+    (@(away $file:ident) $inside:ident, $call:expr) => {
+        $inside.outside(|| $call)
+    };
+    (@(patient $attempt:ident $object:ident) $inside:ident, $call:expr) => {
+        $crate::c_library::channels::shared::patiently(&$inside, $object, $attempt, || $call)
+    };
+    (@(waiting $limit:ident) $inside:ident, $call:expr) => {
+        if $limit == 0 {
+            $inside.in_program(|| $call)
+        } else {
+            $inside.outside(|| $call)
+        }
+    };
+    (@(input $file:ident) $inside:ident, $call:expr) => {
+        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLIN, || $call)
+    };
+    (@(output $file:ident) $inside:ident, $call:expr) => {
+        $crate::runtime::blocking::when_ready(&$inside, $file, libc::POLLOUT, || $call)
+    };
+}

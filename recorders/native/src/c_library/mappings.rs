@@ -1,0 +1,90 @@
+//! Mappings, which are blocks as well. (libc's own do not come through here.)
+
+use super::heap::begins;
+use crate::events::pending;
+use crate::platform::real::{self, real};
+use crate::runtime::guard::RuntimeGuard;
+use core::ffi::c_void;
+use libc::{c_int, c_uint, off_t};
+use recorder_ring::Record;
+
+/// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the stack.
+macro_rules! map_as {
+    ($($name:ident)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push qword ptr [rsp]",
+                "call {body}",
+                "add rsp, 8",
+                "ret",
+                body = sym map,
+            )
+        }
+    )* };
+}
+
+map_as! { mmap mmap64 }
+
+unsafe extern "C" fn map(
+    addr: *mut c_void,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: off_t,
+    pc: usize,
+) -> *mut c_void {
+    if flags & libc::MAP_FIXED != 0 {
+        // What is there goes away.
+        drop(RuntimeGuard::enter_and_stay());
+    }
+    // SAFETY: the caller's own arguments.
+    let mapping = unsafe { real::mmap(addr, len, protection, flags, file, offset) };
+    if mapping == libc::MAP_FAILED {
+        mapping
+    } else {
+        begins(mapping, len, pc)
+    }
+}
+
+/// Exports functions after which memory may be out of reach, or other memory there: what was written before is settled.
+macro_rules! settle_before {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        mod libc_own {
+            use super::*;
+            real! { $(fn $name($($argument: $type),*) -> $result;)* }
+        }
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                let _inside = RuntimeGuard::enter_and_stay();
+                // SAFETY: the caller's own arguments.
+                unsafe { libc_own::$name($($argument),*) }
+            }
+        )*
+    };
+}
+
+settle_before! {
+    mprotect(addr: *mut c_void, len: usize, protection: c_int) -> c_int;
+    pkey_mprotect(addr: *mut c_void, len: usize, protection: c_int, key: c_int) -> c_int;
+    pkey_set(key: c_int, rights: c_uint) -> c_int;
+    madvise(addr: *mut c_void, len: usize, advice: c_int) -> c_int;
+    mremap(addr: *mut c_void, len: usize, new_len: usize, flags: c_int, new_addr: *mut c_void) -> *mut c_void;
+    shmdt(addr: *const c_void) -> c_int;
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munmap(addr: *mut c_void, len: usize) -> c_int {
+    let inside = RuntimeGuard::enter_and_stay();
+    if inside.is_some() {
+        pending::push(Record::Free {
+            pc: 0,
+            addr: addr as u64,
+        });
+    }
+    // SAFETY: the caller's own mapping.
+    unsafe { real::munmap(addr, len) }
+}

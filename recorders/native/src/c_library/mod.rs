@@ -1,0 +1,23 @@
+//! Functions of the C and C++ libraries: what they do to memory, and how they order threads.
+
+mod at_exit;
+pub mod channels;
+#[macro_use]
+mod library;
+mod copies;
+mod files;
+mod format;
+pub mod forward;
+mod heap;
+mod kernel_objects;
+pub mod loader;
+mod mappings;
+mod numbers;
+mod ports;
+pub mod processes;
+mod sort;
+mod static_guards;
+mod stdio;
+mod strings;
+mod system;
+mod temporary;

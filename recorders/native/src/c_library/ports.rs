@@ -1,0 +1,151 @@
+//! Ports of sockets, as the system gives them out: to a socket that asks for any (`bind` to port 0), or to the other end of a
+//! connection.
+//!
+//! Along a plan the program sees the ports of the recorded run, and what it connects, sends or binds to is the port that this run
+//! has instead. A socket that asks for any port gets the recorded one, if that is free: whoever else knows of it, a client
+//! that was told by the program, gets there, too.
+
+use crate::events::modules;
+use crate::platform::correspondence::Correspondence;
+use crate::runtime::accesses::returns;
+use crate::scheduling::plan;
+use core::mem::MaybeUninit;
+use core::ptr;
+use libc::{c_int, sockaddr, sockaddr_storage, socklen_t};
+
+static PORTS: Correspondence = Correspondence::new();
+
+/// The port of an address of this length, if its family has ports; as it is sent, so in the other byte order.
+///
+/// # Safety
+/// Null, or valid for so many bytes.
+unsafe fn port_of<'a>(address: *mut sockaddr, len: usize) -> Option<&'a mut u16> {
+    /// Behind the family, in both.
+    const PORT_AT: usize = 2;
+    // SAFETY: promised by the caller; any two bytes are a number, and both families' structures are aligned.
+    unsafe {
+        let has_port = !address.is_null()
+            && len >= size_of::<libc::sockaddr_in>()
+            && [libc::AF_INET, libc::AF_INET6].contains(&(*address).sa_family.into());
+        has_port.then(|| &mut *address.byte_add(PORT_AT).cast::<u16>())
+    }
+}
+
+/// An address that the program named to the system, as it is in this run.
+pub struct Named {
+    /// The copy that has another port.
+    copy: Option<sockaddr_storage>,
+    original: *const sockaddr,
+    /// Any port is fine.
+    pub is_any: bool,
+    /// The port in the copy is the one that the program got in the recorded run, when any was fine.
+    pub is_recorded: bool,
+}
+
+impl Named {
+    /// # Safety
+    /// Null, or an address of that length, which outlives this.
+    pub unsafe fn new(address: *const sockaddr, len: socklen_t) -> Named {
+        let mut named = Named {
+            copy: None,
+            original: address,
+            is_any: false,
+            is_recorded: false,
+        };
+        // SAFETY: promised by the caller; it is only read.
+        if let Some(port) = unsafe { port_of(address.cast_mut(), len as usize) } {
+            named.is_any = *port == 0;
+            if let Some(actual) = PORTS.actual((*port).into()) {
+                named.with(actual as u16, len);
+            }
+        }
+        named
+    }
+
+    /// As [`new`](Self::new), for a call at that position which binds a socket to the address.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub unsafe fn to_bind(address: *const sockaddr, len: socklen_t, pc: usize) -> Named {
+        // SAFETY: promised by the caller.
+        let mut named = unsafe { Named::new(address, len) };
+        if named.is_any
+            && modules::is_instrumented(pc)
+            && let Some(recorded) = plan::returned(pc)
+        {
+            named.with(recorded as u16, len);
+            named.is_recorded = true;
+        }
+        named
+    }
+
+    fn with(&mut self, port: u16, len: socklen_t) {
+        let mut copy = MaybeUninit::<sockaddr_storage>::zeroed();
+        let len = (len as usize).min(size_of::<sockaddr_storage>());
+        // SAFETY: an address of at least that length, which has a port; zeros are one of no family.
+        unsafe {
+            ptr::copy_nonoverlapping(self.original.cast::<u8>(), copy.as_mut_ptr().cast(), len);
+            if let Some(to) = port_of(copy.as_mut_ptr().cast(), len) {
+                *to = port;
+            }
+            self.copy = Some(copy.assume_init());
+        }
+    }
+
+    /// What the system is to be told.
+    pub fn actual(&self) -> *const sockaddr {
+        self.copy
+            .as_ref()
+            .map_or(self.original, |copy| ptr::from_ref(copy).cast())
+    }
+}
+
+/// A socket was bound to any port: which one the program will find, and does in this run.
+pub fn bound(file: c_int, pc: usize) {
+    let mut address = MaybeUninit::<sockaddr_storage>::zeroed();
+    let mut len = size_of::<sockaddr_storage>() as socklen_t;
+    // SAFETY: room of that length; the C library's own function, which does not come back here.
+    unsafe {
+        if real::getsockname(file, address.as_mut_ptr().cast(), &raw mut len) == 0
+            && let Some(&mut actual) = port_of(address.as_mut_ptr().cast(), len as usize)
+        {
+            learn(returns(actual.into(), pc) as u16, actual);
+        }
+    }
+}
+
+mod real {
+    use super::{c_int, sockaddr, socklen_t};
+
+    crate::platform::real::real! {
+        fn getsockname(file: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    }
+}
+
+fn learn(recorded: u16, actual: u16) {
+    if plan::is_there() && recorded != 0 && actual != 0 {
+        PORTS.learn(recorded.into(), actual.into());
+    }
+}
+
+/// The system wrote an address for the program, of `len` bytes: the program sees the one of the recorded run.
+///
+/// # Safety
+/// Valid for so many bytes.
+pub unsafe fn arrives(address: *mut sockaddr, len: usize, pc: usize) {
+    // SAFETY: promised by the caller.
+    if let Some(port) = unsafe { port_of(address, len) }
+        && plan::is_there()
+        && modules::is_instrumented(pc)
+    {
+        let actual = *port;
+        if plan::feed(address as usize, len, pc) {
+            // SAFETY: as above; what was there may be of another family now.
+            if let Some(port) = unsafe { port_of(address, len) } {
+                learn(*port, actual);
+            }
+        } else if let Some(recorded) = PORTS.recorded(actual.into()) {
+            *port = recorded as u16;
+        }
+    }
+}

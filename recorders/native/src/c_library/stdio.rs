@@ -1,0 +1,203 @@
+//! `printf`, `scanf`, and reading and writing streams.
+//!
+//! The streams' own buffers and locks are libc's business: no access of the program touches them.
+
+use super::format::{Arguments, before_scan, printed, scanned};
+use super::library::{reads_text, writes_text};
+use crate::runtime::accesses::{enter, reads, writes};
+use crate::runtime::guard::{restore_errno, save_errno};
+use core::ffi::c_void;
+use libc::{FILE, c_char, c_int, ssize_t};
+
+/// What a bounded print has written: at most `room` bytes with the end.
+fn kept(len: c_int, room: usize) -> usize {
+    if len < 0 { 0 } else { (len as usize + 1).min(room) }
+}
+
+library! {
+    vprintf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow { printed(format, list, pc); } (len, pc) {}
+    vfprintf(to: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        printed(format, list, pc);
+    } (len, pc) {}
+    vdprintf(to: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        printed(format, list, pc);
+    } (len, pc) {}
+    vsprintf(to: *mut c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        printed(format, list, pc);
+    } (len, pc) { writes(to, kept(len, usize::MAX), pc); }
+    vsnprintf(to: *mut c_char, room: usize, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
+        printed(format, list, pc);
+    } (len, pc) { writes(to, kept(len, room), pc); }
+    vasprintf(to: *mut *mut c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        printed(format, list, pc);
+    } (len, pc) {
+        writes(to, size_of::<*mut c_char>(), pc);
+        if len >= 0 {
+            writes(*to, len as usize + 1, pc);
+        }
+    }
+    __vprintf_chk(flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        printed(format, list, pc);
+    } (len, pc) {}
+    __vfprintf_chk(to: *mut FILE, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
+        printed(format, list, pc);
+    } (len, pc) {}
+    __vsprintf_chk(to: *mut c_char, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int, "r9": slow {
+        printed(format, list, pc);
+    } (len, pc) { writes(to, kept(len, usize::MAX), pc); }
+    vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        reads_text(from, pc);
+        let given = *list;
+        before_scan(format, list, pc);
+    } (done, pc) { scanned(format, &given, done, pc); }
+    vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        let given = *list;
+        before_scan(format, list, pc);
+    } (done, pc) { scanned(format, &given, done, pc); }
+    vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
+        let given = *list;
+        before_scan(format, list, pc);
+    } (done, pc) { scanned(format, &given, done, pc); }
+    __isoc99_vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        reads_text(from, pc);
+        let given = *list;
+        before_scan(format, list, pc);
+    } (done, pc) { scanned(format, &given, done, pc); }
+    __isoc99_vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        let given = *list;
+        before_scan(format, list, pc);
+    } (done, pc) { scanned(format, &given, done, pc); }
+    __isoc99_vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
+        let given = *list;
+        before_scan(format, list, pc);
+    } (done, pc) { scanned(format, &given, done, pc); }
+
+    puts(text: *const c_char) -> c_int, "rsi": slow { reads_text(text, pc); } (result, pc) {}
+    fputs(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow { reads_text(text, pc); } (result, pc) {}
+    fwrite(from: *const c_void, size: usize, count: usize, to: *mut FILE) -> usize, "r8": slow {
+        reads(from, size * count, pc);
+    } (done, pc) {}
+    fread(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
+        writes(to, size * done, pc);
+    }
+    fgets(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
+        writes_text(line, pc);
+    }
+    __fgets_chk(to: *mut c_char, room: usize, size: c_int, from: *mut FILE) -> *mut c_char, "r8": slow {} (line, pc) {
+        writes_text(line, pc);
+    }
+    getline(line: *mut *mut c_char, room: *mut usize, from: *mut FILE) -> ssize_t, "rcx": slow {
+        reads(line, size_of::<*mut c_char>(), pc);
+        reads(room, size_of::<usize>(), pc);
+    } (len, pc) {
+        writes(line, size_of::<*mut c_char>(), pc);
+        writes(room, size_of::<usize>(), pc);
+        writes(*line, (len + 1) as usize, pc);
+    }
+    getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow {
+        reads(line, size_of::<*mut c_char>(), pc);
+        reads(room, size_of::<usize>(), pc);
+    } (len, pc) {
+        writes(line, size_of::<*mut c_char>(), pc);
+        writes(room, size_of::<usize>(), pc);
+        writes(*line, (len + 1) as usize, pc);
+    }
+    __getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow {
+        reads(line, size_of::<*mut c_char>(), pc);
+        reads(room, size_of::<usize>(), pc);
+    } (len, pc) {
+        writes(line, size_of::<*mut c_char>(), pc);
+        writes(room, size_of::<usize>(), pc);
+        writes(*line, (len + 1) as usize, pc);
+    }
+}
+
+/// Exports variadic functions: each saves its argument registers as a `va_list` and calls the body
+/// with its own arguments, the list and the return address.
+///
+/// The registers are those of the list and of the return address: the first two that the named
+/// arguments leave free; the number is eight times that of the named arguments.
+macro_rules! variadic {
+    ($($name:ident = $body:path, $list:literal, $pc:literal, $named:literal;)*) => { $(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                "sub rsp, 216",
+                "mov [rsp + 32], rdi",
+                "mov [rsp + 40], rsi",
+                "mov [rsp + 48], rdx",
+                "mov [rsp + 56], rcx",
+                "mov [rsp + 64], r8",
+                "mov [rsp + 72], r9",
+                "movaps [rsp + 80], xmm0",
+                "movaps [rsp + 96], xmm1",
+                "movaps [rsp + 112], xmm2",
+                "movaps [rsp + 128], xmm3",
+                "movaps [rsp + 144], xmm4",
+                "movaps [rsp + 160], xmm5",
+                "movaps [rsp + 176], xmm6",
+                "movaps [rsp + 192], xmm7",
+                concat!("mov dword ptr [rsp], ", $named),
+                "mov dword ptr [rsp + 4], 48",
+                "lea rax, [rsp + 224]",
+                "mov [rsp + 8], rax",
+                "lea rax, [rsp + 32]",
+                "mov [rsp + 16], rax",
+                concat!("mov ", $list, ", rsp"),
+                concat!("mov ", $pc, ", [rsp + 216]"),
+                "call {body}",
+                "add rsp, 216",
+                "ret",
+                body = sym $body,
+            )
+        }
+    )* };
+}
+
+variadic! {
+    printf = vprintf::body, "rsi", "rdx", "8";
+    fprintf = vfprintf::body, "rdx", "rcx", "16";
+    dprintf = vdprintf::body, "rdx", "rcx", "16";
+    sprintf = vsprintf::body, "rdx", "rcx", "16";
+    snprintf = vsnprintf::body, "rcx", "r8", "24";
+    asprintf = vasprintf::body, "rdx", "rcx", "16";
+    __printf_chk = __vprintf_chk::body, "rdx", "rcx", "16";
+    __fprintf_chk = __vfprintf_chk::body, "rcx", "r8", "24";
+    __sprintf_chk = __vsprintf_chk::body, "r8", "r9", "32";
+    sscanf = vsscanf::body, "rdx", "rcx", "16";
+    fscanf = vfscanf::body, "rdx", "rcx", "16";
+    scanf = vscanf::body, "rsi", "rdx", "8";
+    __isoc99_sscanf = __isoc99_vsscanf::body, "rdx", "rcx", "16";
+    __isoc99_fscanf = __isoc99_vfscanf::body, "rdx", "rcx", "16";
+    __isoc99_scanf = __isoc99_vscanf::body, "rsi", "rdx", "8";
+    __snprintf_chk = bounded_checked, "r9", "rax", "40";
+}
+
+crate::platform::real::real! {
+    fn __vsnprintf_chk(to: *mut c_char, room: usize, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int;
+}
+
+/// All six registers are taken: the return address lies where the list's caller left it.
+unsafe extern "C-unwind" fn bounded_checked(
+    to: *mut c_char,
+    room: usize,
+    flag: c_int,
+    size: usize,
+    format: *const c_char,
+    list: *mut Arguments,
+) -> c_int {
+    // SAFETY: `variadic!` keeps the list at the bottom of a frame of 216 bytes, below the return address.
+    unsafe {
+        let pc = list.byte_add(216).cast::<usize>().read();
+        let Some(inside) = enter(pc) else {
+            return __vsnprintf_chk(to, room, flag, size, format, list);
+        };
+        printed(format, list, pc);
+        let len = inside.in_program(|| __vsnprintf_chk(to, room, flag, size, format, list));
+        let errno = save_errno();
+        writes(to, kept(len, room), pc);
+        restore_errno(errno);
+        len
+    }
+}

@@ -1,0 +1,171 @@
+//! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
+
+use crate::runtime::accesses::{arrives, comes, reads, returns, writes};
+use crate::runtime::process_numbers;
+use crate::scheduling::clocks;
+use crate::signals::waited_for;
+
+use super::library::{reads_text, writes_text};
+use core::ffi::c_void;
+use core::ptr;
+use libc::{
+    c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
+    stat as FileState, sysinfo as SystemState, time_t, timespec, timeval, tm, tms, utsname,
+};
+use recorder_ring::Record;
+
+/// A process that came of this one was waited for: its recorder is not its parent, and wants to know how it ended.
+fn reaped(process: pid_t, status: Option<&c_int>) {
+    if let Some(&status) = status {
+        let (process, status) = (process as u32, status as u32);
+        crate::events::pending::push(Record::Reaped { process, status });
+    }
+}
+
+/// A process was waited for: which, as the program knows it.
+///
+/// # Safety
+/// Null, or valid, and written if there was one.
+unsafe fn waited(process: pid_t, status: *mut c_int, used: *mut rusage, pc: usize) -> pid_t {
+    let seen = process_numbers::given(process, pc);
+    if process > 0 {
+        // SAFETY: promised by the caller.
+        reaped(process, unsafe { status.as_ref() });
+    }
+    if seen > 0 {
+        arrives(status, size_of::<c_int>(), pc);
+        arrives(used, size_of::<rusage>(), pc);
+    }
+    seen
+}
+
+library! {
+    clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { clocks::correct(clock, to); comes(to, size_of::<timespec>(), pc); }
+    }
+    clock_getres(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<timespec>(), pc); }
+    }
+    timespec_get(to: *mut timespec, base: c_int) -> c_int, "rdx": system {} (result, pc) {
+        if result != 0 { clocks::correct(libc::CLOCK_REALTIME, to); comes(to, size_of::<timespec>(), pc); }
+    }
+    gettimeofday(to: *mut timeval, zone: *mut c_void) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 && !to.is_null() { clocks::correct_day(to); comes(to, size_of::<timeval>(), pc); }
+    }
+    time(to: *mut time_t) -> time_t, "rsi": system {} (now, pc) {
+        now = clocks::corrected_second(now);
+        if !to.is_null() { to.write(now); }
+        comes(to, size_of::<time_t>(), pc);
+        now = returns(now, pc);
+    }
+    clock() -> clock_t, "rdi": quick {} (now, pc) { now = returns(now, pc); }
+    rand() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
+    random() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    lrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    mrand48() -> c_long, "rdi": quick {} (value, pc) { value = returns(value, pc); }
+    rand_r(seed: *mut c_uint) -> c_int, "rsi": quick { reads(seed, size_of::<c_uint>(), pc); } (value, pc) {
+        writes(seed, size_of::<c_uint>(), pc);
+    }
+    drand48() -> f64, "rdi": quick {} (value, pc) { value = f64::from_bits(returns(value.to_bits() as i64, pc) as u64); }
+    arc4random() -> c_uint, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
+    arc4random_uniform(end: c_uint) -> c_uint, "rsi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
+    arc4random_buf(to: *mut c_void, len: usize) -> (), "rdx": quick {} (nothing, pc) { comes(to, len, pc); }
+    times(to: *mut tms) -> clock_t, "rsi": system {} (now, pc) { comes(to, size_of::<tms>(), pc); now = returns(now, pc); }
+    sysinfo(to: *mut SystemState) -> c_int, "rsi": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<SystemState>(), pc); }
+    }
+    sched_getcpu() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
+    localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
+        writes(result, size_of::<tm>(), pc);
+    }
+    gmtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
+        writes(result, size_of::<tm>(), pc);
+    }
+    mktime(time: *mut tm) -> time_t, "rsi": slow { reads(time, size_of::<tm>(), pc); } (result, pc) {
+        writes(time, size_of::<tm>(), pc);
+    }
+    strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
+        reads(time, size_of::<tm>(), pc);
+    } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
+    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
+        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+    }
+    uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {
+        if result == 0 { writes(to, size_of::<utsname>(), pc); }
+    }
+    gethostname(to: *mut c_char, room: usize) -> c_int, "rdx": quick {} (result, pc) {
+        if result == 0 { writes_text(to, pc); }
+    }
+    getrusage(who: c_int, to: *mut rusage) -> c_int, "rdx": system {} (result, pc) {
+        if result == 0 { comes(to, size_of::<rusage>(), pc); }
+    }
+    inet_ntop(family: c_int, from: *const c_void, to: *mut c_char, room: socklen_t) -> *const c_char, "r8": quick {
+        reads(from, if family == libc::AF_INET6 { 16 } else { 4 }, pc);
+    } (text, pc) { writes_text(text, pc); }
+    inet_pton(family: c_int, text: *const c_char, to: *mut c_void) -> c_int, "rcx": quick { reads_text(text, pc); } (result, pc) {
+        if result == 1 { writes(to, if family == libc::AF_INET6 { 16 } else { 4 }, pc); }
+    }
+    sigemptyset(set: *mut sigset_t) -> c_int, "rsi": quick {} (result, pc) { writes(set, size_of::<sigset_t>(), pc); }
+    sigfillset(set: *mut sigset_t) -> c_int, "rsi": quick {} (result, pc) { writes(set, size_of::<sigset_t>(), pc); }
+    sigaddset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
+    sigdelset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
+    sigismember(set: *const sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) {}
+    sigwait(set: *const sigset_t, to: *mut c_int) -> c_int, "rdx": away { reads(set, 8, pc); } (result, pc) {
+        if result == 0 { waited_for(*to, pc); writes(to, size_of::<c_int>(), pc); }
+    }
+    sigwaitinfo(set: *const sigset_t, to: *mut siginfo_t) -> c_int, "rdx": away { reads(set, 8, pc); } (signal, pc) {
+        if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
+    }
+    sigtimedwait(set: *const sigset_t, to: *mut siginfo_t, limit: *const timespec) -> c_int, "rcx": away { reads(set, 8, pc); } (signal, pc) {
+        if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
+    }
+    sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { reads(set, 8, pc); } (result, pc) {}
+    wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
+    wait3(status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "rcx": away {} (process, pc) {
+        process = waited(process, status, used, pc);
+    }
+    waitpid(which: pid_t, status: *mut c_int, flags: c_int) -> pid_t, "rcx": away {
+        let which = process_numbers::actual(which);
+    } (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
+    wait4(which: pid_t, status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "r8": away {
+        let which = process_numbers::actual(which);
+    } (process, pc) { process = waited(process, status, used, pc); }
+    waitid(kind: idtype_t, which: id_t, to: *mut siginfo_t, flags: c_int) -> c_int, "r8": away {
+        let which = process_numbers::actual_of(kind, which);
+    } (result, pc) {
+        if result == 0 {
+            if let Some(info) = to.as_ref() {
+                // As `wait` would have told it.
+                let status = match info.si_code {
+                    libc::CLD_EXITED => info.si_status() << 8,
+                    _ => info.si_status(),
+                };
+                reaped(info.si_pid(), Some(&status));
+            }
+            if let Some(info) = to.as_mut() { process_numbers::translate(info); }
+            arrives(to, size_of::<siginfo_t>(), pc);
+        }
+    }
+    system(command: *const c_char) -> c_int, "rsi": away { reads_text(command, pc); } (status, pc) {}
+}

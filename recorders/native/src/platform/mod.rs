@@ -1,0 +1,12 @@
+//! What the runtime stands on: system calls, the C library's own functions, memory. Nothing here knows of threads or events.
+
+pub mod arena;
+pub mod correspondence;
+pub mod environment;
+pub mod export;
+pub mod glibc;
+pub mod hash;
+pub mod memory;
+pub mod real;
+pub mod shared_memory;
+pub mod sys;

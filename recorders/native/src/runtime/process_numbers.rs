@@ -1,0 +1,93 @@
+//! Numbers of processes and threads, as the kernel gives them out: an `input` of the thread that asks.
+//!
+//! Along a plan the program sees those of the recorded run, whatever it does with them (SQLite makes random numbers of its own). When
+//! it names one to the system, this run's is meant. What it names there without having been told of it in this run, it may have
+//! from a file that the recorded run wrote: by now that number is somebody else's, to whom nothing is sent.
+
+use crate::events::modules;
+use crate::platform::correspondence::Correspondence;
+use crate::platform::glibc::signal_info::PROCESS;
+use crate::platform::sys;
+use crate::runtime::accesses::returns;
+use crate::scheduling::{plan, recording};
+use core::ptr;
+use libc::{id_t, idtype_t, pid_t, siginfo_t};
+
+static NUMBERS: Correspondence = Correspondence::new();
+
+/// The system told the running thread this number; the one that the program gets to see.
+pub fn given(actual: pid_t, pc: usize) -> pid_t {
+    if sys::process_id() != recording::process() {
+        // A child of `vfork`, in its parent's memory.
+        return actual;
+    }
+    let seen = returns(actual.into(), pc) as pid_t;
+    learn(seen, actual);
+    seen
+}
+
+/// The same of a number that the system wrote into memory.
+///
+/// # Safety
+/// It did so for the running thread.
+pub unsafe fn given_at(place: *mut pid_t, pc: usize) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let actual = *place;
+        if modules::is_instrumented(pc) {
+            plan::feed(place as usize, size_of::<pid_t>(), pc);
+        }
+        learn(*place, actual);
+    }
+}
+
+fn learn(seen: pid_t, actual: pid_t) {
+    if plan::is_there() && seen > 0 && actual > 0 {
+        NUMBERS.learn(seen as u32, actual as u32);
+    }
+}
+
+/// The number by which the system knows what the program means: a process, a thread, or, if it is negative, a group.
+pub fn actual(named: pid_t) -> pid_t {
+    match NUMBERS.actual(named.unsigned_abs()) {
+        Some(actual) if named < 0 => -(actual as pid_t),
+        Some(actual) => actual as pid_t,
+        None => named,
+    }
+}
+
+/// As [`actual`], of whom a signal is for; none if that is nobody whom this run knows.
+pub fn receiver(named: pid_t) -> Option<pid_t> {
+    let number = named.unsigned_abs();
+    let is_known = number <= 1
+        || !plan::is_there()
+        || NUMBERS.actual(number).or(NUMBERS.recorded(number)).is_some()
+        // SAFETY: no memory is involved.
+        || unsafe { number == sys::process_id() as u32 || number == libc::getpgrp() as u32 };
+    is_known.then(|| actual(named))
+}
+
+/// Who sent a signal, or ended, as the program knows it.
+pub fn translate(info: &mut siginfo_t) {
+    if info.si_code <= 0 || info.si_signo == libc::SIGCHLD {
+        // SAFETY: such signals have a process.
+        let process = unsafe { info.si_pid() };
+        if let Some(recorded) = NUMBERS.recorded(process as u32) {
+            // SAFETY: inside the structure, aligned, and checked at the start.
+            unsafe {
+                ptr::from_mut(info)
+                    .byte_add(PROCESS)
+                    .cast::<pid_t>()
+                    .write(recorded as pid_t);
+            }
+        }
+    }
+}
+
+/// Whom `waitid` shall wait for.
+pub fn actual_of(kind: idtype_t, named: id_t) -> id_t {
+    match kind {
+        libc::P_PID | libc::P_PGID => actual(named as pid_t) as id_t,
+        _ => named,
+    }
+}
