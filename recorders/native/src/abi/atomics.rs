@@ -45,7 +45,8 @@ macro_rules! width {
             use super::*;
 
             fn at(addr: usize) -> &'static $atomic {
-                // SAFETY: the program's own atomic object, aligned as the ABI demands.
+                // SAFETY: the program's own atomic object, aligned as the ABI demands; it is there during the operation, and
+                // the reference goes no further.
                 unsafe { &*(addr as *const $atomic) }
             }
 

@@ -18,7 +18,8 @@ use recorder_ring::{Record, Waits};
 
 /// The first byte is 1 once the object is initialized; the second, while a thread initializes it.
 fn bytes(guard: *mut u8) -> (&'static AtomicU8, &'static AtomicU8) {
-    // SAFETY: the program's own guard variable, of eight bytes.
+    // SAFETY: the program's own guard variable, of eight bytes; it is there during the call, and the references go no
+    // further.
     unsafe { (AtomicU8::from_ptr(guard), AtomicU8::from_ptr(guard.add(1))) }
 }
 

@@ -61,33 +61,16 @@ unsafe extern "C-unwind" fn initialize(
     count: c_uint,
     pc: usize,
 ) -> c_int {
-    let inside = object::enter_to_change(barrier as usize, pc);
-    // SAFETY: the program's own barrier.
-    let result = unsafe { real::pthread_barrier_init(barrier, attr, count) };
-    if inside.is_some() {
-        object::changed(barrier as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Init {
-            class: ObjectClass::Barrier,
-            object: barrier as u64,
-            count: 0,
-        });
-    }
-    result
+    // SAFETY: the program's own barrier, and what it is to be.
+    let call = || unsafe { real::pthread_barrier_init(barrier, attr, count) };
+    object::initialize(barrier as usize, 0, pc, call, || ObjectClass::Barrier)
 }
 
 unsafe extern "C-unwind" fn destroy(barrier: *mut pthread_barrier_t, pc: usize) -> c_int {
-    let inside = object::enter_to_change(barrier as usize, pc);
     // SAFETY: the program's own barrier.
-    let result = unsafe { real::pthread_barrier_destroy(barrier) };
-    if inside.is_some() {
-        object::changed(barrier as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy { object: barrier as u64 });
-    }
-    result
+    object::destroy(barrier as usize, pc, || unsafe {
+        real::pthread_barrier_destroy(barrier)
+    })
 }
 
 export! {

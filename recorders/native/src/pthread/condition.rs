@@ -167,35 +167,16 @@ unsafe extern "C-unwind" fn initialize(
     attr: *const pthread_condattr_t,
     pc: usize,
 ) -> c_int {
-    let inside = object::enter_to_change(condition as usize, pc);
-    // SAFETY: the program's own condition variable.
-    let result = unsafe { real::pthread_cond_init(condition, attr) };
-    if inside.is_some() {
-        object::changed(condition as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Init {
-            class: ObjectClass::Condition,
-            object: condition as u64,
-            count: 0,
-        });
-    }
-    result
+    // SAFETY: the program's own condition variable, and what it is to be.
+    let call = || unsafe { real::pthread_cond_init(condition, attr) };
+    object::initialize(condition as usize, 0, pc, call, || ObjectClass::Condition)
 }
 
 unsafe extern "C-unwind" fn destroy(condition: *mut pthread_cond_t, pc: usize) -> c_int {
-    let inside = object::enter_to_change(condition as usize, pc);
     // SAFETY: the program's own condition variable.
-    let result = unsafe { real::pthread_cond_destroy(condition) };
-    if inside.is_some() {
-        object::changed(condition as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy {
-            object: condition as u64,
-        });
-    }
-    result
+    object::destroy(condition as usize, pc, || unsafe {
+        real::pthread_cond_destroy(condition)
+    })
 }
 
 export! {

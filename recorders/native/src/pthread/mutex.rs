@@ -216,33 +216,14 @@ unsafe extern "C-unwind" fn initialize(
     attr: *const pthread_mutexattr_t,
     pc: usize,
 ) -> c_int {
-    let inside = object::enter_to_change(mutex as usize, pc);
-    // SAFETY: the program's own mutex.
-    let result = unsafe { real::pthread_mutex_init(mutex, attr) };
-    if inside.is_some() {
-        object::changed(mutex as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Init {
-            class: class(mutex),
-            object: mutex as u64,
-            count: 0,
-        });
-    }
-    result
+    // SAFETY: the program's own mutex, and what it is to be.
+    let call = || unsafe { real::pthread_mutex_init(mutex, attr) };
+    object::initialize(mutex as usize, 0, pc, call, || class(mutex))
 }
 
 unsafe extern "C-unwind" fn destroy(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
-    let inside = object::enter_to_change(mutex as usize, pc);
     // SAFETY: the program's own mutex.
-    let result = unsafe { real::pthread_mutex_destroy(mutex) };
-    if inside.is_some() {
-        object::changed(mutex as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy { object: mutex as u64 });
-    }
-    result
+    object::destroy(mutex as usize, pc, || unsafe { real::pthread_mutex_destroy(mutex) })
 }
 
 export! {

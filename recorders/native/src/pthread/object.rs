@@ -6,8 +6,8 @@
 use crate::events::{OBJECT_BYTES, modules, pending};
 use crate::runtime::guard::RuntimeGuard;
 use libc::c_int;
-use recorder_ring::Record;
 use recorder_ring::plan::kind;
+use recorder_ring::{ObjectClass, Record};
 use recorder_scheduler::{Access, Intent};
 
 fn intent(kind: u8, object: usize, pc: usize) -> Intent {
@@ -43,7 +43,7 @@ pub fn also_uses(inside: &RuntimeGuard, object: usize, pc: usize) {
 }
 
 /// Enters for an operation that initializes or destroys an object.
-pub fn enter_to_change(object: usize, pc: usize) -> Option<RuntimeGuard> {
+fn enter_to_change(object: usize, pc: usize) -> Option<RuntimeGuard> {
     if modules::is_instrumented(pc) {
         RuntimeGuard::enter_for(|| intent(kind::WRITE, object, pc))
     } else {
@@ -53,11 +53,47 @@ pub fn enter_to_change(object: usize, pc: usize) -> Option<RuntimeGuard> {
 
 /// It is initialized or destroyed, unless that failed. Where an object is destroyed that somebody holds, that depends on the
 /// C library alone: the attempt is what counts.
-pub fn changed(object: usize, result: c_int, pc: usize) {
+fn changed(object: usize, result: c_int, pc: usize) {
     if !modules::is_instrumented(pc) {
     } else if matches!(result, 0 | libc::EBUSY) {
         pending::write_now(object, OBJECT_BYTES, pc);
     } else {
         used(object, pc);
     }
+}
+
+/// An object of this class is initialized by a call of the C library's, after which it says what it is.
+pub fn initialize(
+    object: usize,
+    count: u32,
+    pc: usize,
+    call: impl FnOnce() -> c_int,
+    class: impl FnOnce() -> ObjectClass,
+) -> c_int {
+    let inside = enter_to_change(object, pc);
+    let result = call();
+    if inside.is_some() {
+        changed(object, result, pc);
+        if result == 0 {
+            pending::push(Record::Init {
+                class: class(),
+                object: object as u64,
+                count,
+            });
+        }
+    }
+    result
+}
+
+/// An object is destroyed by a call of the C library's.
+pub fn destroy(object: usize, pc: usize, call: impl FnOnce() -> c_int) -> c_int {
+    let inside = enter_to_change(object, pc);
+    let result = call();
+    if inside.is_some() {
+        changed(object, result, pc);
+        if result == 0 {
+            pending::push(Record::Destroy { object: object as u64 });
+        }
+    }
+    result
 }

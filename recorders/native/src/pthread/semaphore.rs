@@ -189,35 +189,14 @@ unsafe extern "C-unwind" fn get_value(semaphore: *mut sem_t, value: *mut c_int, 
 }
 
 unsafe extern "C-unwind" fn initialize(semaphore: *mut sem_t, shared: c_int, value: c_uint, pc: usize) -> c_int {
-    let inside = object::enter_to_change(semaphore as usize, pc);
-    // SAFETY: the program's own semaphore.
-    let result = unsafe { real::sem_init(semaphore, shared, value) };
-    if inside.is_some() {
-        object::changed(semaphore as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Init {
-            class: ObjectClass::Semaphore,
-            object: semaphore as u64,
-            count: value,
-        });
-    }
-    result
+    // SAFETY: the program's own semaphore, and what it is to be.
+    let call = || unsafe { real::sem_init(semaphore, shared, value) };
+    object::initialize(semaphore as usize, value, pc, call, || ObjectClass::Semaphore)
 }
 
 unsafe extern "C-unwind" fn destroy(semaphore: *mut sem_t, pc: usize) -> c_int {
-    let inside = object::enter_to_change(semaphore as usize, pc);
     // SAFETY: the program's own semaphore.
-    let result = unsafe { real::sem_destroy(semaphore) };
-    if inside.is_some() {
-        object::changed(semaphore as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy {
-            object: semaphore as u64,
-        });
-    }
-    result
+    object::destroy(semaphore as usize, pc, || unsafe { real::sem_destroy(semaphore) })
 }
 
 export! {

@@ -81,33 +81,14 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> 
 }
 
 unsafe extern "C-unwind" fn initialize(lock: *mut pthread_spinlock_t, shared: c_int, pc: usize) -> c_int {
-    let inside = object::enter_to_change(lock as usize, pc);
-    // SAFETY: the program's own lock.
-    let result = unsafe { real::pthread_spin_init(lock, shared) };
-    if inside.is_some() {
-        object::changed(lock as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Init {
-            class: CLASS,
-            object: lock as u64,
-            count: 0,
-        });
-    }
-    result
+    // SAFETY: the program's own lock, and what it is to be.
+    let call = || unsafe { real::pthread_spin_init(lock, shared) };
+    object::initialize(lock as usize, 0, pc, call, || CLASS)
 }
 
 unsafe extern "C-unwind" fn destroy(lock: *mut pthread_spinlock_t, pc: usize) -> c_int {
-    let inside = object::enter_to_change(lock as usize, pc);
     // SAFETY: the program's own lock.
-    let result = unsafe { real::pthread_spin_destroy(lock) };
-    if inside.is_some() {
-        object::changed(lock as usize, result, pc);
-    }
-    if inside.is_some() && result == 0 {
-        pending::push(Record::Destroy { object: lock as u64 });
-    }
-    result
+    object::destroy(lock as usize, pc, || unsafe { real::pthread_spin_destroy(lock) })
 }
 
 export! {
