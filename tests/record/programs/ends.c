@@ -61,8 +61,8 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
     if (!strcmp(how, "main-first")) { pthread_create(&t, 0, exits, 0); pthread_exit(0); }
     if (!strcmp(how, "forever")) {
-        // Ready is who has a thread that runs: a signal may come at once.
-        pthread_create(&t, 0, begins_forever, 0); sem_wait(&work);
+        // Ready is who has a thread that runs, and has raced with it: a signal may come at once.
+        pthread_create(&t, 0, begins_forever, 0); sem_wait(&work); cell++;
         puts("ready"); fflush(stdout); forever(0);
     }
     if (!strcmp(how, "slowly")) { puts("ready"); fflush(stdout); for (;;) { cell++; usleep(1000); } }
