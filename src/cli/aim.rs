@@ -149,21 +149,28 @@ impl Known {
             let (a, b) = pair.positions;
             let positions = (a.min(b), a.max(b));
             self.meant.insert(positions);
-            self.near.extend([a, b]);
-            match &pair.verdict {
-                Verdict::Witnessed(_) => drop(self.witnessed.insert(positions)),
-                Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) => {
-                    let reads = core.iter().filter_map(|fact| match fact {
-                        Fact::Read { read, .. } => Some(one.trace.pc(*read)),
-                        _ => None,
-                    });
-                    self.near.extend(reads);
-                }
-                _ => {}
+            if matches!(pair.verdict, Verdict::Witnessed(_)) {
+                self.witnessed.insert(positions);
             }
         }
+        self.near.extend(places_near(&one));
         self.asked.push(one);
     }
+}
+
+/// Where other outcomes may bring about what a trace was asked for: at the pairs themselves, and at the reads by which they are excluded.
+pub fn places_near(asked: &Asked) -> Vec<u64> {
+    let mut near = Vec::new();
+    for pair in &asked.confirmation.analysis.pairs {
+        near.extend([pair.positions.0, pair.positions.1]);
+        if let Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) = &pair.verdict {
+            near.extend(core.iter().filter_map(|fact| match fact {
+                Fact::Read { read, .. } => Some(asked.trace.pc(*read)),
+                _ => None,
+            }));
+        }
+    }
+    near
 }
 
 impl<'a> Aimed<'a> {
@@ -191,13 +198,15 @@ impl<'a> Aimed<'a> {
         color: Color,
     ) -> anyhow::Result<ExitCode> {
         let known = self.known;
+        let is_near = |position: u64| known.borrow().near.contains(&position);
         let order = |forest: &Forest, prefix: &Prefix| {
             let position = prefix.wanted.map(|wanted| forest.node(wanted.node).position);
-            let is_near = position.is_some_and(|position| known.borrow().near.contains(&position));
-            (options.order)(forest, prefix) + if is_near { 0 } else { FAR }
+            let far = if position.is_some_and(is_near) { 0 } else { FAR };
+            (options.order)(forest, prefix) + far
         };
         let options = Options {
             order: &order,
+            prefers: Some(&is_near),
             ..options
         };
         let mut asking = Asking {
@@ -242,6 +251,7 @@ impl<'a> Aimed<'a> {
             json: false,
             several: true,
             exploration: Some(&all),
+            keeps: true,
         };
         let code = ends
             .code

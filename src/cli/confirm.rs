@@ -1,23 +1,30 @@
 //! `witness confirm`: decides other tools' warnings from a trace.
 
 use super::ExitCode;
+use super::aim::places_near;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
+use super::explored::Positions;
+use super::guided::Guided;
 use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
 use anyhow::{Context, bail};
+use hashbrown::HashSet;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 use witness::analyze::Options;
 use witness::confirm::{
     Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
 };
 use witness::import;
-use witness::record::{self, Policy, StandardInput};
+use witness::record::{self, Policy, StandardInput, asked_to_end};
 use witness::report::{Findings, Noise, Words};
 use witness::results::{ExplorationResult, Summary};
 use witness::symbols::Symbols;
@@ -58,7 +65,8 @@ pub struct ConfirmArgs {
     /// Print the answers as JSON (schema witness-confirm/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
-    /// Record the program first, run after run, under other policies and seeds, until every warning is witnessed.
+    /// Record the program first, run after run, until every warning is witnessed: each run along a schedule that may lead there, as
+    /// `witness explore --warnings` chooses them, or under another policy and seed.
     #[arg(long, env = "WITNESS_RUN", requires = "command")]
     run: bool,
     /// With --run: the maximum number of runs.
@@ -101,8 +109,10 @@ pub struct Telling<'a> {
     pub json: bool,
     /// Whether there may be several traces, each of which needs a folder of its own.
     pub several: bool,
-    /// What can be said of all schedules; its traces stay.
+    /// What can be said of all schedules.
     pub exploration: Option<&'a ExplorationResult>,
+    /// Whether traces stay that answer nothing: they show other things.
+    pub keeps: bool,
 }
 
 impl Asked {
@@ -127,10 +137,11 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
     let warnings = read_all(reports, args.format)?;
     let questions: Vec<Question> = races(&warnings).map(Question::of).collect();
     let options = args.analysis.options();
-    let asked = match trace {
+    let (asked, all_schedules) = match trace {
         Some(path) => {
             let opened = import::open(path, None, false)?;
-            vec![ask(path, Trace::from_file(&opened.file)?, &questions, &options)?]
+            let asked = ask(path, Trace::from_file(&opened.file)?, &questions, &options)?;
+            (vec![asked], None)
         }
         None => record_until_witnessed(args, &questions, &options)?,
     };
@@ -139,7 +150,8 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         analysis: &args.analysis,
         json: args.json,
         several: args.run,
-        exploration: None,
+        exploration: all_schedules.as_ref(),
+        keeps: false,
     };
     report(&telling, &warnings, asked, color)
 }
@@ -184,23 +196,23 @@ pub fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options)
     })
 }
 
-/// The runs, one after the other, until each question has a witness in one of them.
-fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &Options) -> anyhow::Result<Vec<Asked>> {
+/// The runs, one after the other, until each question has a witness in one of them; and what they say of all schedules, if all were covered.
+fn record_until_witnessed(
+    args: &ConfirmArgs,
+    questions: &[Question],
+    options: &Options,
+) -> anyhow::Result<(Vec<Asked>, Option<ExplorationResult>)> {
     let (program, arguments) = args.command.split_first().context("no program given")?;
-    let mut asked: Vec<Asked> = Vec::new();
-    let mut open: Vec<usize> = (0..questions.len()).collect();
     let input = StandardInput::here();
-    for number in 1..=args.runs {
-        input.rewind();
+    let recording = |number: u32| {
         let (policy, seed) = match number {
             1 => (Policy::Fifo, 0),
             later => runs::policy_of(later, 0),
         };
-        let path = runs::trace_of(&args.output, number);
-        let recorded = record::record(&record::Options {
+        record::Options {
             program: program.clone(),
             arguments: arguments.to_vec(),
-            output: path.clone(),
+            output: runs::trace_of(&args.output, number),
             naming: record::Naming::Exact,
             policy,
             seed,
@@ -211,36 +223,103 @@ fn record_until_witnessed(args: &ConfirmArgs, questions: &[Question], options: &
             degraded: None,
             arg0: None,
             companions: args.companions.to_companions(),
-        })?;
-        let run = ask(&path, Trace::open(&path)?, questions, options)?;
-        open.retain(|&question| !run.is_witnessed(question));
-        say!(
-            "witness: run {number} ({}): {} events, {} of {} warnings witnessed so far: {}",
-            runs::name(policy, seed),
-            recorded.summary.events,
-            questions.len() - open.len(),
-            questions.len(),
-            path.display()
-        );
-        asked.push(run);
-        if open.is_empty() {
-            break;
         }
-        if record::asked_to_end() {
-            say!("witness: interrupted: run {number} is the last");
-            break;
+    };
+    let mut answers = Answers {
+        questions,
+        options,
+        asked: Vec::new(),
+        open: (0..questions.len()).collect(),
+        near: Rc::default(),
+    };
+    input.rewind();
+    let first = record::record(&recording(1))?;
+    answers.add(1, "fifo", &first.summary.path)?;
+    let (mut made, mut all_schedules) = (1, None);
+    let until = args
+        .analysis
+        .time_limit()
+        .and_then(|limit| Instant::now().checked_add(limit));
+    let guided = Guided::new(&recording(1), &first, args.runs, until);
+    if let Some(guided) = guided.filter(|_| !answers.open.is_empty()) {
+        let near = answers.near.clone();
+        let guidance = guided.explore(Some(&|place| near.borrow().contains(&place)), &mut |made| {
+            answers.add(made.run, "chosen", made.path)?;
+            Ok(if answers.open.is_empty() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        });
+        match guidance {
+            Ok(guidance) => {
+                made = guidance.runs();
+                all_schedules = guidance.all_schedules(|race| answers.is_settled(race))?;
+            }
+            Err(error) => say!("witness: no run can be chosen: {error:#}"),
         }
     }
-    Ok(asked)
+    for number in made + 1..=args.runs {
+        if answers.open.is_empty() || all_schedules.is_some() || asked_to_end() {
+            break;
+        }
+        input.rewind();
+        let recording = recording(number);
+        let recorded = record::record(&recording)?;
+        let how = runs::name(recording.policy, recording.seed);
+        answers.add(number, &how, &recorded.summary.path)?;
+        made = number;
+    }
+    if asked_to_end() {
+        say!("witness: interrupted: run {made} is the last");
+    }
+    Ok((answers.asked, all_schedules))
+}
+
+/// What the runs say of the warnings, one after the other.
+struct Answers<'a> {
+    questions: &'a [Question],
+    options: &'a Options,
+    asked: Vec<Asked>,
+    /// The questions without a witness.
+    open: Vec<usize>,
+    /// Where other outcomes may bring one about.
+    near: Rc<RefCell<HashSet<u64>>>,
+}
+
+impl Answers<'_> {
+    fn add(&mut self, number: u32, how: &str, path: &Path) -> anyhow::Result<()> {
+        let run = ask(path, Trace::open(path)?, self.questions, self.options)?;
+        self.open.retain(|&question| !run.is_witnessed(question));
+        self.near.borrow_mut().extend(places_near(&run));
+        let all = self.questions.len();
+        say!(
+            "witness: run {number} ({how}): {} events, {} of {all} warnings witnessed so far: {}",
+            run.trace.len(),
+            all - self.open.len(),
+            path.display()
+        );
+        self.asked.push(run);
+        Ok(())
+    }
+
+    /// Whether a race is none that was asked for, or some trace proves it.
+    fn is_settled(&self, (a, b): Positions) -> bool {
+        let pairs = self.asked.iter().flat_map(|asked| &asked.confirmation.analysis.pairs);
+        let mut meant = pairs
+            .filter(|pair| pair.positions == (a, b) || pair.positions == (b, a))
+            .peekable();
+        meant.peek().is_none() || meant.any(|pair| matches!(pair.verdict, Verdict::Witnessed(_)))
+    }
 }
 
 /// Tells what became of the warnings.
 pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color: Color) -> anyhow::Result<ExitCode> {
     let (filters, root) = (args.reports.filters()?, args.reports.root());
-    let asked = match args.exploration {
-        // They show other things, too.
-        Some(_) => asked,
-        None => drop_unused(warnings, asked, &args.analysis.options()),
+    let asked = if args.keeps {
+        asked
+    } else {
+        drop_unused(warnings, asked, &args.analysis.options())
     };
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let folders: Vec<PathBuf> = asked.iter().map(|asked| folder(args, &asked.path)).collect();

@@ -121,11 +121,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     if let Some(aim) = aim {
         let aimed = Aimed::new(&mut program, &aim);
         return aimed.explore(
-            Options {
-                // Its order is that of what is asked for.
-                failures_first: false,
-                ..options
-            },
+            options,
             &mut |progress| watch.see(progress),
             &args.reports,
             &args.analysis,

@@ -21,6 +21,7 @@ mod explore;
 mod explored;
 mod follow;
 mod generate;
+mod guided;
 mod idle_threads;
 mod info;
 mod input;

@@ -6,7 +6,7 @@
 use super::ExitCode;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use trace_format::TraceFile;
+use trace_format::{ProgramEnd, TraceFile};
 use witness::record::{Recorded, asks_to_end, signal_name};
 use witness::standstill::Standstill;
 
@@ -24,6 +24,20 @@ pub fn code(recorded: &Recorded) -> ExitCode {
         ExitCode::Failed
     } else {
         ExitCode::Nothing
+    }
+}
+
+/// Of a run of which there is only the trace.
+pub fn code_of(end: ProgramEnd, trace: &Path) -> ExitCode {
+    match end {
+        ProgramEnd::Deadlock => ExitCode::Deadlock,
+        _ if waits_for_ever(trace) => ExitCode::Deadlock,
+        ProgramEnd::TimeLimit => ExitCode::TimedOut,
+        ProgramEnd::Exited(status) if status != 0 => ExitCode::Failed,
+        ProgramEnd::Signaled(signal) if !asks_to_end(signal) => ExitCode::Failed,
+        ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) | ProgramEnd::EventLimit | ProgramEnd::Unknown => {
+            ExitCode::Nothing
+        }
     }
 }
 

@@ -196,7 +196,7 @@ fn say_idle(trace: &Path) {
 }
 
 /// Says which threads wait forever, and where the program died.
-fn say_standstill(trace: &Path, process: &str) {
+pub fn say_standstill(trace: &Path, process: &str) {
     let standstill = match TraceFile::open(trace).and_then(|file| Standstill::of(&file)) {
         Ok(standstill) => standstill,
         Err(error) => return say!("witness: {error}"),

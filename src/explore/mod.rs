@@ -33,7 +33,7 @@ mod tables;
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
-pub use program::{Program, ProgramError};
+pub use program::{Names, Program, ProgramError, Then};
 pub use session::{
     Divergence, End, Followed, Learnt, Move, Opening, Prefix, PrefixThread, Ran, Remembered, Session, Wanted,
 };
@@ -78,6 +78,8 @@ pub struct Options<'o> {
     pub show_goals: bool,
     /// How many runs the session is asked for at once.
     pub jobs: usize,
+    /// Places in the code at which, or next to which, branches come first.
+    pub prefers: Option<&'o dyn Fn(u64) -> bool>,
     /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover everything.
     pub failures_first: bool,
 }
@@ -91,6 +93,7 @@ impl Default for Options<'_> {
             tries: 2,
             show_goals: false,
             jobs: 1,
+            prefers: None,
             failures_first: false,
         }
     }
@@ -385,7 +388,10 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn new_near(&mut self, stops: Stops, count: usize) -> Vec<Near> {
-        let found = near(&mut self.forest, stops, &self.places);
+        let mut found = near(&mut self.forest, stops, &self.places);
+        if let Some(prefers) = self.options.prefers {
+            found.sort_by_key(|near| !near.places.iter().any(|&place| prefers(place)));
+        }
         let mut new = found.into_iter().filter(|near| self.is_new(near));
         match new.next() {
             Some(first) if first.goal.is_none() => {

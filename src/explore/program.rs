@@ -51,8 +51,8 @@ pub enum ProgramError {
         /// Why.
         source: io::Error,
     },
-    /// The program's file cannot be read.
-    #[error("cannot read the program {}", path.display())]
+    /// The program's file, or the trace of its first run, cannot be read.
+    #[error("cannot read {}", path.display())]
     Program {
         /// The file.
         path: PathBuf,
@@ -67,6 +67,9 @@ pub enum ProgramError {
 /// What clocks say in each run, in nanoseconds: the beginning of 2026. It is the same whenever exploration is done, so that it can go on another day.
 const CLOCKS_STAND_AT: u64 = 1_767_225_600_000_000_000;
 
+/// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
+const PCT_DEPTH: u32 = 3;
+
 /// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
 pub struct Program {
@@ -74,6 +77,10 @@ pub struct Program {
     bounds: Bounds,
     sessions: Vec<session::Session>,
     folder: PathBuf,
+    /// The recorded run that others follow, if there is one, and what their traces are named.
+    first: Option<(PathBuf, Names)>,
+    /// Under which policy, and seed of it, a run goes on behind its prefix.
+    then: Then,
     seed: u64,
     runs: usize,
     fails_if: Vec<FailsIf>,
@@ -82,6 +89,17 @@ pub struct Program {
     made: VecDeque<Vec<u8>>,
     /// What the first run told of the program's code that no run shows.
     beyond: Option<Vec<Reservation>>,
+}
+
+/// From the first trace and the number of a run, from 1, to its trace.
+pub type Names = fn(&Path, u32) -> PathBuf;
+
+/// From the number of a run, from 1, and the seed of all to its policy and seed.
+pub type Then = fn(u32, u64) -> (Policy, u64);
+
+fn at_random(run: u32, seed: u64) -> (Policy, u64) {
+    let policy = if run == 1 { Policy::Fifo } else { Policy::Random };
+    (policy, seed.wrapping_add(u64::from(run - 1)))
 }
 
 /// A run, and its trace.
@@ -101,6 +119,8 @@ impl Program {
             bounds,
             sessions: vec![session::Session::new(launch, bounds)?],
             folder: folder.to_owned(),
+            first: None,
+            then: at_random,
             seed,
             runs: 0,
             fails_if: FailsIf::usual(),
@@ -108,6 +128,16 @@ impl Program {
             made: VecDeque::new(),
             beyond: None,
         })
+    }
+
+    /// Goes on after a run that was recorded into this file, and keeps the trace of each run, named so.
+    #[must_use]
+    pub fn after(self, first: PathBuf, names: Names, then: Then) -> Program {
+        Program {
+            first: Some((first, names)),
+            then,
+            ..self
+        }
     }
 
     /// Makes at most so many runs at the same time.
@@ -151,7 +181,10 @@ impl Program {
     /// The trace of a run, from 0.
     #[must_use]
     pub fn trace_of(&self, run: usize) -> PathBuf {
-        self.folder.join(format!("{}.bin", run + 1))
+        match &self.first {
+            Some((first, names)) => names(first, run as u32 + 1),
+            None => self.folder.join(format!("{}.bin", run + 1)),
+        }
     }
 
     fn subject(&self) -> Result<Subject, ProgramError> {
@@ -180,10 +213,11 @@ impl Program {
     /// The plan of a run.
     fn plan(&self, forest: &Forest, prefix: &Prefix, number: usize) -> (Vec<Step>, Vec<usize>, Settings) {
         let (steps, moves) = steps(forest, prefix);
-        let policy = if number == 0 { Policy::Fifo } else { Policy::Random };
+        let (policy, seed) = (self.then)(number as u32 + 1, self.seed);
         let then = Settings {
             policy,
-            seed: self.seed.wrapping_add(number as u64),
+            seed,
+            depth: PCT_DEPTH,
             clocks_stand_at: CLOCKS_STAND_AT,
             ..Settings::fifo()
         };
@@ -300,7 +334,7 @@ impl Session for Program {
             return Ok(());
         };
         // The journal must not name what is not there.
-        if run == 0 || !learnt.shows.is_empty() {
+        if run == 0 || !learnt.shows.is_empty() || self.first.is_some() {
             self.save(run, &trace)?;
         }
         if let Some(journal) = &mut self.journal {
@@ -310,6 +344,15 @@ impl Session for Program {
     }
 
     fn remember(&mut self) -> Result<Option<Remembered>, ProgramError> {
+        if let Some((first, _)) = self.first.as_ref().filter(|_| self.runs == 0) {
+            let trace = fs::read(first).map_err(|source| ProgramError::Program {
+                path: first.clone(),
+                source,
+            })?;
+            self.runs += 1;
+            let (run, learnt) = (self.shown(0, &trace)?, Learnt::default());
+            return Ok(Some(Remembered { run, learnt }));
+        }
         let Some(Entry { learnt, trace }) = self.journal.as_mut().map_or(Ok(None), Journal::next)? else {
             return Ok(None);
         };
