@@ -193,6 +193,7 @@ impl<'a> Aimed<'a> {
         self,
         options: Options<'_>,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        shorten: bool,
         reports: &ReportArgs,
         analysis: &AnalysisArgs,
         color: Color,
@@ -227,6 +228,9 @@ impl<'a> Aimed<'a> {
             "interrupted before the first run had ended: nothing is known"
         );
         let mut ends = Ends::of(&explored, program)?;
+        if shorten {
+            ends.shorten(program)?;
+        }
         let Known {
             asked,
             open,

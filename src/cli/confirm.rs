@@ -18,7 +18,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use witness::analyze::Options;
 use witness::confirm::{
     Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
@@ -236,11 +236,7 @@ fn record_until_witnessed(
     let first = record::record(&recording(1))?;
     answers.add(1, "fifo", &first.summary.path)?;
     let (mut made, mut all_schedules) = (1, None);
-    let until = args
-        .analysis
-        .time_limit()
-        .and_then(|limit| Instant::now().checked_add(limit));
-    let guided = Guided::new(&recording(1), &first, args.runs, until);
+    let guided = Guided::new(&recording(1), &first, args.runs);
     if let Some(guided) = guided.filter(|_| !answers.open.is_empty()) {
         let near = answers.near.clone();
         let guidance = guided.explore(Some(&|place| near.borrow().contains(&place)), &mut |made| {

@@ -65,6 +65,10 @@ pub struct ExploreArgs {
     /// WITNESS_EXIT_STATUS; the run fails if the command succeeds) [default: status and signal].
     #[arg(long, env = "WITNESS_FAILS_IF", value_name = "CONDITION")]
     fails_if: Vec<FailsIf>,
+    /// Look for the shortest run that ends as each failure, deadlock and hang that is found, with fewest context switches: its trace is
+    /// written beside the other, 7.short.bin for 7.bin.
+    #[arg(long, env = "WITNESS_SHORTEN")]
+    shorten: bool,
     /// End each run after so many events.
     #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N", default_value_t = 100_000)]
     max_events: u64,
@@ -123,6 +127,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         return aimed.explore(
             options,
             &mut |progress| watch.see(progress),
+            args.shorten,
             &args.reports,
             &args.analysis,
             color,
@@ -136,6 +141,9 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     );
 
     let mut ends = Ends::of(&explored, &program)?;
+    if args.shorten {
+        ends.shorten(&program)?;
+    }
     let mut races = Merged::new(None, &filters);
     // The first run is told of in any case; those that show something else stay, whatever they add to the races.
     let others: HashSet<usize> = runs_of(&explored, false).chain([0]).collect();
@@ -205,9 +213,11 @@ fn remove_traces(folder: &Path) -> anyhow::Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read the folder {}", folder.display()))?;
     for entry in entries.flatten() {
         let path = entry.path();
-        let numbered = path
-            .file_stem()
-            .is_some_and(|stem| stem.as_encoded_bytes().iter().all(u8::is_ascii_digit));
+        let numbered = path.file_stem().is_some_and(|stem| {
+            let stem = stem.as_encoded_bytes();
+            let number = stem.strip_suffix(b".short").unwrap_or(stem);
+            number.iter().all(u8::is_ascii_digit)
+        });
         if numbered && path.extension().is_some_and(|extension| extension == "bin") {
             runs::remove(&path, Some(&witness::results::folder_of(&path)));
         }

@@ -3,13 +3,18 @@
 
 use super::ExitCode;
 use super::output::say;
+use anyhow::Context;
 use hashbrown::HashSet;
+use std::fs;
 use trace_format::TraceFile;
 use witness::explore::{End, Exploration, Found, Goal, Program, What};
-use witness::record::signal_name;
+use witness::record::{asked_to_end, signal_name};
+use witness::replay::live::stretches;
+use witness::report::Words;
 use witness::results::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 use witness::standstill::Standstill;
 use witness::symbols::Symbols;
+use witness::trace::{EventId, Trace};
 
 /// Reasons that are listed.
 const LISTED: usize = 20;
@@ -20,6 +25,8 @@ pub struct Ends {
     pub found: Vec<FoundResult>,
     /// The status that it gives.
     pub code: ExitCode,
+    /// Of each, the run that shows it, and how that ended.
+    shown_by: Vec<Option<(usize, End)>>,
 }
 
 impl Ends {
@@ -28,6 +35,7 @@ impl Ends {
         let mut ends = Ends {
             found: Vec::new(),
             code: ExitCode::Nothing,
+            shown_by: Vec::new(),
         };
         let mut told = HashSet::new();
         for Found { what, run, .. } in &explored.found {
@@ -70,16 +78,77 @@ impl Ends {
             ends.code = ends.code.or_worse(code);
             // One is told once, whatever else differs between the states in which it ends.
             if told.insert((title.clone(), details.clone())) {
+                let end = match what {
+                    What::Ended(end) => end.clone(),
+                    What::Goal(_) => End::Deadlock,
+                };
+                ends.shown_by.push(run.map(|run| (run, end)));
                 ends.found.push(FoundResult {
                     kind: kind.to_owned(),
                     title,
                     details,
                     replay: trace.as_deref().map(witness::report::run_again),
                     trace: trace.map(|trace| trace.display().to_string()),
+                    shortened: None,
                 });
             }
         }
         Ok(ends)
+    }
+}
+
+/// Runs to shorten one at most; of what hangs, each of which takes its whole time.
+const RUNS: usize = 300;
+const RUNS_IN_TIME: usize = 20;
+
+/// Stretches of the shortest run that are listed.
+const STRETCHES: usize = 20;
+
+impl Ends {
+    /// Looks for the shortest run that shows each, and keeps its trace beside the other: `7.short.bin` beside `7.bin`.
+    pub fn shorten(&mut self, program: &Program) -> anyhow::Result<()> {
+        for (found, shown_by) in self.found.iter_mut().zip(&self.shown_by) {
+            let Some((run, end)) = shown_by.as_ref().filter(|_| !asked_to_end()) else {
+                continue;
+            };
+            let path = program.trace_of(*run);
+            say!("witness: looks for the shortest run in which {}", found.title);
+            let before = stretches(&Trace::open(&path)?).len().saturating_sub(1);
+            let runs = if *end == End::TimedOut { RUNS_IN_TIME } else { RUNS };
+            let shortest = program.shorten(*run, end, runs)?;
+            let all = stretches(&shortest.trace);
+            let Some(bytes) = shortest.bytes else {
+                found.details.push(format!(
+                    "no run with fewer than {before} context switches shows it ({} runs)",
+                    shortest.runs
+                ));
+                continue;
+            };
+            let short = path.with_extension("short.bin");
+            fs::write(&short, bytes).with_context(|| format!("cannot write {}", short.display()))?;
+            found.details.push(format!(
+                "shortened to {} context switches instead of {before}, in {}: by thread, and up to what",
+                all.len().saturating_sub(1),
+                short.display()
+            ));
+            let symbols = Symbols::new(shortest.trace.tables());
+            let words = Words {
+                trace: &shortest.trace,
+                symbols: &symbols,
+            };
+            let told = all.iter().take(STRETCHES);
+            let told = told.map(|one| {
+                let last = EventId((one.events.end - 1) as u32);
+                format!("  {:>6} events: {}", one.events.len(), words.sentence(last))
+            });
+            found.details.extend(told);
+            if let more @ 1.. = all.len().saturating_sub(STRETCHES) {
+                found.details.push(format!("  … and {more} more context switches"));
+            }
+            found.replay = Some(witness::report::run_again(&short));
+            found.shortened = Some(short.display().to_string());
+        }
+        Ok(())
     }
 }
 
@@ -132,6 +201,7 @@ pub fn unproven(
         }],
         trace: None,
         replay: None,
+        shortened: None,
     });
     Ok(results.collect())
 }

@@ -11,7 +11,7 @@ use super::runs;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
 use witness::explore::{
     Exploration, Goal, Learnt, Limits, Options, Prefix, Program, Ran, Remembered, Session, What, explore,
@@ -37,7 +37,6 @@ const TIME_MORE: Duration = Duration::from_secs(10);
 pub struct Guided {
     program: Program,
     runs: u32,
-    until: Option<Instant>,
     /// What the user allows a run, if that is so.
     timeout: Option<Duration>,
 }
@@ -63,7 +62,7 @@ pub struct Guidance {
 
 impl Guided {
     /// Of a first recording; `None` if exploration cannot serve.
-    pub fn new(options: &record::Options, first: &Recorded, runs: u32, until: Option<Instant>) -> Option<Guided> {
+    pub fn new(options: &record::Options, first: &Recorded, runs: u32) -> Option<Guided> {
         let companions = &options.companions;
         let alone = companions.setup.is_none() && companions.with.is_none() && first.processes.is_empty();
         let is_whole = first.stopped.is_none() && first.failures.is_empty() && !asked_to_end();
@@ -86,7 +85,6 @@ impl Guided {
         Some(Guided {
             program: program.after(path, runs::trace_of, runs::policy_of),
             runs,
-            until,
             timeout: options.timeout,
         })
     }
@@ -102,7 +100,6 @@ impl Guided {
         let options = Options {
             limits: Limits {
                 states: STATES,
-                until: self.until,
                 stop: Some(asked_to_end),
                 ..Limits::default()
             },
@@ -113,7 +110,7 @@ impl Guided {
             prefers,
             ..Options::default()
         };
-        let (is_over, until) = (Cell::new(false), self.until);
+        let is_over = Cell::new(false);
         let mut runs = Runs {
             program: self.program,
             timeout: self.timeout,
@@ -121,7 +118,7 @@ impl Guided {
             is_over: &is_over,
         };
         let explored = explore(&mut runs, &options, &mut |_| {
-            if is_over.get() || asked_to_end() || until.is_some_and(|until| Instant::now() >= until) {
+            if is_over.get() || asked_to_end() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())

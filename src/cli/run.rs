@@ -10,7 +10,6 @@ use super::program_end;
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
 use std::ops::ControlFlow;
-use std::time::Instant;
 use witness::record::{Recorded, StandardInput, asked_to_end};
 use witness::report::Filters;
 
@@ -76,11 +75,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     shown.add_recorded(1, &first)?;
     let mut made = 1;
     let mut all_schedules = None;
-    let until = args
-        .analysis
-        .time_limit()
-        .and_then(|limit| Instant::now().checked_add(limit));
-    let guided = Guided::new(&record::options(&args.record)?, &first, args.runs, until);
+    let guided = Guided::new(&record::options(&args.record)?, &first, args.runs);
     if let Some(guided) = guided.filter(|_| !shown.is_settled()) {
         let guidance = guided.explore(None, &mut |made| {
             shown.add(made)?;

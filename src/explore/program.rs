@@ -5,8 +5,10 @@ use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{Divergence, End, FailsIf, Followed, Learnt, Move, Opening, Prefix, Ran, Remembered, Session, Wanted};
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run};
 use crate::record::{Launch, Policy, RecordError, Settings, asked_to_end, asks_to_end};
+use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
-use crate::trace::ThreadId;
+use crate::standstill::Standstill;
+use crate::trace::{ThreadId, Trace};
 use recorder_ring::plan::kind;
 use std::collections::VecDeque;
 use std::fs;
@@ -66,6 +68,9 @@ pub enum ProgramError {
 
 /// What clocks say in each run, in nanoseconds: the beginning of 2026. It is the same whenever exploration is done, so that it can go on another day.
 const CLOCKS_STAND_AT: u64 = 1_767_225_600_000_000_000;
+
+/// How much longer than the failing run a shorter one may become, in events: then it is none.
+const LONGER: u64 = 2;
 
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
@@ -176,6 +181,35 @@ impl Program {
     #[must_use]
     pub fn begins(&self) -> bool {
         self.journal.as_ref().is_none_or(Journal::begins)
+    }
+
+    /// Looks for the shortest run that ends as this one did, with at most so many runs. A run that hangs is one that waits in a loop, or goes on,
+    /// until it is ended.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, or the program not be run.
+    pub fn shorten(&self, run: usize, end: &End, runs: usize) -> Result<Shortest, LiveError> {
+        let trace = Trace::open(&self.trace_of(run))?;
+        // What does more has not failed in a shorter way; but how long a hang is was for the bounds to say.
+        let max_events = match end {
+            End::Limit | End::TimedOut => self.bounds.max_events,
+            End::Success | End::Failure(_) | End::Deadlock => Some(LONGER * trace.len() as u64),
+        };
+        let bounds = Bounds {
+            max_events,
+            ..self.bounds
+        };
+        let mut session = session::Session::new(&self.launch, bounds)?;
+        if self.fails_if.iter().any(FailsIf::needs_output) {
+            session = session.keeping_output();
+        }
+        let then = Settings {
+            clocks_stand_at: CLOCKS_STAND_AT,
+            ..Settings::fifo()
+        };
+        shortest_that(trace, session, then, runs, &mut |ran| {
+            self.judge(ran).is_ok_and(|judged| judged == *end) && (*end != End::Limit || spins(ran))
+        })
     }
 
     /// The trace of a run, from 0.
@@ -364,6 +398,12 @@ impl Session for Program {
         }
         Ok(Some(Remembered { run, learnt }))
     }
+}
+
+/// Whether threads wait in loops at the end of a run.
+fn spins(ran: &session::Ran) -> bool {
+    let standstill = ran.trace().and_then(|trace| Standstill::of(&trace));
+    standstill.is_ok_and(|standstill| !standstill.spins.is_empty())
 }
 
 /// Which move of the prefix was not done, and what happened in its place. `moves` has the move of each step.

@@ -43,6 +43,9 @@ pub struct FoundResult {
     pub trace: Option<String>,
     /// The command that runs it again.
     pub replay: Option<String>,
+    /// The trace of the shortest run that was found to end so, if one was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<String>,
 }
 
 impl ExplorationResult {

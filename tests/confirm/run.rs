@@ -2,6 +2,7 @@
 
 use crate::command::witness;
 use crate::recorded::{compile, folder, reports};
+use std::path::{Path, PathBuf};
 use witness::confirm::ConfirmResults;
 
 #[test]
@@ -45,7 +46,7 @@ fn traces_that_show_nothing_more_are_not_kept() {
         ],
     );
     assert_eq!(said.status, 66, "{}", said.stderr);
-    assert!(said.stderr.contains("run 3 (pos, seed 1)"), "{}", said.stderr);
+    assert!(said.stderr.contains("run 3 (chosen)"), "{}", said.stderr);
     let results: ConfirmResults = serde_json::from_str(&said.stdout).expect("results");
     assert_eq!((results.summary.witnessed, results.summary.unknown), (1, 1));
     assert_eq!(results.traces.len(), 1);
@@ -107,4 +108,91 @@ fn what_the_first_run_excludes_by_a_value_is_witnessed_by_another() {
     assert_eq!(json["summary"]["not_in_trace"], 0, "the witness speaks for it");
     let trace = json["races"][0]["trace"].as_str().expect("a trace");
     assert_eq!(json["further_traces"][0]["path"], trace);
+}
+
+fn session_programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs")
+}
+
+/// A write, and a read that comes only after another thread has counted: no schedule brings them together.
+const ORDERED: &str = "
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int n, data;
+static int count(void)
+{
+    pthread_mutex_lock(&lock);
+    int now = ++n;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+static void *writer(void *unused)
+{
+    data = 1;
+    count();
+    return unused;
+}
+static void *reader(void *unused)
+{
+    if (count() == 2)
+        return data ? unused : 0;
+    return unused;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, writer, 0);
+    pthread_create(&threads[1], 0, reader, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    return 0;
+}";
+
+#[test]
+fn what_no_schedule_shows_is_refuted_once_all_are_covered() {
+    let folder = folder("run-all-schedules");
+    std::fs::write(folder.join("ordered.c"), &ORDERED[1..]).expect("a file");
+    witness(&folder, &["cc", "-pthread", "ordered.c", "-o", "ordered"]).expect(0);
+    std::fs::write(folder.join("pairs"), "ordered.c:13 ordered.c:20\n").expect("a file");
+    let asked = |runs: &str, more: &[&str]| {
+        let limits = ["confirm", "--run", "--runs", runs, "-o", "c.bin"];
+        witness(&folder, &[&limits[..], more, &["pairs", "--", "./ordered"]].concat())
+    };
+    let once = asked("1", &[]).expect(3);
+    assert!(
+        once.contains("NOT IN THIS TRACE") && !once.contains("EXHAUSTED"),
+        "{once}"
+    );
+    let all = asked("10", &[]).expect(0);
+    assert!(all.contains("\nREFUTED: pairs:1"), "{all}");
+    assert!(
+        all.contains("all schedules: every schedule of this input was covered, "),
+        "{all}"
+    );
+    assert!(all.contains("\nEXHAUSTED: "), "{all}");
+    let json = asked("10", &["--json"]).expect(0);
+    let results: ConfirmResults = serde_json::from_str(&json).expect("results");
+    assert_eq!(results.warnings[0].verdict, "refuted");
+    assert_eq!((results.summary.refuted, results.summary.not_in_trace), (1, 0));
+    assert!(results.exploration.expect("all schedules").exhausted);
+
+    let run = witness(&folder, &["run", "-o", "r.bin", "--", "./ordered"]).expect(0);
+    assert!(
+        run.contains("\nEXHAUSTED: ") && run.contains("; no race, deadlock or failure ("),
+        "{run}"
+    );
+}
+
+#[test]
+fn runs_are_chosen_so_that_they_fail() {
+    let source = session_programs().join("opposite_locks.c");
+    let folder = folder("run-chosen");
+    let source = source.display().to_string();
+    witness(&folder, &["cc", "-pthread", &source, "-o", "locks"]).expect(0);
+    let run = |runs: &str| witness(&folder, &["run", "--runs", runs, "-o", "r.bin", "--", "./locks"]);
+    run("1").expect(0);
+    let chosen = run("3");
+    assert_eq!(chosen.status, 67, "{}{}", chosen.stdout, chosen.stderr);
+    assert!(chosen.stderr.contains("run 2 (chosen)"), "{}", chosen.stderr);
+    assert!(chosen.stderr.contains("deadlock: thread "), "{}", chosen.stderr);
 }

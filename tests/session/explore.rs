@@ -488,6 +488,58 @@ fn an_interrupted_search_ends_and_tells_what_was_found() {
 }
 
 #[test]
+fn what_is_found_is_shortened() {
+    for (name, source, options, title, same) in [
+        (
+            "deadlock",
+            "session/programs/opposite_locks.c",
+            &[][..],
+            "FOUND: deadlock, ",
+            "waits for mutex",
+        ),
+        (
+            "spin",
+            "session/programs/spins_sometimes.c",
+            &["--max-events", "2000", "--runs", "20"],
+            "FOUND: the program was still waiting in a loop",
+            "thread 0",
+        ),
+        (
+            "output",
+            "session/programs/prints.c",
+            &["--fails-if", "output=second: [1-9]"],
+            "FOUND: the program printed what matches second: [1-9], ",
+            "",
+        ),
+    ] {
+        let options = [options, &["--shorten"]].concat();
+        let (program, outcome) = explore(&format!("shortened-{name}"), source, &options, &[]);
+        let trace = shown_by(&outcome, title);
+        let short = trace.replace(".bin", ".short.bin");
+        let before = switches(&program.folder.join(&trace));
+        let words = format!(" context switches instead of {before}, in {short}");
+        let line = outcome.stdout.lines().find(|line| line.contains(&words));
+        let line = line.unwrap_or_else(|| panic!("{name}: {}", outcome.stdout));
+        let told: usize = line.trim().split(' ').nth(2).unwrap().parse().unwrap();
+        assert_eq!(told, switches(&program.folder.join(&short)), "{name}: {line}");
+        assert!(told < before, "{name}: {line}");
+        assert!(outcome.stdout.contains(same), "{name}: {}", outcome.stdout);
+        let again = format!("Run it again: witness replay {short} --live --as-recorded");
+        assert!(outcome.stdout.contains(&again), "{name}: {}", outcome.stdout);
+        let mut command = witness();
+        command.args(["replay", &short, "--live", "--as-recorded"]);
+        let again = run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
+        assert!(again.stdout.contains("REPRODUCED"), "{name}: {}", again.stdout);
+    }
+}
+
+/// The context switches of a trace.
+fn switches(trace: &Path) -> usize {
+    let trace = witness::trace::Trace::open(trace).unwrap();
+    witness::replay::live::stretches(&trace).len() - 1
+}
+
+#[test]
 fn a_failing_run_is_shortened() {
     for (name, title) in [
         ("opposite_locks", "FOUND: deadlock, "),

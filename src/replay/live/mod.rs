@@ -21,7 +21,7 @@ pub use again::{Again, Sameness, as_recorded};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
 pub use plan::{Plan, Planner};
-pub use shortest::{Shortest, Stretch, shortest, stretches};
+pub use shortest::{Shortest, Stretch, shortest, shortest_that, stretches};
 pub use vary::variations;
 
 use crate::check::Rejection;

@@ -7,8 +7,8 @@
 //! recorded, and that is where the search goes on. A shorter run may exist that is not found.
 
 use super::{LiveError, Plan};
-use crate::record::{Launch, Settings, plan};
-use crate::session::{Bounds, Session};
+use crate::record::{Launch, Settings, asked_to_end, plan};
+use crate::session::{Bounds, Ran, Session};
 use crate::trace::{EventId, LoadError, ThreadId, Trace};
 use std::ops::Range;
 use std::time::Duration;
@@ -81,9 +81,25 @@ pub fn shortest(trace: Trace, launch: &Launch, runs: usize) -> Result<Shortest, 
         patience: Some(launch.patience),
         max_events: Some((SLACK * trace.len()) as u64),
     };
+    let session = Session::new(launch, bounds)?;
+    shortest_that(trace, session, Settings::fifo(), runs, &mut |ran| ran.end == end)
+}
+
+/// Looks for the shortest run of which `fails` holds, as it does of the one of this trace. Behind what is forced, a run goes on under `then`.
+///
+/// # Errors
+/// [`LiveError`].
+pub fn shortest_that(
+    trace: Trace,
+    session: Session,
+    then: Settings,
+    runs: usize,
+    fails: &mut dyn FnMut(&Ran) -> bool,
+) -> Result<Shortest, LiveError> {
     let mut search = Search {
-        session: Session::new(launch, bounds)?,
-        end,
+        session,
+        then,
+        fails,
         left: runs,
         best: Shortest {
             trace,
@@ -96,15 +112,16 @@ pub fn shortest(trace: Trace, launch: &Launch, runs: usize) -> Result<Shortest, 
     Ok(search.best)
 }
 
-struct Search {
+struct Search<'f> {
     session: Session,
-    /// How the run has to end.
-    end: ProgramEnd,
+    then: Settings,
+    /// Whether a run ends as it has to.
+    fails: &'f mut dyn FnMut(&Ran) -> bool,
     left: usize,
     best: Shortest,
 }
 
-impl Search {
+impl Search<'_> {
     fn words(&self) -> Result<Vec<plan::Words>, LiveError> {
         let plan = Plan::of_all(&self.best.trace);
         Ok(plan.steps().ok_or(LiveError::TooManyThreads)?.concat())
@@ -112,13 +129,14 @@ impl Search {
 
     /// Runs the program along these events, then without more changes of threads than it needs; whether that is better.
     fn is_better(&mut self, steps: &[plan::Words]) -> Result<bool, LiveError> {
-        if self.left == 0 {
+        if self.left == 0 || asked_to_end() {
+            self.left = 0;
             return Ok(false);
         }
         self.left -= 1;
         self.best.runs += 1;
-        let ran = self.session.follow(&[steps], Settings::fifo())?;
-        if ran.end != self.end {
+        let ran = self.session.follow(&[steps], self.then)?;
+        if !(self.fails)(&ran) {
             return Ok(false);
         }
         let bytes = ran.into_bytes();
