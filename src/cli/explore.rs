@@ -19,7 +19,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use witness::explore::{
-    Exploration, FailsIf, Found, Goal, Limits, Options, Program, Progress, What, explore, fewest_context_switches,
+    Engine, Exploration, FailsIf, Found, Goal, Limits, Options, Program, Progress, What, explore,
+    fewest_context_switches,
 };
 use witness::record::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
 use witness::session::Bounds;
@@ -75,6 +76,10 @@ pub struct ExploreArgs {
     /// End each run after S seconds: it hangs.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds, default_value = "10")]
     timeout: Duration,
+    /// What finds the branches that are still open: a search of states where there are few of them and else the solver, or one of
+    /// them alone. What is found is the same.
+    #[arg(long, env = "WITNESS_ENGINE", value_name = "ENGINE", value_enum, default_value_t = EngineArg::Auto)]
+    engine: EngineArg,
     /// Explore until it is decided whether these two accesses race: each is file:line, a function or a variable, as for `witness explain`.
     /// Repeat for several pairs. What may have to do with them is tried first.
     #[arg(long = "for", env = "WITNESS_FOR", value_names = ["A", "B"], num_args = 2)]
@@ -101,6 +106,14 @@ pub struct ExploreArgs {
     command: Vec<OsString>,
 }
 
+/// The engines of exploration.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum EngineArg {
+    Auto,
+    States,
+    Solver,
+}
+
 pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     let filters = args.reports.filters()?;
     // A mistake there is better known before an earlier exploration is removed.
@@ -113,6 +126,11 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
             until,
             stop: Some(asked_to_end),
             ..Limits::default()
+        },
+        engine: match args.engine {
+            EngineArg::Auto => Engine::Auto,
+            EngineArg::States => Engine::States,
+            EngineArg::Solver => Engine::Solver,
         },
         runs: args.runs as usize,
         order: &fewest_context_switches,

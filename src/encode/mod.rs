@@ -21,6 +21,7 @@
 
 mod control_flow;
 mod counts;
+mod formula;
 mod handed_over;
 mod mutation;
 mod other_value;
@@ -29,6 +30,7 @@ mod race;
 mod read_consistency;
 mod sync_consistency;
 
+pub use formula::Formula;
 pub use mutation::Mutation;
 pub use other_value::{PendingRead, Wanted};
 pub use read_consistency::ReadOptions;

@@ -27,6 +27,7 @@ mod packed;
 mod persistent;
 mod program;
 mod session;
+mod solver;
 mod states;
 mod tables;
 
@@ -43,6 +44,7 @@ use crate::forest::{Forest, Next, NodeId, Patience, Reservation, Run};
 use hashbrown::{HashMap, HashSet};
 use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
+use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -52,6 +54,12 @@ const NEAR_ROUNDS: usize = 200;
 
 /// States of an exact search that only serves to see what to try next.
 const STATES_OF_A_GLANCE: usize = 2_000;
+
+/// As many openings the solver finds before they are run: what these runs show answers other questions.
+const OPENINGS_AT_ONCE: usize = 16;
+
+/// As many states are searched before the solver is asked, unless the bound is less.
+const STATES_FIRST: usize = 1_000_000;
 
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
@@ -64,10 +72,24 @@ pub fn fewest_context_switches(_: &Forest, prefix: &Prefix) -> u64 {
     (u64::from(asks) << 32) + prefix.context_switches() as u64
 }
 
+/// What finds what is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The search of states.
+    States,
+    /// The solver.
+    Solver,
+    /// States where there are few, else the solver, and all states within the bound if that does not decide it either.
+    #[default]
+    Auto,
+}
+
 /// How exploration goes on.
 pub struct Options<'o> {
     /// Bounds of each search.
     pub limits: Limits,
+    /// What finds what is open.
+    pub engine: Engine,
     /// Most runs.
     pub runs: usize,
     /// Which open branch comes next.
@@ -88,6 +110,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Options {
             limits: Limits::default(),
+            engine: Engine::default(),
             runs: usize::MAX,
             order: &fewest_context_switches,
             tries: 2,
@@ -126,7 +149,7 @@ pub enum Reason {
     Reservation(Reservation),
     /// As many runs were made as were allowed, and something was open.
     Runs,
-    /// A search reached its bound of states, memory or time.
+    /// Searches reached their bounds of states, memory or time, and of what the solver may do.
     States,
     /// Whoever watched ended it.
     Stopped,
@@ -242,6 +265,8 @@ pub fn explore<S: Session>(
         places: HashMap::new(),
         near_rounds: 0,
         near_missed: HashSet::new(),
+        solver: Solver::default(),
+        fits: Fits::Unknown,
     };
     exploring.run(watch)?;
     Ok(exploring.finish())
@@ -261,6 +286,18 @@ struct Exploring<'s, 'o, S> {
     near_rounds: usize,
     /// What it found that runs did not show.
     near_missed: HashSet<(NodeId, Opening)>,
+    solver: Solver,
+    fits: Fits,
+}
+
+/// Which engine suits the forest, as far as is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fits {
+    Unknown,
+    /// It has many states.
+    Solver,
+    /// And the solver did not decide it.
+    States,
 }
 
 impl<S: Session> Exploring<'_, '_, S> {
@@ -284,7 +321,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             if self.run_near(watch)?.is_break() {
                 return Ok(());
             }
-            let searched = search(&mut self.forest, &self.options.limits);
+            let searched = self.search();
             self.progress.states = searched.states;
             self.note_goals(&searched)?;
             let mut frontier = searched.frontier;
@@ -321,6 +358,58 @@ impl<S: Session> Exploring<'_, '_, S> {
                 self.progress.open = self.progress.open.saturating_sub(batch.len());
             }
         }
+    }
+
+    /// What is open, by the engine that is asked.
+    fn search(&mut self) -> Searched {
+        let limits = self.options.limits;
+        match self.options.engine {
+            Engine::States => search(&mut self.forest, &limits),
+            Engine::Solver => self.ask_solver(),
+            Engine::Auto => self.search_as_it_fits(),
+        }
+    }
+
+    /// A short search of states first, then the solver, then all states that the limits allow.
+    fn search_as_it_fits(&mut self) -> Searched {
+        let limits = self.options.limits;
+        let mut goals = Vec::new();
+        if self.fits == Fits::Unknown {
+            let few = Limits {
+                states: STATES_FIRST.min(limits.states),
+                ..limits
+            };
+            let searched = search(&mut self.forest, &few);
+            if searched.whole || limits.is_over() || searched.frontier.iter().any(|open| self.is_to_try(open)) {
+                return searched;
+            }
+            self.fits = Fits::Solver;
+            goals = searched.goals;
+        }
+        if self.fits == Fits::Solver {
+            let mut searched = self.ask_solver();
+            goals.append(&mut searched.goals);
+            if searched.whole || limits.is_over() || searched.frontier.iter().any(|open| self.is_to_try(open)) {
+                return Searched { goals, ..searched };
+            }
+            self.fits = Fits::States;
+        }
+        let searched = search(&mut self.forest, &limits);
+        goals.extend(searched.goals);
+        Searched { goals, ..searched }
+    }
+
+    fn ask_solver(&mut self) -> Searched {
+        let mut solver = std::mem::take(&mut self.solver);
+        let mut forest = std::mem::take(&mut self.forest);
+        let is_wanted = |forest: &Forest, wanted: &Wanted| {
+            let tries = self.tried.get(&(wanted.node, wanted.opening)).copied().unwrap_or(0);
+            tries < self.options.tries && self.is_open_in(forest, wanted)
+        };
+        let count = OPENINGS_AT_ONCE.max(self.options.jobs);
+        let searched = solver.search(&mut forest, &self.options.limits, count, &is_wanted);
+        (self.solver, self.forest) = (solver, forest);
+        searched
     }
 
     /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
@@ -450,7 +539,11 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn is_open(&self, wanted: &Wanted) -> bool {
-        let node = self.forest.node(wanted.node);
+        self.is_open_in(&self.forest, wanted)
+    }
+
+    fn is_open_in(&self, forest: &Forest, wanted: &Wanted) -> bool {
+        let node = forest.node(wanted.node);
         match wanted.opening {
             Opening::Outcome(outcome) => node.edge(outcome).is_none(),
             Opening::SomeOutcome => !self.tried.contains_key(&(wanted.node, wanted.opening)),

@@ -9,7 +9,7 @@ use super::machine::{Choice, Goes, State, Turn};
 use super::packed::States;
 use super::persistent::Persistent;
 use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
-use super::tables::{AccessKind, Act, FREED, Held, Tables};
+use super::tables::{Act, FREED, Held, Tables};
 use crate::forest::{Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ impl Default for Limits {
 
 impl Limits {
     /// Whether the time is over, or somebody asks for the end.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until) || self.stop.is_some_and(|stop| stop())
     }
 }
@@ -234,7 +234,7 @@ impl Search<'_> {
             state.turns(&self.tables, thread, &mut turns);
         }
         turns.retain(|&turn| match turn.goes {
-            Goes::Along(edge) => !self.only_stops(state, turn.thread, edge),
+            Goes::Along(edge) => !self.tables.only_stops(state.class(&self.tables, turn.thread), edge),
             Goes::Stays => true,
             Goes::Open(_) | Goes::OpenRead => false,
         });
@@ -242,20 +242,6 @@ impl Search<'_> {
             persistent.keep(&self.tables, state, &mut turns);
         }
         turns
-    }
-
-    /// Whether a thread does nothing more by this than to come to where it ends the program, which no other thread can tell. It stays before
-    /// it, then: a program that is forced has no thread that stands there, and goes on.
-    fn only_stops(&self, state: &State, thread: u32, edge: u32) -> bool {
-        let class = state.class(&self.tables, thread);
-        let edge = &class.edges[edge as usize];
-        let silent = match class.act {
-            Act::Local { .. } | Act::Begin => true,
-            Act::Access(AccessKind::Read | AccessKind::AtomicRead) => edge.leaves.is_empty(),
-            Act::Acquire(..) | Act::Take(_) => edge.outcome == Outcome::GaveUp,
-            _ => false,
-        };
-        silent && self.tables.class(edge.to).act == Act::Stops
     }
 
     /// Notes what is open in `self.now`, and which goals it reaches.
@@ -541,7 +527,7 @@ impl Walk {
     }
 
     /// Performs what a thread does before the operation of its class.
-    fn pass(&mut self, forest: &Forest, tables: &Tables<'_>, slot: usize, prefix: &mut Prefix) {
+    pub(super) fn pass(&mut self, forest: &Forest, tables: &Tables<'_>, slot: usize, prefix: &mut Prefix) {
         while tables.is_passed(self.nodes[slot]) {
             let outcome = forest.node(self.nodes[slot]).edges[0].outcome;
             self.operate(forest, slot, outcome, Choice::None, prefix);

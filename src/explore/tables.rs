@@ -113,7 +113,9 @@ pub(crate) struct Tables<'f> {
     pub initial: Vec<Held>,
     /// Values of pieces, as [`ClassEdge::saw`] has them, to whole values.
     pub values: Values,
-    sizes: Vec<u8>,
+    /// Where each shared cell is.
+    pub places: Vec<Place>,
+    pub sizes: Vec<u8>,
 }
 
 /// The cuts of one region, and its cells between them.
@@ -140,17 +142,19 @@ impl<'f> Tables<'f> {
         cells.share(forest);
         let mut values = forest.values();
         let shared = cells.cells.iter().filter(|cell| cell.number.is_some());
-        let initial = shared
+        let places: Vec<Place> = shared
             .clone()
-            .map(|cell| {
-                let place = Place {
-                    region: cell.region,
-                    offset: cell.offset,
-                };
-                forest.initial(&mut values, place, cell.size).map_or(UNKNOWN, held)
+            .map(|cell| Place {
+                region: cell.region,
+                offset: cell.offset,
             })
             .collect();
-        let sizes = shared.map(|cell| cell.size).collect();
+        let sizes: Vec<u8> = shared.map(|cell| cell.size).collect();
+        let initial = places
+            .iter()
+            .zip(&sizes)
+            .map(|(&place, &size)| forest.initial(&mut values, place, size).map_or(UNKNOWN, held))
+            .collect();
         let mut tables = Tables {
             forest,
             class_of: vec![u32::MAX; forest.nodes().len()],
@@ -158,6 +162,7 @@ impl<'f> Tables<'f> {
             classes: Vec::new(),
             initial,
             values,
+            places,
             sizes,
         };
         tables.classify(&cells);
@@ -347,6 +352,19 @@ impl<'f> Tables<'f> {
             }
             Operation::Input(_) => Act::Local { sees: true },
         }
+    }
+
+    /// Whether a thread does nothing more by this than to come to where it ends the program, which no other thread can tell. It stays before
+    /// it, then: a program that is forced has no thread that stands there, and goes on.
+    pub(crate) fn only_stops(&self, class: &Class, edge: u32) -> bool {
+        let edge = &class.edges[edge as usize];
+        let silent = match class.act {
+            Act::Local { .. } | Act::Begin => true,
+            Act::Access(AccessKind::Read | AccessKind::AtomicRead) => edge.leaves.is_empty(),
+            Act::Acquire(..) | Act::Take(_) => edge.outcome == Outcome::GaveUp,
+            _ => false,
+        };
+        silent && self.class(edge.to).act == Act::Stops
     }
 
     /// How many threads make a round of a barrier, where that is known.

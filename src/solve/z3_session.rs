@@ -1,4 +1,4 @@
-//! The clauses of ψ in Z3, in integer difference logic.
+//! The clauses of a formula in Z3, in integer difference logic.
 //!
 //! For a pair of nodes with ranks lo < hi there is one atom, O(hi) − O(lo) ≤ −1: "hi before lo",
 //! against the trace; its negation is "lo before hi". Z3 tries atoms false first, which thus means
@@ -13,21 +13,21 @@
 //! A solver that ran out of resources is not used again: Z3 (4.8.12) then loses assertions of later questions, and calls
 //! satisfiable what is not.
 
-use crate::encode::{Choice, Clause, Encoder, Literal, Node};
+use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::trace::EventId;
 use hashbrown::HashMap;
 use z3::ast::{Bool, Int};
 use z3::{Params, SatResult, Solver, StatisticsValue};
 
 /// A Z3 solver with the order variables, atoms and choices made so far.
-pub(super) struct Z3Session {
+pub(crate) struct Z3Session {
     solver: Solver,
     minus_one: Int,
     nodes: HashMap<Node, Int>,
     /// By (hi, lo).
     atoms: HashMap<(Node, Node), Bool>,
     choices: Vec<Bool>,
-    /// How many clauses of the encoder are asserted.
+    /// How many clauses of the formula are asserted.
     asserted: usize,
     /// Resource units that a check may spend.
     budget: u32,
@@ -39,7 +39,7 @@ pub(super) struct Z3Session {
 
 /// The solver's word on a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     Satisfiable,
     Unsatisfiable,
     /// The resource budget was spent.
@@ -48,7 +48,7 @@ pub(super) enum Status {
 
 impl Z3Session {
     /// A solver of its own, in the Z3 context of this thread. `budget`: resource units per check.
-    pub(super) fn new(budget: u32) -> Z3Session {
+    pub(crate) fn new(budget: u32) -> Z3Session {
         let solver = Solver::new();
         let mut params = Params::new();
         params.set_u32("arith.solver", 1);
@@ -70,7 +70,7 @@ impl Z3Session {
 
     /// Forgets the last question, and begins another. A solver of its own for each would be as good, but to make one
     /// takes longer than most questions.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         if self.gave_up {
             *self = Z3Session::new(self.budget);
         }
@@ -86,7 +86,7 @@ impl Z3Session {
     }
 
     /// Forgets the question's solver as well: the question begins anew, in one that has seen no other.
-    pub(super) fn renew(&mut self) {
+    pub(crate) fn renew(&mut self) {
         *self = Z3Session::new(self.budget);
         self.begin();
     }
@@ -98,10 +98,10 @@ impl Z3Session {
             .clone()
     }
 
-    pub(super) fn literal(&mut self, encoder: &Encoder<'_>, literal: Literal) -> Bool {
+    pub(crate) fn literal(&mut self, formula: &impl Formula, literal: Literal) -> Bool {
         match literal {
             Literal::Before(a, b) => {
-                let (lo, hi) = if encoder.rank(a) < encoder.rank(b) {
+                let (lo, hi) = if formula.rank(a) < formula.rank(b) {
                     (a, b)
                 } else {
                     (b, a)
@@ -113,37 +113,37 @@ impl Z3Session {
                 let against = &self.atoms[&(hi, lo)];
                 if a == hi { against.clone() } else { against.not() }
             }
-            Literal::Chosen(choice) => self.choice(encoder, choice, true),
-            Literal::NotChosen(choice) => self.choice(encoder, choice, false),
+            Literal::Chosen(choice) => self.choice(formula, choice, true),
+            Literal::NotChosen(choice) => self.choice(formula, choice, false),
         }
     }
 
-    fn choice(&mut self, encoder: &Encoder<'_>, choice: Choice, chosen: bool) -> Bool {
+    fn choice(&mut self, formula: &impl Formula, choice: Choice, chosen: bool) -> Bool {
         while self.choices.len() <= choice.0 as usize {
             self.choices.push(Bool::new_const(format!("c{}", self.choices.len())));
         }
         let differs = &self.choices[choice.0 as usize];
-        if chosen == encoder.is_default(choice) {
+        if chosen == formula.is_default(choice) {
             differs.not()
         } else {
             differs.clone()
         }
     }
 
-    /// Asserts the clauses that the encoder has gained.
-    pub(super) fn assert_new(&mut self, encoder: &Encoder<'_>) {
-        while self.asserted < encoder.clauses().len() {
-            let clause = self.disjunction(encoder, &encoder.clauses()[self.asserted]);
+    /// Asserts the clauses that the formula has gained.
+    pub(crate) fn assert_new(&mut self, formula: &impl Formula) {
+        while self.asserted < formula.clauses().len() {
+            let clause = self.disjunction(formula, &formula.clauses()[self.asserted]);
             self.solver.assert(&clause);
             self.asserted += 1;
         }
     }
 
-    pub(super) fn disjunction(&mut self, encoder: &Encoder<'_>, clause: &Clause) -> Bool {
+    pub(crate) fn disjunction(&mut self, formula: &impl Formula, clause: &Clause) -> Bool {
         let literals: Vec<Bool> = clause
             .literals
             .iter()
-            .map(|&literal| self.literal(encoder, literal))
+            .map(|&literal| self.literal(formula, literal))
             .collect();
         match &literals[..] {
             [literal] => literal.clone(),
@@ -152,7 +152,7 @@ impl Z3Session {
     }
 
     /// Changes the resource units that each further check may spend.
-    pub(super) fn set_budget(&mut self, budget: u32) {
+    pub(crate) fn set_budget(&mut self, budget: u32) {
         if self.budget == budget {
             return;
         }
@@ -163,18 +163,18 @@ impl Z3Session {
     }
 
     /// The resource units spent so far, in all; the count wraps around.
-    pub(super) fn spent(&self) -> u32 {
+    pub(crate) fn spent(&self) -> u32 {
         match self.solver.get_statistics().value("rlimit count") {
             Some(StatisticsValue::UInt(count)) => count,
             _ => 0,
         }
     }
 
-    pub(super) fn assert(&self, formula: &Bool) {
+    pub(crate) fn assert(&self, formula: &Bool) {
         self.solver.assert(formula);
     }
 
-    pub(super) fn check(&mut self, assumptions: &[Bool]) -> Status {
+    pub(crate) fn check(&mut self, assumptions: &[Bool]) -> Status {
         match self.solver.check_assumptions(assumptions) {
             SatResult::Sat => Status::Satisfiable,
             SatResult::Unsat => Status::Unsatisfiable,
@@ -186,12 +186,12 @@ impl Z3Session {
     }
 
     /// The assumptions that the last unsatisfiable check needed.
-    pub(super) fn unsat_core(&self) -> Vec<Bool> {
+    pub(crate) fn unsat_core(&self) -> Vec<Bool> {
         self.solver.get_unsat_core()
     }
 
     /// The model of the last satisfiable check.
-    pub(super) fn model(&self, encoder: &Encoder<'_>) -> Model {
+    pub(crate) fn model(&self, formula: &impl Formula) -> Model {
         let model = self.solver.get_model().expect("a satisfiable check has a model");
         let mut order: Vec<(i64, Node)> = Vec::with_capacity(self.nodes.len());
         for (&node, variable) in &self.nodes {
@@ -199,7 +199,7 @@ impl Z3Session {
             let value = model.get_const_interp(variable).map_or(Some(0), |value| value.as_i64());
             order.push((value.expect("places are small integers"), node));
         }
-        order.sort_unstable_by_key(|&(value, node)| (value, encoder.rank(node)));
+        order.sort_unstable_by_key(|&(value, node)| (value, formula.rank(node)));
         let last = order.iter().map(|&(_, node)| node.number()).max().unwrap_or(0);
         let mut places = vec![UNKNOWN; last as usize + 1];
         for (place, &(_, node)) in order.iter().enumerate() {
@@ -218,7 +218,7 @@ impl Z3Session {
                 .get_const_interp(differs)
                 .and_then(|value| value.as_bool())
                 .unwrap_or(false);
-            differs != encoder.is_default(Choice(number as u32))
+            differs != formula.is_default(Choice(number as u32))
         });
         Model {
             places,
@@ -232,7 +232,7 @@ impl Z3Session {
 const UNKNOWN: u32 = u32::MAX;
 
 /// What the solver proposes.
-pub(super) struct Model {
+pub(crate) struct Model {
     /// The place of each node in the model's order, by its number.
     places: Vec<u32>,
     behind: Vec<EventId>,
@@ -241,36 +241,37 @@ pub(super) struct Model {
 
 impl Model {
     /// Whether a choice is made.
-    pub(super) fn chosen(&self, choice: Choice) -> bool {
+    pub(crate) fn chosen(&self, choice: Choice) -> bool {
         self.choices.get(choice.0 as usize).copied().unwrap_or(false)
     }
 
-    fn place(&self, node: Node) -> u32 {
+    /// The place of a node in its order; the last of all if it has none.
+    pub(crate) fn place(&self, node: Node) -> u32 {
         self.places.get(node.number() as usize).copied().unwrap_or(UNKNOWN)
     }
 
     /// Whether an event has an order variable.
-    pub(super) fn knows(&self, event: EventId) -> bool {
+    pub(crate) fn knows(&self, event: EventId) -> bool {
         self.place(Node::of(event)) != UNKNOWN
     }
 
     /// Whether one event comes before another; both are known.
-    pub(super) fn before(&self, first: EventId, second: EventId) -> bool {
+    pub(crate) fn before(&self, first: EventId, second: EventId) -> bool {
         self.puts_before(Node::of(first), Node::of(second))
     }
 
     /// Whether one node comes before another; both are known.
-    pub(super) fn puts_before(&self, first: Node, second: Node) -> bool {
+    pub(crate) fn puts_before(&self, first: Node, second: Node) -> bool {
         self.place(first) < self.place(second)
     }
 
     /// The events that it wants behind the race, where that matters to a clause.
-    pub(super) fn behind(&self) -> &[EventId] {
+    pub(crate) fn behind(&self) -> &[EventId] {
         &self.behind
     }
 
     /// Whether an event is known, and comes before the race.
-    pub(super) fn has(&self, event: EventId) -> bool {
+    pub(crate) fn has(&self, event: EventId) -> bool {
         self.knows(event) && self.place(Node::of(event)) < self.place(Node::RACE)
     }
 }

@@ -6,7 +6,7 @@ use crate::oracle::{Truth, truth};
 use crate::program::Program;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use witness::explore::{End, Exploration, Goal, Limits, Options, Reason, What, explore};
+use witness::explore::{End, Engine, Exploration, Goal, Limits, Options, Reason, What, explore};
 use witness::forest::{Datum, Forest, Next, NodeId, Outcome, Region, Reservation};
 
 /// How a program is explored.
@@ -15,6 +15,9 @@ pub struct How {
     pub seed: u64,
     pub reduce: bool,
     pub hides: Hides,
+    pub engine: Engine,
+    /// States of a search at most.
+    pub states: usize,
 }
 
 pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
@@ -28,8 +31,10 @@ pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
     let options = Options {
         limits: Limits {
             reduce: how.reduce,
+            states: how.states,
             ..Limits::default()
         },
+        engine: how.engine,
         failures_first: how.seed.is_multiple_of(4),
         ..Options::default()
     };

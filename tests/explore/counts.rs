@@ -3,7 +3,7 @@
 use crate::compare::{How, explored, goals};
 use crate::interpreter::Hides;
 use crate::program::{Instruction, Program, Term};
-use witness::explore::Exploration;
+use witness::explore::{Engine, Exploration};
 
 const HOW: How = How {
     seed: 1,
@@ -12,6 +12,8 @@ const HOW: How = How {
         patience: false,
         next: false,
     },
+    engine: Engine::States,
+    states: usize::MAX,
 };
 
 /// A program whose first thread forks these and does nothing else.

@@ -5,6 +5,8 @@
 //! branches (every outcome of every history of every thread), races, deadlocks and failures; every prefix must be one that the program can
 //! follow, and there are no more runs than branches.
 //!
+//! The search of states, the solver, and both by turns are compared alike.
+//!
 //! `WITNESS_EXPLORE_PROGRAMS` and `WITNESS_EXPLORE_SEED` set the number of programs and the first seed; `WITNESS_EXPLORE_STATES`, how many states
 //! the oracle may visit for one.
 
@@ -19,13 +21,14 @@ mod random_program;
 use compare::{Compared, How, compare};
 use interpreter::Hides;
 use std::collections::BTreeMap;
+use witness::explore::{Engine, Limits};
 
 fn environment(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-fn how(seed: u64, random: &mut fastrand::Rng) -> How {
+fn how(seed: u64, engine: Engine, random: &mut fastrand::Rng) -> How {
     let sometimes = |random: &mut fastrand::Rng| random.u32(0..4) == 0;
     How {
         seed,
@@ -34,19 +37,25 @@ fn how(seed: u64, random: &mut fastrand::Rng) -> How {
             patience: sometimes(random),
             next: sometimes(random),
         },
+        engine,
+        states: match engine {
+            // So few that the other engine takes over in the middle.
+            Engine::Auto => random.usize(1..30),
+            _ => Limits::default().states,
+        },
     }
 }
 
-#[test]
-fn exploration_finds_what_exhaustive_search_finds() {
-    let programs = environment("WITNESS_EXPLORE_PROGRAMS", 300);
+/// Compares many programs; so many, if the environment does not say otherwise.
+fn compare_programs(engine: Engine, programs: u64) {
+    let programs = environment("WITNESS_EXPLORE_PROGRAMS", programs);
     let first = environment("WITNESS_EXPLORE_SEED", 1);
     let limit = environment("WITNESS_EXPLORE_STATES", 1500) as usize;
     let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in first..first + programs {
         let mut random = fastrand::Rng::with_seed(seed);
         let program = random_program::program(&mut random);
-        let how = how(seed, &mut random);
+        let how = how(seed, engine, &mut random);
         match compare(&program, how, limit) {
             Compared::Wrong(what) => {
                 let listing = program.code.iter().enumerate();
@@ -76,4 +85,19 @@ fn exploration_finds_what_exhaustive_search_finds() {
         }
     }
     println!("{sums:?}");
+}
+
+#[test]
+fn exploration_finds_what_exhaustive_search_finds() {
+    compare_programs(Engine::States, 300);
+}
+
+#[test]
+fn the_solver_finds_what_exhaustive_search_finds() {
+    compare_programs(Engine::Solver, 60);
+}
+
+#[test]
+fn engines_that_take_turns_find_what_exhaustive_search_finds() {
+    compare_programs(Engine::Auto, 60);
 }

@@ -1,0 +1,580 @@
+//! How prefixes may end: races and deadlocks, asked of a forest in which nothing is open.
+//!
+//! A goal is about the end of the prefix: which operations are next there, and what they would find. What is written down for it is chosen by the
+//! question alone, and void for others.
+
+use super::clauses::{At, Each, Formulas};
+use super::events::{Event, Lead, List, Own};
+use super::replay::{Replay, Replayed, Violation};
+use super::{Answer, Solver};
+use crate::encode::{Choice, Literal};
+use crate::explore::goal::{Goal, Side, Waiting};
+use crate::explore::machine::{Choice as Chance, Goes, NONE, Phase, State};
+use crate::explore::session::Prefix;
+use crate::explore::states::Limits;
+use crate::explore::tables::{AccessKind, Act, Class, Tables};
+use crate::forest::{Mode, NodeId, ObjectId, Outcome, Patience, TreeId};
+use hashbrown::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How an operation that is next takes part in a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Part {
+    Is(AccessKind),
+    /// An atomic read that would write.
+    Writes,
+}
+
+impl Part {
+    fn races(self, other: Part) -> bool {
+        use AccessKind::{AtomicWrite, Free, Read, Write};
+        let writes = |part| matches!(part, Part::Is(Write | Free));
+        match (self, other) {
+            // That it would write matters to reads alone.
+            (Part::Writes, _) => other == Part::Is(Read),
+            (_, Part::Writes) => self == Part::Is(Read),
+            (Part::Is(Read), Part::Is(AtomicWrite)) | (Part::Is(AtomicWrite), Part::Is(Read)) => true,
+            _ => writes(self) || writes(other),
+        }
+    }
+}
+
+/// A thread that waits for ever at the end, if that is chosen.
+struct Waits {
+    choice: Choice,
+    tree: TreeId,
+    how: How,
+    told: Waiting,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum How {
+    /// In its operation.
+    Pending(NodeId),
+    /// In a wait set.
+    Asleep(NodeId),
+    /// In a loop from this node, by these outcomes.
+    Spins(NodeId, Vec<Outcome>),
+}
+
+impl How {
+    fn node(&self) -> NodeId {
+        match *self {
+            How::Pending(node) | How::Asleep(node) | How::Spins(node, _) => node,
+        }
+    }
+}
+
+impl Solver {
+    /// Whether all goals were decided.
+    pub(super) fn search_goals(
+        &mut self,
+        tables: &Tables<'_>,
+        limits: &Limits,
+        goals: &mut Vec<(Goal, Prefix)>,
+    ) -> bool {
+        let nothing_open: Vec<Literal> = self.formulas.events.open().into_iter().map(Event::absent).collect();
+        let nodes: Vec<NodeId> = (0..tables.forest.nodes().len() as u32).map(NodeId).collect();
+        let met: Vec<NodeId> = nodes
+            .into_iter()
+            .filter(|&node| self.formulas.events.lead(node) != Lead::Nowhere && !tables.is_passed(node))
+            .collect();
+        self.search_races(tables, limits, &met, &nothing_open, goals)
+            && self.search_deadlocks(tables, limits, &met, &nothing_open, goals)
+    }
+
+    /// "The thread is before this operation at the end."
+    fn pending(&mut self, node: NodeId) -> Choice {
+        let choice = self.formulas.choice();
+        if let Lead::After(event) = self.formulas.events.lead(node) {
+            self.formulas.add(vec![Literal::NotChosen(choice), event.present()]);
+        }
+        for event in self.formulas.events.of_node(node).to_vec() {
+            self.formulas.add(vec![Literal::NotChosen(choice), event.absent()]);
+        }
+        choice
+    }
+
+    fn search_races(
+        &mut self,
+        tables: &Tables<'_>,
+        limits: &Limits,
+        met: &[NodeId],
+        nothing_open: &[Literal],
+        goals: &mut Vec<(Goal, Prefix)>,
+    ) -> bool {
+        // Alike are accesses of a thread at a place in the code.
+        let mut alike: BTreeMap<(u32, TreeId, u64, Part), Vec<Choice>> = BTreeMap::new();
+        let mut writing: Vec<(Choice, NodeId, usize)> = Vec::new();
+        for &node in met {
+            let class = tables.class(tables.class_of[node.index()]);
+            let Act::Access(kind) = class.act else {
+                continue;
+            };
+            let tree = tables.forest.node(node).tree;
+            let pending = self.pending(node);
+            let mut parts = vec![(Part::Is(kind), pending)];
+            for (number, edge) in class.edges.iter().enumerate() {
+                if !edge.leaves.is_empty() {
+                    let writes = self.formulas.choice();
+                    self.formulas
+                        .add(vec![Literal::NotChosen(writes), Literal::Chosen(pending)]);
+                    writing.push((writes, node, number));
+                    parts.push((Part::Writes, writes));
+                }
+            }
+            for (part, choice) in parts {
+                for &cell in &class.cells {
+                    let key = (cell, tree, class.position, part);
+                    alike.entry(key).or_default().push(choice);
+                }
+            }
+        }
+        let mut groups: BTreeMap<u32, Vec<(TreeId, u64, Part, Choice)>> = BTreeMap::new();
+        for ((cell, tree, position, part), members) in alike {
+            let choice = self.formulas.choice();
+            let any = members.into_iter().map(Literal::Chosen);
+            let clause = std::iter::once(Literal::NotChosen(choice)).chain(any).collect();
+            self.formulas.add(clause);
+            groups.entry(cell).or_default().push((tree, position, part, choice));
+        }
+        let mut races: BTreeMap<Goal, Vec<Choice>> = BTreeMap::new();
+        for group in groups.values() {
+            for (index, &(tree, position, part, choice)) in group.iter().enumerate() {
+                for &(other_tree, other_position, other_part, other) in &group[index + 1..] {
+                    if tree == other_tree || !part.races(other_part) {
+                        continue;
+                    }
+                    let race = self.formulas.choice();
+                    self.formulas
+                        .add(vec![Literal::NotChosen(race), Literal::Chosen(choice)]);
+                    self.formulas
+                        .add(vec![Literal::NotChosen(race), Literal::Chosen(other)]);
+                    let side = |position| Side { position };
+                    let goal = Goal::race(side(position), side(other_position));
+                    races.entry(goal).or_default().push(race);
+                }
+            }
+        }
+        let round = self.formulas.choice();
+        let any = races.values().flatten().copied().map(Literal::Chosen);
+        let clause = std::iter::once(Literal::NotChosen(round)).chain(any).collect();
+        self.formulas.add(clause);
+        let mut question = vec![Literal::Chosen(round)];
+        question.extend(nothing_open);
+        loop {
+            let ends = |formulas: &Formulas, replay: &mut Replay<'_, '_>, chosen: &dyn Fn(Choice) -> bool| {
+                let mut violated = Vec::new();
+                for &(choice, node, edge) in writing.iter().filter(|&&(choice, ..)| chosen(choice)) {
+                    let class = tables.class(tables.class_of[node.index()]);
+                    reads_at_end(formulas, replay, class, edge, choice, &mut violated);
+                }
+                violated
+            };
+            match self.ask(tables, limits, &question, &ends) {
+                Answer::Feasible(replay, Replayed::Whole) => {
+                    let mut found = BTreeSet::new();
+                    let threads: Vec<u32> = replay.state.threads().collect();
+                    for (index, &a) in threads.iter().enumerate() {
+                        for &b in &threads[index + 1..] {
+                            if replay.state.race(tables, a, b) {
+                                let side = |thread: u32| Side {
+                                    position: replay.state.class(tables, thread).position,
+                                };
+                                found.insert(Goal::race(side(a), side(b)));
+                            }
+                        }
+                    }
+                    let prefix = whole_prefix(tables, *replay);
+                    let mut new = false;
+                    for goal in found {
+                        for race in races.remove(&goal).into_iter().flatten() {
+                            new = true;
+                            self.formulas.add(vec![Literal::NotChosen(race)]);
+                        }
+                        goals.push((goal, prefix.clone()));
+                    }
+                    if !new {
+                        tracing::error!("the solver's race is none");
+                        return false;
+                    }
+                }
+                Answer::Infeasible => return true,
+                Answer::Feasible(..) | Answer::Undecided => return false,
+            }
+        }
+    }
+
+    fn search_deadlocks(
+        &mut self,
+        tables: &Tables<'_>,
+        limits: &Limits,
+        met: &[NodeId],
+        nothing_open: &[Literal],
+        goals: &mut Vec<(Goal, Prefix)>,
+    ) -> bool {
+        let round = self.formulas.choice();
+        let mut waits: Vec<Waits> = Vec::new();
+        let mut stands: BTreeMap<TreeId, Vec<Literal>> = BTreeMap::new();
+        for (number, tree) in tables.forest.trees().iter().enumerate() {
+            let stand = stands.entry(TreeId(number as u32)).or_default();
+            match self.formulas.events.lead(tree.root) {
+                Lead::After(fork) => stand.push(fork.absent()),
+                Lead::Start => {}
+                Lead::Nowhere => drop(stands.remove(&TreeId(number as u32))),
+            }
+        }
+        for &node in met {
+            let class = tables.class(tables.class_of[node.index()]);
+            let tree = tables.forest.node(node).tree;
+            if class.act == Act::Ended {
+                if let Lead::After(event) = self.formulas.events.lead(node) {
+                    stands.entry(tree).or_default().push(event.present());
+                }
+                continue;
+            }
+            let mut hows: Vec<How> = Vec::new();
+            match class.act {
+                Act::Acquire(lock, mode) => {
+                    let own = self.formulas.events.own_at(tables, node, lock, mode);
+                    if own != Own::Again && class.patience == Patience::Endless {
+                        hows.push(How::Pending(node));
+                    }
+                }
+                Act::WaitEnd(..) => {
+                    hows.push(How::Pending(node));
+                    if class.patience == Patience::Endless {
+                        hows.push(How::Asleep(node));
+                    }
+                }
+                Act::Take(_) if class.patience == Patience::Endless => hows.push(How::Pending(node)),
+                Act::Join(_) | Act::BarrierExit(_) | Act::Once(_) => hows.push(How::Pending(node)),
+                _ => {}
+            }
+            hows.extend(rounds(tables, node).into_iter().map(|round| How::Spins(node, round)));
+            for how in hows {
+                let choice = self.pending(node);
+                let told = match how {
+                    How::Spins(..) => Waiting::Spins,
+                    _ => Waiting::At(class.position),
+                };
+                if let How::Asleep(node) = how
+                    && let Lead::After(begin) = self.formulas.events.lead(node)
+                {
+                    self.formulas.asleep.push((choice, begin));
+                }
+                waits.push(Waits {
+                    choice,
+                    tree,
+                    how,
+                    told,
+                });
+            }
+        }
+        // Which threads wait, and where: what a deadlock is told by.
+        let mut told: BTreeMap<(TreeId, Waiting), Vec<Choice>> = BTreeMap::new();
+        for wait in &waits {
+            told.entry((wait.tree, wait.told)).or_default().push(wait.choice);
+        }
+        let told: BTreeMap<(TreeId, Waiting), Choice> = told
+            .into_iter()
+            .map(|(key, choices)| {
+                let any = self.formulas.choice();
+                for &choice in &choices {
+                    self.formulas
+                        .add(vec![Literal::NotChosen(choice), Literal::Chosen(any)]);
+                }
+                let some = choices.into_iter().map(Literal::Chosen);
+                let clause = std::iter::once(Literal::NotChosen(any)).chain(some).collect();
+                self.formulas.add(clause);
+                (key, any)
+            })
+            .collect();
+        for (&(tree, _), &any) in &told {
+            stands.entry(tree).or_default().push(Literal::Chosen(any));
+        }
+        for (_, stand) in stands {
+            let clause = std::iter::once(Literal::NotChosen(round)).chain(stand).collect();
+            self.formulas.add(clause);
+        }
+        let some = told.values().copied().map(Literal::Chosen);
+        let clause = std::iter::once(Literal::NotChosen(round)).chain(some).collect();
+        self.formulas.add(clause);
+        let mut question = vec![Literal::Chosen(round)];
+        question.extend(nothing_open);
+        let mut found: HashSet<Goal> = HashSet::new();
+        loop {
+            let ends = |formulas: &Formulas, replay: &mut Replay<'_, '_>, chosen: &dyn Fn(Choice) -> bool| {
+                let mut violated = Vec::new();
+                for wait in waits.iter().filter(|wait| chosen(wait.choice)) {
+                    waits_at_end(tables, formulas, replay, wait, &mut violated);
+                }
+                violated
+            };
+            match self.ask(tables, limits, &question, &ends) {
+                Answer::Feasible(replay, Replayed::Whole) => {
+                    let Some(waiting) = standstill(tables, &replay.state, &waits) else {
+                        tracing::error!("the solver's deadlock is none");
+                        return false;
+                    };
+                    // Exactly these.
+                    let mut clause = vec![Literal::NotChosen(round)];
+                    for (&(tree, how), &any) in &told {
+                        clause.push(if waiting.contains(&(tree, how)) {
+                            Literal::NotChosen(any)
+                        } else {
+                            Literal::Chosen(any)
+                        });
+                    }
+                    self.formulas.add(clause);
+                    let mut told: Vec<Waiting> = waiting.into_iter().map(|(_, how)| how).collect();
+                    told.sort_unstable();
+                    let main_ended = replay.state.class(tables, 0).act == Act::Ended;
+                    let goal = Goal::Deadlock {
+                        waiting: told,
+                        main_ended,
+                    };
+                    if found.insert(goal.clone()) {
+                        goals.push((goal, whole_prefix(tables, *replay)));
+                    }
+                }
+                Answer::Infeasible => return true,
+                Answer::Feasible(..) | Answer::Undecided => return false,
+            }
+        }
+    }
+}
+
+/// The prefix of an order that was performed, with what each thread does alone before its next operation.
+fn whole_prefix(tables: &Tables<'_>, replay: Replay<'_, '_>) -> Prefix {
+    let Replay {
+        state,
+        mut walk,
+        mut prefix,
+        ..
+    } = replay;
+    for thread in state.threads() {
+        if state.class(tables, thread).act != Act::Stops {
+            walk.pass(tables.forest, tables, thread as usize, &mut prefix);
+        }
+    }
+    prefix
+}
+
+/// Notes the cells of a read that do not hold at the end what it has to see there.
+fn reads_at_end(
+    formulas: &Formulas,
+    replay: &Replay<'_, '_>,
+    class: &Class,
+    edge: usize,
+    choice: Choice,
+    violated: &mut Vec<Violation>,
+) {
+    for (&cell, &value) in class.cells.iter().zip(&class.edges[edge].saw) {
+        if replay.state.cells[cell as usize] != value {
+            violated.push(Violation::Read {
+                at: At::End(choice),
+                cell: formulas.events.number(cell),
+                value: Some(value),
+                last: replay.last[cell as usize],
+            });
+        }
+    }
+}
+
+/// Whether a lock that a thread wants at a node is held, by itself or by another thread.
+fn denied(formulas: &Formulas, replay: &Replay<'_, '_>, node: NodeId, lock: ObjectId, mode: Mode) -> bool {
+    let own = formulas.events.own_at(replay.tables, node, lock, mode) != Own::Nothing;
+    let tree = replay.tables.forest.node(node).tree;
+    own || replay.is_held(formulas, lock, tree, mode == Mode::Shared)
+}
+
+fn not_locked(at: At, lock: ObjectId, tree: TreeId, mode: Mode) -> Violation {
+    let shared = mode == Mode::Shared;
+    Violation::NotLocked { at, lock, tree, shared }
+}
+
+/// Notes why a thread that is chosen to wait does not.
+fn waits_at_end(
+    tables: &Tables<'_>,
+    formulas: &Formulas,
+    replay: &mut Replay<'_, '_>,
+    wait: &Waits,
+    violated: &mut Vec<Violation>,
+) {
+    let at = At::End(wait.choice);
+    let thread = wait.tree.0;
+    if let How::Spins(node, round) = &wait.how {
+        let mut node = *node;
+        for &outcome in round {
+            let class = tables.class(tables.class_of[node.index()]);
+            let edge = class.edges.iter().position(|edge| edge.outcome == outcome);
+            let edge = edge.expect("rounds are made of edges");
+            match class.act {
+                Act::Access(AccessKind::Read | AccessKind::AtomicRead) => {
+                    reads_at_end(formulas, replay, class, edge, wait.choice, violated);
+                }
+                Act::Acquire(lock, mode) if !denied(formulas, replay, node, lock, mode) => {
+                    violated.push(not_locked(at, lock, wait.tree, mode));
+                }
+                Act::Take(semaphore) if replay.state.count[semaphore.index()] > 0 => {
+                    violated.push(replay.permits(at, semaphore));
+                }
+                _ => {}
+            }
+            node = tables.forest.node(node).edge(outcome).expect("it is one").to;
+        }
+        return;
+    }
+    let node = wait.how.node();
+    let class = tables.class(tables.class_of[node.index()]);
+    match class.act {
+        Act::Acquire(lock, mode) if !denied(formulas, replay, node, lock, mode) => {
+            violated.push(not_locked(at, lock, wait.tree, mode));
+        }
+        Act::WaitEnd(_, lock) => match (&wait.how, replay.state.phase[thread as usize]) {
+            (How::Asleep(_), Phase::Asleep(_)) => {}
+            (How::Asleep(_), _) => violated.extend(replay.woken(thread).map(|by| Violation::WokenAtEnd {
+                choice: wait.choice,
+                node,
+                by,
+                woken: replay.all_woken(),
+            })),
+            (_, phase) => {
+                if !replay.is_held(formulas, lock, wait.tree, false) {
+                    violated.push(not_locked(at, lock, wait.tree, Mode::Exclusive));
+                } else if matches!(phase, Phase::Asleep(_)) && class.patience == Patience::Bounded {
+                    replay.time_out(thread);
+                }
+            }
+        },
+        Act::Join(tree) => {
+            let there = replay.state.at[tree.index()];
+            if there != NONE && tables.class(there).act == Act::Ended {
+                violated.push(Violation::Never {
+                    choice: wait.choice,
+                    list: List::Ended(tree),
+                });
+            }
+        }
+        Act::BarrierExit(barrier) if replay.state.phase[thread as usize] == Phase::Complete => {
+            violated.extend(replay.complete(formulas, wait.choice, node, barrier));
+        }
+        Act::Take(semaphore) if replay.state.count[semaphore.index()] > 0 => {
+            violated.push(replay.permits(at, semaphore));
+        }
+        Act::Once(once) => match replay.state.count[once.index()] {
+            0 => violated.push(Violation::NotBegun {
+                choice: wait.choice,
+                once,
+            }),
+            1 => {}
+            _ => violated.push(Violation::Never {
+                choice: wait.choice,
+                list: List::OnceEnds(once),
+            }),
+        },
+        _ => {}
+    }
+}
+
+/// The rounds of loops that begin at a node: outcomes on the way back to it.
+fn rounds(tables: &Tables<'_>, node: NodeId) -> Vec<Vec<Outcome>> {
+    let forest = tables.forest;
+    if !tables.class(tables.class_of[node.index()]).in_loop {
+        return Vec::new();
+    }
+    let mut rounds = Vec::new();
+    let mut ways = vec![(node, Vec::new())];
+    while let Some((at, way)) = ways.pop() {
+        for edge in &forest.node(at).edges {
+            let mut way: Vec<Outcome> = way.clone();
+            way.push(edge.outcome);
+            if edge.to == node {
+                rounds.push(way);
+            } else if edge.to > at && tables.class(tables.class_of[edge.to.index()]).in_loop {
+                ways.push((edge.to, way));
+            }
+        }
+    }
+    rounds
+}
+
+/// Who waits, and how, if nobody can go on; checked by the machine alone.
+fn standstill(tables: &Tables<'_>, state: &State, waits: &[Waits]) -> Option<BTreeSet<(TreeId, Waiting)>> {
+    let mut waiting = BTreeSet::new();
+    let mut turns = Vec::new();
+    for thread in state.threads() {
+        turns.clear();
+        state.turns(tables, thread, &mut turns);
+        let class = state.class(tables, thread);
+        if turns.is_empty() {
+            match class.act {
+                Act::Ended => {}
+                Act::Stops => return None,
+                _ => drop(waiting.insert((TreeId(thread), Waiting::At(class.position)))),
+            }
+            continue;
+        }
+        let spins = waits.iter().any(|wait| {
+            matches!(&wait.how, How::Spins(node, round)
+                if tables.class_of[node.index()] == state.at[thread as usize] && comes_round(tables, state, thread, round))
+        });
+        if !spins {
+            return None;
+        }
+        waiting.insert((TreeId(thread), Waiting::Spins));
+    }
+    (!waiting.is_empty()).then_some(waiting)
+}
+
+fn comes_round(tables: &Tables<'_>, state: &State, thread: u32, round: &[Outcome]) -> bool {
+    let mut now = state.clone();
+    let mut turns = Vec::new();
+    for &outcome in round {
+        turns.clear();
+        now.turns(tables, thread, &mut turns);
+        let [turn] = turns[..] else { return false };
+        let Goes::Along(edge) = turn.goes else { return false };
+        if turn.choice != Chance::None || now.class(tables, thread).edges[edge as usize].outcome != outcome {
+            return false;
+        }
+        now.perform(tables, turn);
+    }
+    now == *state
+}
+
+impl Formulas {
+    /// Writes down why a thread does not wait at the end. Whether that is new.
+    pub(super) fn demand_at_end(&mut self, violation: &Violation) -> bool {
+        match *violation {
+            Violation::Never { choice, list } => {
+                let new = self.never.insert((choice, list));
+                if new {
+                    let at = At::End(choice);
+                    self.each_of(list, Each::NotBefore { choice, at });
+                }
+                new
+            }
+            Violation::NotBegun { choice, once } => {
+                let new = self.never.insert((choice, List::OnceFirsts(once)));
+                if new {
+                    let at = At::End(choice);
+                    let says = super::clauses::Role::Before { at };
+                    self.some_of(vec![at.void()], List::OnceFirsts(once), 0, says);
+                }
+                new
+            }
+            _ => false,
+        }
+    }
+}
+
+/// By what each notify is to wake, as a model chose.
+pub(super) fn followed(formulas: &Formulas, chosen: &dyn Fn(Choice) -> bool) -> HashMap<Event, Event> {
+    let others = formulas.others.iter();
+    others
+        .filter(|(_, choice)| chosen(**choice))
+        .map(|(&(notify, begin), _)| (notify, begin))
+        .collect()
+}
