@@ -355,6 +355,7 @@ fn pending_kind(waits: Waits) -> PendingKind {
         Waits::Item => PendingKind::Item,
         Waits::Tasks => PendingKind::Tasks,
         Waits::Turn => PendingKind::Turn,
+        Waits::Leave => PendingKind::Leave,
     }
 }
 

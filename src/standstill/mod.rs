@@ -337,6 +337,7 @@ fn object(pending: &PendingInfo, file: &TraceFile, symbols: &Symbols<'_>) -> Str
         PendingKind::Item => format!("something in queue {}", variable()),
         PendingKind::Tasks => "the end of tasks".to_owned(),
         PendingKind::Turn => "its turn in an ordered loop".to_owned(),
+        PendingKind::Leave => format!("those who wait at condition {}, which it destroys,", variable()),
         PendingKind::Died(signal) => format!("signal {signal}"),
     }
 }

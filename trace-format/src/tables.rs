@@ -225,6 +225,8 @@ pub enum PendingKind {
     Tasks,
     /// To come to its turn, in an ordered loop.
     Turn,
+    /// To find that nobody waits at a condition any more, which it destroys.
+    Leave,
 }
 
 /// How the recorded program ended.

@@ -146,6 +146,8 @@ pub enum Waits {
     Tasks = 10,
     /// Its turn, in an ordered loop.
     Turn = 11,
+    /// Those who wait at a condition, which it destroys.
+    Leave = 12,
 }
 
 impl Waits {
@@ -162,6 +164,7 @@ impl Waits {
             Waits::Item,
             Waits::Tasks,
             Waits::Turn,
+            Waits::Leave,
         ]
         .into_iter()
         .find(|&waits| waits as u8 == code)

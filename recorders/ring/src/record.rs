@@ -200,16 +200,18 @@ pub enum Record {
         pc: u64,
         barrier: u64,
     },
-    /// `count` is the semaphore's before the event.
+    /// `count` is the semaphore's before the event; `shared` if processes share it.
     SemPost {
         pc: u64,
         semaphore: u64,
         count: u32,
+        shared: bool,
     },
     SemWait {
         pc: u64,
         semaphore: u64,
         count: u32,
+        shared: bool,
     },
     /// An attempt found the count 0, and gave up.
     SemWaitFailed {

@@ -26,6 +26,14 @@ pub struct Objects {
     count: u32,
 }
 
+/// Who holds a lock, for one of the threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    Own,
+    Others,
+    Nobodys,
+}
+
 pub struct Object {
     pub number: u32,
     /// Where it is; 0 if it is no more.
@@ -192,6 +200,18 @@ impl Object {
             }
         }
         own
+    }
+
+    /// Who holds it, seen from a thread that is about to give it back in order to wait. (What was never taken while it was recorded, a
+    /// library's constructor took before.)
+    pub fn taken_from(&self, thread: u32) -> Taken {
+        if !self.taken || self.owner == Some(thread) || self.readers.contains(&thread) {
+            Taken::Own
+        } else if self.owner.is_some() || !self.readers.is_empty() {
+            Taken::Others
+        } else {
+            Taken::Nobodys
+        }
     }
 
     /// A waiting thread gives it up entirely; its depth.

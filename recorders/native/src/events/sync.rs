@@ -1,6 +1,8 @@
 //! Events on synchronization objects.
 
+use super::objects::{Object, Objects, Taken};
 use super::{Tables, at, event_of};
+use crate::platform::memory::NOBODYS;
 use crate::scheduling::recording::RING;
 use event_coding::{Operands, Shape, kind};
 use recorder_ring::record::OnceStep;
@@ -57,6 +59,20 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
         } => {
             let condition = objects.at(ObjectClass::Condition, condition, 0).number;
             let lock = objects.at(class, lock, 0);
+            match lock.taken_from(thread) {
+                Taken::Own => {}
+                // No program may do that. A mutex of this kind does as it is told, and is as free as if its owner had given it back.
+                taken => {
+                    if taken == Taken::Others {
+                        lock.release(thread);
+                        // SAFETY: the ring is attached while anything is recorded.
+                        unsafe { RING.flag(Flag::ForeignUnlock) };
+                        at(pc, kind::RELEASE, lock.number.into());
+                    }
+                    lock.acquire(thread);
+                    at(pc, kind::ACQUIRE, lock.number.into());
+                }
+            }
             let depth = lock.give_up();
             let lock = lock.number;
             tables.waiting.insert(thread, (depth, condition));
@@ -96,35 +112,46 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
                 flagged(pc, kind::BARRIER_EXIT, false, number, round);
             }
         }
-        Record::SemPost { pc, semaphore, count } => {
-            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
-            semaphore.permits = semaphore.permits.saturating_add(1);
-            at(pc, kind::SEM_POST, semaphore.number.into());
+        Record::SemPost {
+            pc,
+            semaphore,
+            count,
+            shared,
+        } => {
+            let known = semaphore_at(objects, pc, semaphore, count);
+            known.permits = known.permits.saturating_add(1);
+            let number = known.number.into();
+            at(pc, kind::SEM_POST, number);
+            if shared {
+                at(pc, kind::OUTPUT, permits_of(objects, semaphore));
+            }
         }
-        Record::SemWait { pc, semaphore, count } => {
-            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
-            semaphore.permits = semaphore.permits.saturating_sub(1);
-            at(pc, kind::SEM_WAIT, semaphore.number.into());
+        Record::SemWait {
+            pc,
+            semaphore,
+            count,
+            shared,
+        } => {
+            let known = semaphore_at(objects, pc, semaphore, count);
+            known.permits = known.permits.saturating_sub(1);
+            let number = known.number.into();
+            at(pc, kind::SEM_WAIT, number);
+            if shared {
+                at(pc, kind::OUTPUT, permits_of(objects, semaphore));
+            }
         }
         Record::SemWaitFailed { pc, semaphore } => {
-            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, 0);
-            // If somebody took the permits whom nobody recorded, what the recorded threads did is not why it failed.
-            if semaphore.permits == 0 {
-                at(pc, kind::SEM_WAIT_FAILED, semaphore.number.into());
-            }
+            let number = semaphore_at(objects, pc, semaphore, 0).number;
+            at(pc, kind::SEM_WAIT_FAILED, number.into());
         }
         Record::SemValue { pc, semaphore, count } => {
-            let semaphore = objects.at(ObjectClass::Semaphore, semaphore, count);
-            // As above: of another count, what the recorded threads did is not the reason.
-            if semaphore.permits == count {
-                let (number, pc) = (semaphore.number.into(), pc);
-                let operands = Operands {
-                    place: number,
-                    value: count.into(),
-                    written: 0,
-                };
-                event_of(pc, Shape::plain(kind::SEM_VALUE), operands);
-            }
+            let number = semaphore_at(objects, pc, semaphore, count).number;
+            let operands = Operands {
+                place: number.into(),
+                value: count.into(),
+                written: 0,
+            };
+            event_of(pc, Shape::plain(kind::SEM_VALUE), operands);
         }
         Record::Once { pc, once, step } => {
             let once = objects.at(ObjectClass::Once, once, 0);
@@ -152,6 +179,27 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
         // The others are accesses, threads and memory, which `rare` handles.
         _ => {}
     }
+}
+
+/// The semaphore at an address, which had this count just now. If what was recorded of it says otherwise, another process, or code that is
+/// not recorded, posted or waited, or wrote to its memory: then it is another semaphore from here on, and what was recorded of it
+/// comes before all that follows.
+fn semaphore_at(objects: &mut Objects, pc: u64, semaphore: u64, count: u32) -> &mut Object {
+    if objects.at(ObjectClass::Semaphore, semaphore, count).permits != count {
+        let operands = Operands {
+            place: permits_of(objects, semaphore),
+            value: count.into(),
+            written: 0,
+        };
+        event_of(pc, Shape::plain(kind::INPUT), operands);
+        objects.begin(ObjectClass::Semaphore, semaphore, count);
+    }
+    objects.at(ObjectClass::Semaphore, semaphore, count)
+}
+
+/// What the permits of a semaphore go to and come from when other processes share it.
+fn permits_of(objects: &mut Objects, semaphore: u64) -> u64 {
+    objects.at(ObjectClass::Source, semaphore | NOBODYS, 0).number.into()
 }
 
 /// An event with a flag and a number as its value.

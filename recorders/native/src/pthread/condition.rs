@@ -62,6 +62,7 @@ unsafe fn wait_until(
         until,
     );
     let woken = baton::block_cancellably(inside.thread(), condition as usize, until);
+    baton::wake(leaving(condition), usize::MAX);
     // SAFETY: the program's own mutex.
     let result = unsafe { mutex::acquire(inside, lock, NEVER, pc as usize) };
     pending::push(Record::WaitEnd {
@@ -102,7 +103,10 @@ pub unsafe extern "C-unwind" fn timed_wait(
     // SAFETY: the program's own objects.
     unsafe {
         match object::enter(condition as usize, pc) {
-            Some(inside) => wait_until(&inside, condition, lock, deadline(clock(condition), limit), pc),
+            Some(inside) => match deadline(clock(condition), limit) {
+                Some(deadline) => wait_until(&inside, condition, lock, deadline, pc),
+                None => libc::EINVAL,
+            },
             None => real::pthread_cond_timedwait(condition, lock, limit),
         }
     }
@@ -118,7 +122,10 @@ unsafe extern "C-unwind" fn clock_wait(
     // SAFETY: the program's own objects.
     unsafe {
         match object::enter(condition as usize, pc) {
-            Some(inside) => wait_until(&inside, condition, lock, deadline(clock, limit), pc),
+            Some(inside) => match deadline(clock, limit) {
+                Some(deadline) => wait_until(&inside, condition, lock, deadline, pc),
+                None => libc::EINVAL,
+            },
             None => real::pthread_cond_clockwait(condition, lock, clock, limit),
         }
     }
@@ -172,7 +179,20 @@ unsafe extern "C-unwind" fn initialize(
     object::initialize(condition as usize, 0, pc, call, || ObjectClass::Condition)
 }
 
+/// What a thread is blocked on that destroys a condition variable at which others wait.
+fn leaving(condition: *mut pthread_cond_t) -> usize {
+    // No other object begins there.
+    condition as usize + 1
+}
+
 unsafe extern "C-unwind" fn destroy(condition: *mut pthread_cond_t, pc: usize) -> c_int {
+    // The C library waits there until nobody waits at it any more, though no program may come to that.
+    if let Some(inside) = RuntimeGuard::enter() {
+        while baton::count_blocked(condition as usize) > 0 {
+            pending::waits(inside.thread(), Waits::Leave, condition as usize, pc, NEVER);
+            baton::block(inside.thread(), leaving(condition), NEVER);
+        }
+    }
     // SAFETY: the program's own condition variable.
     object::destroy(condition as usize, pc, || unsafe {
         real::pthread_cond_destroy(condition)

@@ -93,7 +93,7 @@ unsafe extern "C-unwind" fn timed_join(
     unsafe {
         match RuntimeGuard::enter() {
             Some(inside) => {
-                let deadline = deadline(libc::CLOCK_REALTIME, limit);
+                let deadline = deadline(libc::CLOCK_REALTIME, limit).unwrap_or(0);
                 join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
             }
             None => real::pthread_timedjoin_np(handle, value, limit),
@@ -111,7 +111,10 @@ unsafe extern "C-unwind" fn clock_join(
     // SAFETY: the program's own arguments.
     unsafe {
         match RuntimeGuard::enter() {
-            Some(inside) => join_until(&inside, handle, value, deadline(clock, limit), pc).unwrap_or(libc::ETIMEDOUT),
+            Some(inside) => {
+                let deadline = deadline(clock, limit).unwrap_or(0);
+                join_until(&inside, handle, value, deadline, pc).unwrap_or(libc::ETIMEDOUT)
+            }
             None => real::pthread_clockjoin_np(handle, value, clock, limit),
         }
     }

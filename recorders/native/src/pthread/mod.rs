@@ -38,11 +38,13 @@ fn try_again_at(deadline: i64, shared: bool) -> i64 {
     }
 }
 
-/// An absolute time on `clock` as one on the monotonic clock; the far past if it makes no sense.
+/// An absolute time on `clock` as one on the monotonic clock; `None` if nobody waits by that clock, or there is no such time.
 ///
 /// # Safety
 /// `limit` points to a time.
-unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> i64 {
+unsafe fn deadline(clock: clockid_t, limit: *const timespec) -> Option<i64> {
     // SAFETY: promised by the caller.
-    clocks::deadline(clock, sys::nanos(unsafe { &*limit }))
+    let limit = unsafe { &*limit };
+    let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
+    (known && (0..1_000_000_000).contains(&limit.tv_nsec)).then(|| clocks::deadline(clock, sys::nanos(limit)))
 }

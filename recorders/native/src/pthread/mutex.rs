@@ -130,6 +130,15 @@ unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadlin
     result
 }
 
+/// Takes it if it is free: only then it does not matter that the time until which the program wants to wait is none.
+unsafe fn lock_at_once(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+    // SAFETY: the program's own mutex.
+    match unsafe { lock_until(inside, mutex, 0, pc) } {
+        libc::ETIMEDOUT => libc::EINVAL,
+        result => result,
+    }
+}
+
 pub unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     unsafe {
@@ -144,7 +153,10 @@ pub unsafe extern "C-unwind" fn timed_lock(mutex: *mut pthread_mutex_t, limit: *
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
-            Some(inside) => lock_until(&inside, mutex, deadline(libc::CLOCK_REALTIME, limit), pc),
+            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
+                Some(deadline) => lock_until(&inside, mutex, deadline, pc),
+                None => lock_at_once(&inside, mutex, pc),
+            },
             None => real::pthread_mutex_timedlock(mutex, limit),
         }
     }
@@ -159,7 +171,10 @@ unsafe extern "C-unwind" fn clock_lock(
     // SAFETY: the program's own mutex and time.
     unsafe {
         match object::enter(mutex as usize, pc) {
-            Some(inside) => lock_until(&inside, mutex, deadline(clock, limit), pc),
+            Some(inside) => match deadline(clock, limit) {
+                Some(deadline) => lock_until(&inside, mutex, deadline, pc),
+                None => lock_at_once(&inside, mutex, pc),
+            },
             None => real::pthread_mutex_clocklock(mutex, clock, limit),
         }
     }

@@ -129,7 +129,10 @@ macro_rules! side {
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match object::enter(lock as usize, pc) {
-                        Some(inside) => lock_until(&inside, lock, $shared, deadline(libc::CLOCK_REALTIME, limit), pc),
+                        Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
+                            Some(deadline) => lock_until(&inside, lock, $shared, deadline, pc),
+                            None => libc::EINVAL,
+                        },
                         None => real::$timed(lock, limit),
                     }
                 }
@@ -144,7 +147,10 @@ macro_rules! side {
                 // SAFETY: the program's own lock and time.
                 unsafe {
                     match object::enter(lock as usize, pc) {
-                        Some(inside) => lock_until(&inside, lock, $shared, deadline(clock, limit), pc),
+                        Some(inside) => match deadline(clock, limit) {
+                            Some(deadline) => lock_until(&inside, lock, $shared, deadline, pc),
+                            None => libc::EINVAL,
+                        },
                         None => real::$clocked(lock, clock, limit),
                     }
                 }

@@ -37,6 +37,7 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
             pc: pc as u64,
             semaphore: semaphore as u64,
             count,
+            shared: is_shared(semaphore),
         });
     }
     result
@@ -108,11 +109,20 @@ unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, pc: usize) -> c_int {
     }
 }
 
+/// The time until which a program wants to wait is none.
+fn invalid() -> c_int {
+    restore_errno(libc::EINVAL);
+    -1
+}
+
 unsafe extern "C-unwind" fn timed_wait(semaphore: *mut sem_t, limit: *const timespec, pc: usize) -> c_int {
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(inside) => wait_until(&inside, semaphore, deadline(libc::CLOCK_REALTIME, limit), pc),
+            Some(inside) => match deadline(libc::CLOCK_REALTIME, limit) {
+                Some(deadline) => wait_until(&inside, semaphore, deadline, pc),
+                None => invalid(),
+            },
             None => real::sem_timedwait(semaphore, limit),
         }
     }
@@ -127,7 +137,10 @@ unsafe extern "C-unwind" fn clock_wait(
     // SAFETY: the program's own semaphore and time.
     unsafe {
         match object::enter(semaphore as usize, pc) {
-            Some(inside) => wait_until(&inside, semaphore, deadline(clock, limit), pc),
+            Some(inside) => match deadline(clock, limit) {
+                Some(deadline) => wait_until(&inside, semaphore, deadline, pc),
+                None => invalid(),
+            },
             None => real::sem_clockwait(semaphore, clock, limit),
         }
     }
@@ -153,6 +166,7 @@ unsafe extern "C-unwind" fn post(semaphore: *mut sem_t, pc: usize) -> c_int {
             pc: pc as u64,
             semaphore: semaphore as u64,
             count: before,
+            shared: is_shared(semaphore),
         });
         baton::wake(semaphore as usize, 1);
     }
