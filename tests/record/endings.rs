@@ -254,6 +254,8 @@ fn where_a_program_died_is_said() {
         ("fault", "died of SIGSEGV: thread 1, at "),
         ("fault", "(faults), by an access of address 0x40"),
         ("crash", "(main), by an access of address 0x8"),
+        ("overflow", "died of SIGSEGV: thread 1, at "),
+        ("overflow", "(deeper), by an access of address 0x"),
         ("abort", "died of SIGABRT: thread 0, at "),
         ("assertion", "died of SIGABRT: thread 0, at "),
     ] {

@@ -47,6 +47,17 @@ static void *begins_forever(void *unused) { sem_post(&work); return forever(unus
 static void *faults(void *unused) {
     return (void *)*(volatile long *)0x40; // the fault
 }
+static long deeper(long depth) {
+    volatile char frame[4096];
+    frame[0] = depth;
+    return deeper(depth + 1) + frame[0];
+}
+static void *overflows(void *unused) {
+    stack_t alternate = {0};
+    // The runtime's own alternate stack is none to the program.
+    if (sigaltstack(0, &alternate) || alternate.ss_flags != SS_DISABLE) return unused;
+    return (void *)deeper(0);
+}
 
 int main(int count, char **arguments) {
     const char *how = count > 1 ? arguments[1] : "return";
@@ -112,6 +123,7 @@ int main(int count, char **arguments) {
     // Somebody waits for work that main could still give it.
     if (!strcmp(how, "idle")) { sem_init(&work, 0, 0); pthread_create(&t, 0, idles, 0); usleep(100000); return 0; }
     if (!strcmp(how, "fault")) { pthread_create(&t, 0, faults, 0); pthread_join(t, 0); }
+    if (!strcmp(how, "overflow")) { pthread_create(&t, 0, overflows, 0); pthread_join(t, 0); }
     if (!strcmp(how, "assertion")) { assert(count == 1); }
     if (!strcmp(how, "exec")) { char *list[] = {"true", 0}; execvp("true", list); }
     if (!strcmp(how, "environment")) {

@@ -8,7 +8,7 @@ use crate::pthread;
 use crate::scheduling::recording::{FOLDER, Phase, RING, set_phase, set_process};
 use crate::scheduling::thread::{UNRECORDED, set_slot};
 use crate::scheduling::{baton, clocks, plan};
-use crate::signals::death;
+use crate::signals::{alternate_stack, death};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -70,6 +70,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     // It is fresh, and the kernel makes it longer as needed.
     first.brings_stack.set(true);
     pthread::stack::begin(first);
+    alternate_stack::begin(first);
     modules::tell_new();
     ending::prepare();
     death::prepare();

@@ -13,7 +13,7 @@ use crate::scheduling::baton::{self, Process, SCHEDULER};
 use crate::scheduling::plan;
 use crate::scheduling::register::{self, REGISTER};
 use crate::scheduling::thread::{Thread, UNRECORDED, set_slot};
-use crate::signals;
+use crate::signals::{self, alternate_stack};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -182,6 +182,7 @@ unsafe extern "C-unwind" fn run(thread: *mut c_void) -> *mut c_void {
         os_id: thread.os_id.load(Relaxed) as u32,
     });
     stack::begin(thread);
+    alternate_stack::begin(thread);
     let (routine, argument) = (thread.routine.get(), thread.argument.get());
     thread.busy.store(0, Relaxed);
     match routine {
@@ -215,6 +216,7 @@ pub fn retire(inside: RuntimeGuard, last: impl FnOnce()) {
     inside.forget();
     mutex::leave_robust_ones();
     signals::forget(thread);
+    alternate_stack::end(thread);
     stack::end(thread);
     failed_join::ends(thread);
     end();

@@ -78,6 +78,8 @@ record! {
         pub stack: Cell<usize> = Cell::new(0),
         /// And where it ends.
         pub stack_end: Cell<usize> = Cell::new(0),
+        /// Memory for signal handlers of a thread that has no stack left; 0 if it brought its own.
+        pub alternate_stack: Cell<usize> = Cell::new(0),
         /// How often the destructor that ends it was put off.
         pub destructor_rounds: Cell<u32> = Cell::new(0),
         /// Variables of the runtime's own that it made.

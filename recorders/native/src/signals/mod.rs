@@ -6,6 +6,7 @@
 //! runs at once in a thread that is in a call outside (no access is on its way there), and when the fault is the
 //! program's own: then there is no next hook. A thread that is blocked gets the baton for the time of its handler.
 
+pub mod alternate_stack;
 pub mod caught_signals;
 pub mod death;
 pub mod interrupt;
