@@ -1,7 +1,8 @@
-//! Posts of semaphores that a wait cannot do without.
+//! Posts of semaphores that a wait, or a prefix, cannot do without.
 //!
-//! A wait needs as many posts and initial permits before it as there are waits that precede it, itself among them. Those posts of a
-//! thread that have to be among them, since all others do not suffice, must happen before it. (To leave that to a solver is to make it
+//! A wait needs as many posts and initial permits before it as there are waits that precede it, itself among them; a prefix, as many as
+//! it holds waits. Those posts of a thread that have to be among them, since all others do not suffice, must happen before it,
+//! or are in the prefix; if all that can be there do not suffice, there is no such prefix. (To leave that to a solver is to make it
 //! try every matching of posts and waits: the pigeonhole principle, on which resolution takes exponential time.)
 //!
 //! Errs on the side of ordering too little: posts of other threads that come after one that is left out are counted
@@ -9,16 +10,20 @@
 
 use super::{Edge, MustHappenBefore};
 use crate::semantics::semaphores::Step;
-use crate::trace::{EventId, ObjectId, Trace};
+use crate::trace::{EventId, ObjectId, ThreadId, Trace};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 /// Waits times threads that post or wait on one semaphore, above which it is left out.
 const MAX_STEPS: usize = 20_000_000;
 
+/// Threads that post or wait, summed over all semaphores, above which no prefix is asked for its posts.
+const MAX_USERS: usize = 100_000;
+
 /// The posts and waits of a trace.
 pub(super) struct Semaphores {
     each: BTreeMap<u32, Uses>,
+    users: usize,
 }
 
 /// Those of one semaphore, in the order of π by thread.
@@ -47,9 +52,24 @@ impl Semaphores {
                 }
             }
         }
+        let users = each.values().map(|uses| uses.posts.len() + uses.waits.len()).sum();
         Semaphores {
             each: each.into_iter().collect(),
+            users,
         }
+    }
+
+    /// Raises the beginning of each thread that a prefix holds to the posts that its waits cannot do without; `None` if no posts
+    /// suffice, else whether it was raised. `end` tells where a thread has its first event that is in no such prefix.
+    pub(super) fn complete(&self, trace: &Trace, cut: &mut [u32], end: impl Fn(ThreadId) -> u32) -> Option<bool> {
+        if self.users > MAX_USERS {
+            return Some(false);
+        }
+        let mut grown = false;
+        for uses in self.each.values() {
+            grown |= uses.complete(trace, cut, &end)?;
+        }
+        Some(grown)
     }
 
     /// The edges from posts to waits that follow from a relation, beyond what is in it.
@@ -68,6 +88,39 @@ impl Semaphores {
 }
 
 impl Uses {
+    fn complete(&self, trace: &Trace, cut: &mut [u32], end: &impl Fn(ThreadId) -> u32) -> Option<bool> {
+        // How many of a thread's events stand before its event number `end`.
+        let until = |events: &[EventId], end: u32| events.partition_point(|&event| trace.place(event) < end) as u64;
+        let within = |each: &BTreeMap<u32, Vec<EventId>>| {
+            let counts = each.iter().map(|(&thread, events)| until(events, cut[thread as usize]));
+            counts.sum::<u64>()
+        };
+        let Some(missing) = within(&self.waits).checked_sub(self.initial + within(&self.posts)) else {
+            return Some(false);
+        };
+        if missing == 0 {
+            return Some(false);
+        }
+        let further = self.posts.iter().map(|(&thread, posts)| {
+            let held = until(posts, cut[thread as usize]);
+            (thread, held, until(posts, end(ThreadId(thread))).saturating_sub(held))
+        });
+        let further: Vec<(u32, u64, u64)> = further.filter(|&(.., more)| more > 0).collect();
+        let all: u64 = further.iter().map(|&(.., more)| more).sum();
+        if all < missing {
+            return None;
+        }
+        let mut grown = false;
+        for (thread, held, more) in further {
+            if let Some(number) = missing.checked_sub(all - more).filter(|&number| number > 0) {
+                let post = self.posts[&thread][(held + number) as usize - 1];
+                cut[thread as usize] = trace.place(post) + 1;
+                grown = true;
+            }
+        }
+        Some(grown)
+    }
+
     fn forced(&self, relation: &MustHappenBefore, wait: EventId, found: &mut Vec<Edge>) {
         let precedes = |waits: &Vec<EventId>| waits.partition_point(|&other| relation.before(other, wait));
         let waits = 1 + self.waits.values().map(precedes).sum::<usize>() as u64;

@@ -8,12 +8,13 @@
 //!
 //! From it follows the cone of a candidate: all events that every prefix which brings both
 //! accesses next has to hold. A lock that is held at an access closes the sections of others on
-//! it that are in the cone, and their releases have needs of their own. If the cone reaches one of
-//! the accesses, there is no such prefix (compare the closure of Mathur, Pavlogiannis, Viswanathan,
+//! it that are in the cone, and their releases have needs of their own. So have the [posts](super::forced_posts) that the waits in
+//! the cone cannot do without. If the cone reaches one of the accesses, there is no such prefix (compare the closure of Mathur, Pavlogiannis, Viswanathan,
 //! POPL 2021, which keeps the reads' writers of π instead of the only possible ones).
 //!
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
+use super::forced_posts::Semaphores;
 use super::{Clocks, Edge, MustHappenBefore};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
@@ -31,6 +32,7 @@ pub struct Needs<'t> {
     trace: &'t Trace,
     must: &'t MustHappenBefore,
     sections: &'t Sections,
+    semaphores: Semaphores,
     needed: Cow<'t, MustHappenBefore>,
     writers: Writers,
 }
@@ -49,6 +51,7 @@ impl<'t> Needs<'t> {
             trace,
             must,
             sections,
+            semaphores: Semaphores::of(trace),
             needed: Cow::Owned(needed),
             writers,
         }
@@ -61,6 +64,7 @@ impl<'t> Needs<'t> {
             trace,
             must,
             sections,
+            semaphores: Semaphores::of(trace),
             needed: Cow::Borrowed(must),
             writers: Writers::default(),
         }
@@ -121,10 +125,27 @@ impl<'t> Needs<'t> {
             }
             match self.close_others(&held, &mut cut) {
                 None => return true,
+                Some(true) => continue,
+                Some(false) => {}
+            }
+            match self
+                .semaphores
+                .complete(self.trace, &mut cut, |thread| self.end(a, b, thread))
+            {
+                None => return true,
                 Some(true) => {}
                 Some(false) => return false,
             }
         }
+    }
+
+    /// The first event of a thread that is in no prefix which brings `a` and `b` next, as a place in the thread.
+    fn end(&self, a: EventId, b: EventId, thread: ThreadId) -> u32 {
+        let of = |event: EventId| match self.trace.thread(event) == thread {
+            true => self.trace.place(event),
+            false => self.needed.first_after(self.trace, event, thread),
+        };
+        of(a).min(of(b))
     }
 
     /// The sections that the thread of `event` is in when `event` is next.
@@ -326,6 +347,7 @@ mod tests {
     use trace_format::{Event, MemRange, ObjectId, ObjectInfo, ObjectKind, Op, StackId, Tables};
 
     const LOCK: ObjectId = ObjectId(0);
+    const SEMAPHORE: ObjectId = ObjectId(1);
     const SHARED: Op = Op::AcquireShared { lock: LOCK };
     const ALONE: Op = Op::Acquire { lock: LOCK };
     const RELEASE: Op = Op::Release { lock: LOCK };
@@ -348,14 +370,14 @@ mod tests {
     }
 
     fn trace(events: &[(u32, Op)]) -> Trace {
-        let object = ObjectInfo {
-            kind: ObjectKind::RwLock,
+        let object = |kind| ObjectInfo {
+            kind,
             addr: 0,
             name: None,
             initial: 0,
         };
         let tables = Tables {
-            objects: vec![object],
+            objects: vec![object(ObjectKind::RwLock), object(ObjectKind::Semaphore)],
             ..Tables::default()
         };
         let event = |&(thread, op): &(u32, Op)| Event {
@@ -433,5 +455,45 @@ mod tests {
             (1, read(1, 1)),
         ];
         assert!(!exclude(&twice, 1, 4), "y was 7 from the start");
+    }
+
+    /// Thread 0 posts after its access of x, thread 1 these times, after it has read y or not. Thread 4 accesses x when it has seen that two
+    /// other threads each had a permit.
+    fn two_waits(posts: usize, after_y: bool) -> Vec<(u32, Op)> {
+        let post = Op::SemPost { semaphore: SEMAPHORE };
+        let wait = Op::SemWait { semaphore: SEMAPHORE };
+        let mut events = vec![(0, write(1, 1))];
+        match after_y {
+            true => events.extend([(0, write(9, 7)), (5, post), (1, read(9, 7))]),
+            false => events.push((0, post)),
+        }
+        events.extend(std::iter::repeat_n((1, post), posts));
+        for thread in [2, 3] {
+            events.extend([(thread, wait), (thread, write(thread.into(), 1))]);
+        }
+        events.extend([2, 3].map(|thread| (4, read(thread, 1))));
+        events.push((4, read(1, 1)));
+        events
+    }
+
+    #[test]
+    fn waits_of_several_threads_need_as_many_posts() {
+        let last = |events: &[(u32, Op)]| events.len() as u32 - 1;
+        let events = two_waits(1, false);
+        assert!(
+            exclude(&events, 0, last(&events)),
+            "the two waits need the post after the first access"
+        );
+        let events = two_waits(2, false);
+        assert!(!exclude(&events, 0, last(&events)), "two other posts suffice");
+    }
+
+    #[test]
+    fn a_post_that_waits_cannot_do_without_has_needs_of_its_own() {
+        let mut events = two_waits(1, true);
+        let last = events.len() as u32 - 1;
+        assert!(exclude(&events, 0, last));
+        events.insert(1, (5, Op::SemPost { semaphore: SEMAPHORE }));
+        assert!(!exclude(&events, 0, last + 1), "another post comes without it");
     }
 }
