@@ -13,6 +13,7 @@ mod failed_join;
 pub mod fibers;
 mod join;
 mod mutex;
+mod named_semaphore;
 pub mod names;
 pub mod object;
 mod once;
