@@ -6,14 +6,19 @@ use anyhow::Result;
 use std::fs;
 use std::ops::ControlFlow;
 use std::time::Instant;
-use witness::explore::{self, End, Exploration, Goal, Limits, Options, What};
+use witness::explore::{self, Classes, End, Exploration, Goal, Limits, Options, What, classes};
 use witness::record::Launch;
 use witness::session::Bounds;
+
+/// States that are met at most to count classes of executions.
+const STATES_FOR_CLASSES: usize = 5_000_000;
 
 /// Prints the table; fails if a program did otherwise than its comment says.
 pub fn measure(measurement: &Measurement) -> Result<()> {
     let programs = programs::compile("small", &measurement.folder, |name| measurement.wants(name))?;
-    println!("| program | verdict | runs | branches | states | seconds | |\n|---|---|---:|---:|---:|---:|---|");
+    println!(
+        "| program | verdict | runs | classes | branches | states | seconds | |\n|---|---|---:|---:|---:|---:|---:|---|"
+    );
     let mut wrong = 0;
     for program in &programs {
         let started = Instant::now();
@@ -26,9 +31,10 @@ pub fn measure(measurement: &Measurement) -> Result<()> {
         }
         wrong += usize::from(!notes.is_empty());
         println!(
-            "| {} | {known} | {} | {} | {} | {:.2} | {} |",
+            "| {} | {known} | {} | {} | {} | {} | {:.2} | {} |",
             program.name,
             explored.runs,
+            executions(&explored),
             explored.forest.branches(),
             explored.states,
             started.elapsed().as_secs_f64(),
@@ -40,6 +46,18 @@ pub fn measure(measurement: &Measurement) -> Result<()> {
         programs.len()
     );
     Ok(())
+}
+
+/// How many executions exploration needs that runs each reads-from class once.
+fn executions(explored: &Exploration) -> String {
+    if !explored.is_exhausted() {
+        return String::new();
+    }
+    match classes(&explored.forest, STATES_FOR_CLASSES) {
+        Some(Classes { count, at_least: false }) => count.to_string(),
+        Some(Classes { count, at_least: true }) => format!("≥ {count}"),
+        None => String::new(),
+    }
 }
 
 /// The worst that was found.

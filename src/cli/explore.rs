@@ -119,6 +119,9 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     // A mistake there is better known before an earlier exploration is removed.
     let aim = Aim::of(&args.pairs, &args.warnings, args.format, &args.analysis)?;
     let mut program = program(args)?;
+    if aim.is_some() {
+        program = program.without_haste();
+    }
     let limit = args.analysis.time_limit();
     let until = limit.and_then(|limit| Instant::now().checked_add(limit));
     let options = Options {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use hashbrown::HashSet;
 use std::fs;
 use trace_format::TraceFile;
-use witness::explore::{End, Exploration, Found, Goal, Program, What};
+use witness::explore::{End, Exploration, Found, Goal, Program, What, classes};
 use witness::record::{asked_to_end, signal_name};
 use witness::replay::live::stretches;
 use witness::report::Words;
@@ -15,6 +15,9 @@ use witness::results::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 use witness::standstill::Standstill;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
+
+/// States that are met at most to count classes of executions: that takes a second at most.
+const STATES_FOR_CLASSES: usize = 200_000;
 
 /// Reasons that are listed.
 const LISTED: usize = 20;
@@ -214,6 +217,9 @@ pub fn result(explored: &Exploration, program: &Program, found: Vec<FoundResult>
         branches: explored.forest.branches(),
         open: explored.open,
         states: explored.states,
+        classes: (explored.is_exhausted())
+            .then(|| classes(&explored.forest, STATES_FOR_CLASSES))
+            .flatten(),
         assumed: explored.assumed.iter().map(ToString::to_string).collect(),
         races: races(explored).count(),
         not_exhausted: not_exhausted(explored, program)?,

@@ -153,7 +153,7 @@ impl State {
         self.owner[lock.index()].0 == thread
     }
 
-    fn asleep<'s>(&'s self, tables: &'s Tables<'_>, condition: ObjectId) -> impl Iterator<Item = u32> + 's {
+    pub(crate) fn asleep<'s>(&'s self, tables: &'s Tables<'_>, condition: ObjectId) -> impl Iterator<Item = u32> + 's {
         self.threads().filter(move |&thread| {
             matches!(self.phase[thread as usize], Phase::Asleep(_))
                 && matches!(self.class(tables, thread).act, Act::WaitEnd(on, _) if on == condition)

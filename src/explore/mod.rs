@@ -17,6 +17,7 @@
 //! The program is behind a trait, [`Session`].
 
 mod beyond;
+mod classes;
 mod failure;
 mod footprint;
 mod goal;
@@ -31,6 +32,7 @@ mod solver;
 mod states;
 mod tables;
 
+pub use classes::{Classes, classes};
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
@@ -48,9 +50,12 @@ use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// How often the cheap search is asked at most. It serves to find failures soon; what is left to it of a long exploration, the exact one
-/// finds as well.
-const NEAR_ROUNDS: usize = 200;
+/// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of a long exploration, the
+/// exact one finds as well.
+const NEAR_RUNS: usize = 200;
+
+/// From then on, every other time threads are to go on in turn.
+const RUNS_BEFORE_TURNS: usize = 4;
 
 /// States of an exact search that only serves to see what to try next.
 const STATES_OF_A_GLANCE: usize = 2_000;
@@ -60,6 +65,12 @@ const OPENINGS_AT_ONCE: usize = 16;
 
 /// As many states are searched before the solver is asked, unless the bound is less.
 const STATES_FIRST: usize = 1_000_000;
+
+/// Of each search so many branches are run, one for each of these runs that were made before, and this many at most: a search costs more, the more
+/// runs have shown, while a run more or less matters less. It does not depend on how many runs are made at the same time, so that
+/// nothing else does.
+const RUNS_FOR_ONE_MORE: usize = 4;
+const MOST_OF_A_SEARCH: usize = 64;
 
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
@@ -90,6 +101,8 @@ pub struct Options<'o> {
     pub limits: Limits,
     /// What finds what is open.
     pub engine: Engine,
+    /// After so many states, a search ends once there is enough to run, and goes on after the runs; `None` if each is to be whole.
+    pub fewest_states: Option<usize>,
     /// Most runs.
     pub runs: usize,
     /// Which open branch comes next.
@@ -98,7 +111,7 @@ pub struct Options<'o> {
     pub tries: u32,
     /// Whether the program is also run along the prefix of each goal that was found.
     pub show_goals: bool,
-    /// How many runs the session is asked for at once.
+    /// How many runs the session is asked for at the same time. What is run does not depend on it.
     pub jobs: usize,
     /// Places in the code at which, or next to which, branches come first.
     pub prefers: Option<&'o dyn Fn(u64) -> bool>,
@@ -111,6 +124,7 @@ impl Default for Options<'_> {
         Options {
             limits: Limits::default(),
             engine: Engine::default(),
+            fewest_states: Some(2_000),
             runs: usize::MAX,
             order: &fewest_context_switches,
             tries: 2,
@@ -264,6 +278,7 @@ pub fn explore<S: Session>(
         reasons: Vec::new(),
         places: HashMap::new(),
         near_rounds: 0,
+        near_runs: 0,
         near_missed: HashSet::new(),
         solver: Solver::default(),
         fits: Fits::Unknown,
@@ -284,6 +299,7 @@ struct Exploring<'s, 'o, S> {
     /// How often branches at these places were tried, of those that the cheap search finds.
     places: HashMap<u64, u32>,
     near_rounds: usize,
+    near_runs: usize,
     /// What it found that runs did not show.
     near_missed: HashSet<(NodeId, Opening)>,
     solver: Solver,
@@ -321,11 +337,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             if self.run_near(watch)?.is_break() {
                 return Ok(());
             }
-            let searched = self.search();
-            self.progress.states = searched.states;
-            self.note_goals(&searched)?;
-            let mut frontier = searched.frontier;
-            frontier.retain(|open| self.is_to_try(open));
+            let (mut frontier, searched) = self.search_frontier()?;
             self.progress.open = frontier.len();
             if frontier.is_empty() {
                 if !searched.whole {
@@ -341,38 +353,30 @@ impl<S: Session> Exploring<'_, '_, S> {
             loop {
                 // What a run of this round has shown needs no other.
                 let open = frontier.by_ref().filter(|open| self.is_to_try(open));
-                let left = self.options.runs.saturating_sub(self.progress.runs);
-                let batch: Vec<Prefix> = open.take(self.options.jobs.clamp(1, left.max(1))).collect();
+                let batch: Vec<Prefix> = open.take(self.at_once()).collect();
                 if batch.is_empty() {
                     break;
                 }
-                if left == 0 {
-                    self.reasons.push(Reason::Runs);
+                let open = self.progress.open.saturating_sub(batch.len());
+                if self.run_batch(&batch, watch)?.is_break() {
                     return Ok(());
                 }
-                if watch(&self.progress).is_break() {
-                    self.reasons.push(Reason::Stopped);
-                    return Ok(());
-                }
-                self.run_along(&batch)?;
-                self.progress.open = self.progress.open.saturating_sub(batch.len());
+                self.progress.open = open;
             }
         }
     }
 
     /// What is open, by the engine that is asked.
-    fn search(&mut self) -> Searched {
-        let limits = self.options.limits;
+    fn search(&mut self, limits: Limits) -> Searched {
         match self.options.engine {
             Engine::States => search(&mut self.forest, &limits),
             Engine::Solver => self.ask_solver(),
-            Engine::Auto => self.search_as_it_fits(),
+            Engine::Auto => self.search_as_it_fits(limits),
         }
     }
 
     /// A short search of states first, then the solver, then all states that the limits allow.
-    fn search_as_it_fits(&mut self) -> Searched {
-        let limits = self.options.limits;
+    fn search_as_it_fits(&mut self, limits: Limits) -> Searched {
         let mut goals = Vec::new();
         if self.fits == Fits::Unknown {
             let few = Limits {
@@ -380,7 +384,8 @@ impl<S: Session> Exploring<'_, '_, S> {
                 ..limits
             };
             let searched = search(&mut self.forest, &few);
-            if searched.whole || limits.is_over() || searched.frontier.iter().any(|open| self.is_to_try(open)) {
+            let has_enough = searched.whole || searched.worthwhile || limits.is_over();
+            if has_enough || searched.frontier.iter().any(|open| self.is_to_try(open)) {
                 return searched;
             }
             self.fits = Fits::Solver;
@@ -406,28 +411,94 @@ impl<S: Session> Exploring<'_, '_, S> {
             let tries = self.tried.get(&(wanted.node, wanted.opening)).copied().unwrap_or(0);
             tries < self.options.tries && self.is_open_in(forest, wanted)
         };
-        let count = OPENINGS_AT_ONCE.max(self.options.jobs);
+        let count = OPENINGS_AT_ONCE.max(self.at_once());
         let searched = solver.search(&mut forest, &self.options.limits, count, &is_wanted);
         (self.solver, self.forest) = (solver, forest);
         searched
     }
 
-    /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
-    fn run_near(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
-        while self.options.failures_first && self.near_rounds < NEAR_ROUNDS {
-            self.near_rounds += 1;
-            let left = self.options.runs.saturating_sub(self.progress.runs);
-            let batch = self.next_near(self.options.jobs.clamp(1, left.max(1)));
-            if batch.is_empty() {
+    /// What is open, and the search that found it: one that finds something to run soon, or else the whole one.
+    fn search_frontier(&mut self) -> Result<(Vec<Prefix>, Searched), S::Error> {
+        // A search costs a time in the nodes of the forest, before it meets any state.
+        let nodes = self.forest.nodes().len();
+        let mut worthwhile_after = self.options.fewest_states.map(|fewest| match fewest {
+            0 => 0,
+            _ => fewest.max(nodes / 2),
+        });
+        loop {
+            let limits = Limits {
+                worthwhile_after,
+                ..self.options.limits
+            };
+            let mut searched = self.search(limits);
+            self.progress.states = searched.states;
+            self.note_goals(&searched)?;
+            let mut frontier = std::mem::take(&mut searched.frontier);
+            frontier.retain(|open| self.is_to_try(open));
+            if !frontier.is_empty() || !searched.worthwhile {
+                return Ok((frontier, searched));
+            }
+            worthwhile_after = None;
+        }
+    }
+
+    /// How many branches of one search are run before the next one.
+    fn at_once(&self) -> usize {
+        (self.progress.runs / RUNS_FOR_ONE_MORE).clamp(1, MOST_OF_A_SEARCH)
+    }
+
+    /// Runs the program along each of these, as far as bounds allow, and learns from all. Breaks when the exploration is over.
+    fn run_batch(
+        &mut self,
+        batch: &[Prefix],
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, S::Error> {
+        let left = self.options.runs.saturating_sub(self.progress.runs);
+        let allowed = &batch[..batch.len().min(left)];
+        let mut all = Vec::new();
+        let mut stopped = false;
+        for together in allowed.chunks(self.options.jobs.max(1)) {
+            stopped = self.is_over(watch);
+            if stopped {
                 break;
             }
-            if left == 0 {
-                self.reasons.push(Reason::Runs);
-                return Ok(ControlFlow::Break(()));
+            let ran = self.session.run_all(&self.forest, together)?;
+            // It was asked to end.
+            let ends = ran.len() < together.len();
+            all.extend(ran);
+            if ends {
+                break;
             }
-            if watch(&self.progress).is_break() {
-                self.reasons.push(Reason::Stopped);
-                return Ok(ControlFlow::Break(()));
+        }
+        for (prefix, ran) in allowed.iter().zip(all) {
+            self.learn(prefix, ran, None)?;
+        }
+        if stopped || (allowed.len() < batch.len() && self.is_over(watch)) {
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Whether no more runs may be made, and notes why.
+    fn is_over(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> bool {
+        let reason = if self.progress.runs >= self.options.runs {
+            Reason::Runs
+        } else if watch(&self.progress).is_break() {
+            Reason::Stopped
+        } else {
+            return false;
+        };
+        self.reasons.push(reason);
+        true
+    }
+
+    /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
+    fn run_near(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
+        while self.options.failures_first && self.near_runs < NEAR_RUNS {
+            let batch = self.next_near(self.at_once());
+            self.near_runs += batch.len();
+            if batch.is_empty() {
+                break;
             }
             for place in batch.iter().flat_map(|near| near.places) {
                 *self.places.entry(place).or_default() += u32::from(place != 0);
@@ -440,10 +511,15 @@ impl<S: Session> Exploring<'_, '_, S> {
                 },
             ] = &batch[..]
             {
+                if self.is_over(watch) {
+                    return Ok(ControlFlow::Break(()));
+                }
                 self.show(prefix, What::Goal(goal.clone()))?;
             } else {
                 let prefixes: Vec<Prefix> = batch.into_iter().map(|near| near.prefix).collect();
-                self.run_along(&prefixes)?;
+                if self.run_batch(&prefixes, watch)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
                 // What it guessed wrongly is for the exact search to judge, and to try.
                 for wanted in prefixes.iter().filter_map(|prefix| prefix.wanted) {
                     if wanted.opening != Opening::SomeOutcome && self.is_open(&wanted) {
@@ -456,11 +532,15 @@ impl<S: Session> Exploring<'_, '_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What to try next: open branches, or one wait for ever. Every fourth time it is where threads have exchanged most: some failures show only
-    /// after many steps in turn.
+    /// What to try next: open branches, or one wait for ever. Some failures show only after many steps in turn: so after the first few runs it is, every
+    /// other time, where threads go on in turn, or else where they have exchanged most.
     fn next_near(&mut self, count: usize) -> Vec<Near> {
-        if self.near_rounds.is_multiple_of(4) {
-            let deep = self.most_exchanged(count);
+        self.near_rounds += 1;
+        if self.near_rounds >= RUNS_BEFORE_TURNS && self.near_rounds.is_multiple_of(2) {
+            let mut deep = self.new_near(Stops::AllInTurn, count);
+            if deep.is_empty() && self.near_rounds.is_multiple_of(4) {
+                deep = self.most_exchanged(count);
+            }
             if !deep.is_empty() {
                 return deep;
             }

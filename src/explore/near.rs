@@ -36,6 +36,9 @@ pub(super) const TORN: u32 = 1;
 const IN_THE_MIDDLE: u32 = 2;
 const OTHER_ORDER: u32 = 3;
 
+/// Threads that go on in turn take so many steps each at most.
+const MOST_STEPS_IN_TURN: u32 = 4;
+
 /// How many operations ahead a thread's writes are looked for.
 const LOOKAHEAD: usize = 256;
 
@@ -58,6 +61,9 @@ pub(super) enum Stops {
     One,
     /// One, which another thread precedes up to a point of its own.
     Two,
+    /// All of them, again and again: they go on in turn, a few steps each. That is the other end of the scale, with as many changes
+    /// of threads as there can be.
+    AllInTurn,
 }
 
 impl Near {
@@ -200,8 +206,62 @@ impl Search<'_, '_> {
                 self.stop_each(&start, Before::Nothing);
             }
             Stops::Two => self.stop_two(&start),
+            Stops::AllInTurn => {
+                self.go_in_turn(&start);
+                self.found.sort_by_key(|found| std::cmp::Reverse(found.cost.2));
+                return;
+            }
         }
         self.found.sort_by_key(|found| found.cost);
+    }
+
+    /// Lets threads go on in turn, so many steps each that others can tell, until one comes to what is open: from the start, and from where the first
+    /// thread has to wait for others.
+    fn go_in_turn(&mut self, start: &Simulation<'_>) {
+        let mut forked = start.clone();
+        self.advance(&mut forked, 0, None);
+        for from in [&forked, start] {
+            let mut kinds = Vec::new();
+            for first in from.state.threads().collect::<Vec<_>>() {
+                if !self.is_new_kind(&mut kinds, from, first) {
+                    continue;
+                }
+                for steps in 1..=MOST_STEPS_IN_TURN {
+                    self.take_turns(&mut from.clone(), first, steps);
+                }
+            }
+        }
+    }
+
+    fn take_turns(&mut self, now: &mut Simulation<'_>, first: u32, steps: u32) {
+        let count = now.state.at.len() as u32;
+        loop {
+            let mut any = false;
+            for thread in (first..count).chain(0..first) {
+                if !now.is_there(thread) {
+                    continue;
+                }
+                let (mut done, mut turns) = (0, 0);
+                while done < steps && turns < TURNS_IN_A_LOOP {
+                    let visible = now.is_visible(thread);
+                    if self.left == 0 || !now.advance_by_one(thread) {
+                        break;
+                    }
+                    self.left -= 1;
+                    done += u32::from(visible);
+                    // Who waits in a loop goes on for ever.
+                    turns += u32::from(now.class(thread).in_loop);
+                    any |= !now.class(thread).in_loop;
+                }
+                if let Some(key) = now.open_at(thread) {
+                    self.note(now, thread, key, None);
+                    return;
+                }
+            }
+            if !any {
+                return;
+            }
+        }
     }
 
     /// Stops one thread of each kind at each of its points.

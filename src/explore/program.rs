@@ -75,6 +75,9 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
+/// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
+const RUNS_THAT_GO_ON_ALONE: u32 = 32;
+
 /// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
 pub struct Program {
@@ -107,6 +110,15 @@ fn at_random(run: u32, seed: u64) -> (Policy, u64) {
     (policy, seed.wrapping_add(u64::from(run - 1)))
 }
 
+/// A failure often comes if the thread that saw something new goes on alone while others stand still. In the long run, chance shows more.
+fn alone_or_at_random(run: u32, seed: u64) -> (Policy, u64) {
+    let (policy, seed) = at_random(run, seed);
+    if run <= RUNS_THAT_GO_ON_ALONE && run.is_multiple_of(2) {
+        return (Policy::Fifo, seed);
+    }
+    (policy, seed)
+}
+
 /// A run, and its trace.
 struct Made {
     ran: session::Ran,
@@ -125,7 +137,7 @@ impl Program {
             sessions: vec![session::Session::new(launch, bounds)?],
             folder: folder.to_owned(),
             first: None,
-            then: at_random,
+            then: alone_or_at_random,
             seed,
             runs: 0,
             fails_if: FailsIf::usual(),
@@ -141,6 +153,15 @@ impl Program {
         Program {
             first: Some((first, names)),
             then,
+            ..self
+        }
+    }
+
+    /// Looks for no failures before all else: runs go on at random after their prefixes.
+    #[must_use]
+    pub fn without_haste(self) -> Program {
+        Program {
+            then: at_random,
             ..self
         }
     }

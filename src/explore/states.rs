@@ -28,6 +28,8 @@ pub struct Limits {
     pub stop: Option<fn() -> bool>,
     /// Whether turns that need not be followed are left out. What is found is the same, sooner.
     pub reduce: bool,
+    /// After so many states, the search ends as soon as what it has found is worth its cost, though it is not whole.
+    pub worthwhile_after: Option<usize>,
 }
 
 impl Default for Limits {
@@ -38,6 +40,7 @@ impl Default for Limits {
             until: None,
             stop: None,
             reduce: true,
+            worthwhile_after: None,
         }
     }
 }
@@ -59,6 +62,8 @@ pub struct Searched {
     pub states: usize,
     /// Whether that was all: no limit was reached.
     pub whole: bool,
+    /// Whether it ended because what was found is [worth its cost](Limits::worthwhile_after).
+    pub worthwhile: bool,
     /// What is open, each history and outcome once, in the order in which it was met.
     pub frontier: Vec<Open>,
     /// Races and deadlocks that are feasible, each once, with a prefix that ends so.
@@ -93,6 +98,8 @@ fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
         reservations: BTreeSet::new(),
         raced: HashSet::new(),
         turns: Vec::new(),
+        first_open: 0,
+        worthwhile: false,
     };
     let whole = search.run(limits);
     search.finish(whole, limits)
@@ -149,6 +156,9 @@ struct Search<'f> {
     /// Pairs of classes whose race was found, so as not to describe it again.
     raced: HashSet<(u32, u32)>,
     turns: Vec<Turn>,
+    /// How many states there were when the first open branch was met.
+    first_open: usize,
+    worthwhile: bool,
 }
 
 impl Search<'_> {
@@ -193,10 +203,22 @@ impl Search<'_> {
                     }
                 }
             }
-            if limits.is_over() || self.states.len() >= limits.states || self.memory() >= limits.memory {
+            self.worthwhile = limits.worthwhile_after.is_some_and(|after| self.is_worthwhile(after));
+            let is_over = self.states.len() >= limits.states || self.memory() >= limits.memory || limits.is_over();
+            if self.worthwhile || is_over {
                 return near.is_empty() && far.is_empty();
             }
         }
+    }
+
+    /// Whether the program is better run now than searched further. Each search begins anew, so one that finds something late goes on until it has cost
+    /// twice as much, and one that finds much goes on.
+    fn is_worthwhile(&self, after: usize) -> bool {
+        let states = self.states.len();
+        !self.open.is_empty()
+            && states >= after
+            && states >= after / 4 * self.open.len()
+            && (after == 0 || states >= 2 * self.first_open)
     }
 
     fn memory(&self) -> usize {
@@ -208,16 +230,19 @@ impl Search<'_> {
         let mut further = 0;
         loop {
             self.look(Moment { came, further });
-            let turns = {
-                let state = std::mem::replace(&mut self.now, State::empty());
-                let turns = self.follow(&state);
-                self.now = state;
-                turns
+            let mut turns = std::mem::take(&mut self.turns);
+            let state = std::mem::replace(&mut self.now, State::empty());
+            self.keep_followed(&state, &mut turns);
+            self.now = state;
+            let only = match turns[..] {
+                [only] if !self.now.class(&self.tables, only.thread).in_loop => Some(only),
+                _ => None,
             };
-            match turns[..] {
-                [only] if !self.now.class(&self.tables, only.thread).in_loop => self.now.perform(&self.tables, only),
-                _ => break,
-            }
+            self.turns = turns;
+            let Some(only) = only else {
+                break;
+            };
+            self.now.perform(&self.tables, only);
             further += 1;
         }
         let (number, new) = self.states.intern(&self.now, &self.start);
@@ -233,18 +258,23 @@ impl Search<'_> {
         for thread in state.threads() {
             state.turns(&self.tables, thread, &mut turns);
         }
+        self.keep_followed(state, &mut turns);
+        turns
+    }
+
+    /// Of all turns in a state, keeps those that are followed.
+    fn keep_followed(&mut self, state: &State, turns: &mut Vec<Turn>) {
         turns.retain(|&turn| match turn.goes {
             Goes::Along(edge) => !self.tables.only_stops(state.class(&self.tables, turn.thread), edge),
             Goes::Stays => true,
             Goes::Open(_) | Goes::OpenRead => false,
         });
         if let Some(persistent) = &mut self.persistent {
-            persistent.keep(&self.tables, state, &mut turns);
+            persistent.keep(&self.tables, state, turns);
         }
-        turns
     }
 
-    /// Notes what is open in `self.now`, and which goals it reaches.
+    /// Notes what is open in `self.now`, and which goals it reaches. Leaves all turns there in `self.turns`.
     fn look(&mut self, moment: Moment) {
         let mut turns = std::mem::take(&mut self.turns);
         turns.clear();
@@ -301,6 +331,9 @@ impl Search<'_> {
             Goes::Along(_) | Goes::Stays => return,
         };
         if !self.open.contains_key(&open) {
+            if self.open.is_empty() {
+                self.first_open = self.states.len();
+            }
             self.open.insert(open.clone(), (moment, turn.thread));
             self.order.push((Found::Open, open, None));
         }
@@ -353,7 +386,15 @@ impl Search<'_> {
         let home = state.at[thread as usize];
         let mut turns = Vec::new();
         let mut passed = Vec::new();
+        let waits: Vec<u32> = state
+            .threads()
+            .filter(|&other| !self.can_go_on(&state, other))
+            .collect();
         loop {
+            // What a loop gives back on its way may be what another thread waits for.
+            if waits.iter().any(|&other| self.can_go_on(&state, other)) {
+                return false;
+            }
             turns.clear();
             state.turns(&self.tables, thread, &mut turns);
             let [turn] = turns[..] else {
@@ -375,10 +416,17 @@ impl Search<'_> {
         }
     }
 
+    fn can_go_on(&self, state: &State, thread: u32) -> bool {
+        let mut turns = Vec::new();
+        state.turns(&self.tables, thread, &mut turns);
+        !turns.is_empty()
+    }
+
     fn finish(mut self, whole: bool, limits: &Limits) -> (Searched, Values) {
         let mut searched = Searched {
             states: self.states.len(),
             whole,
+            worthwhile: self.worthwhile,
             reservations: std::mem::take(&mut self.reservations),
             ..Searched::default()
         };

@@ -15,8 +15,8 @@ pub struct Added {
     pub nondeterministic: Option<NodeId>,
 }
 
-/// Longest loop without effects that is recognized by its equal rounds.
-const LONGEST_ROUND: usize = 4;
+/// Operations of the longest waiting loop that is recognized by its equal rounds.
+const LONGEST_ROUND: usize = 8;
 
 /// Where a thread of the run has come to.
 #[derive(Clone, Copy, Debug)]
@@ -285,13 +285,13 @@ impl Adding<'_, '_> {
 
     /// An earlier history, apart by operations without effect alone, from which the thread goes on in the same way.
     fn same_before(&mut self, from: NodeId, edge: Edge, next: Operation, step: &RunStep) -> Option<NodeId> {
+        let Some(own_state) = step.own_state else {
+            return self.equal_rounds(from, edge, next, step.position);
+        };
         let forest = &*self.forest;
         if !forest.without_effect(from, &edge) {
             return None;
         }
-        let Some(own_state) = step.own_state else {
-            return self.equal_rounds(from, edge, next, step.position);
-        };
         let mut node = from;
         loop {
             let here = forest.node(node);
@@ -309,6 +309,9 @@ impl Adding<'_, '_> {
     /// The node where the last of [`Forest::SPIN_ROUNDS`] equal rounds began, after which the next one begins.
     fn equal_rounds(&mut self, from: NodeId, edge: Edge, next: Operation, position: u64) -> Option<NodeId> {
         let forest = &*self.forest;
+        if !forest.may_wait_by(from, &edge) {
+            return None;
+        }
         let most = LONGEST_ROUND * Forest::SPIN_ROUNDS as usize;
         // Backwards: what was done, where, with what outcome, and from which node.
         let mut done = vec![(
@@ -321,7 +324,7 @@ impl Adding<'_, '_> {
             && done.len() < most
             && let Some(parent) = forest.node(node).parent
             && let Some(edge) = forest.edge_to(parent, node)
-            && forest.without_effect(parent, edge)
+            && forest.may_wait_by(parent, edge)
         {
             let row = forest.node(parent);
             done.push((row.operation(), row.position, edge.outcome, parent));
@@ -330,7 +333,11 @@ impl Adding<'_, '_> {
         let round = (1..=LONGEST_ROUND).find(|&length| {
             let all = length * Forest::SPIN_ROUNDS as usize;
             let begins = |index: usize| (done[index].0, done[index].1) == (Some(next), position);
-            done.len() >= all && begins(length - 1) && (length..all).all(|index| equal(index, index - length))
+            let operations = done.iter().map(|&(operation, _, outcome, _)| (operation, outcome));
+            done.len() >= all
+                && begins(length - 1)
+                && (length..all).all(|index| equal(index, index - length))
+                && is_waiting_round(operations.take(length))
         })?;
         let back = done[round - 1].3;
         self.forest.reservations.insert(Reservation::SpinRounds {
@@ -426,6 +433,24 @@ impl Adding<'_, '_> {
     }
 }
 
+/// Whether a round of a loop looks at something that other threads change, and gives back each lock that it takes.
+fn is_waiting_round(operations: impl Iterator<Item = (Option<Operation>, Outcome)>) -> bool {
+    let mut looks = false;
+    let mut held: HashMap<ObjectId, i32> = HashMap::new();
+    for (operation, outcome) in operations {
+        match operation {
+            Some(Operation::Read(span) | Operation::AtomicRead(span)) => {
+                looks |= !matches!(span.at.region, Region::Known(..));
+            }
+            Some(Operation::Acquire(..) | Operation::Take(_)) if outcome == Outcome::GaveUp => looks = true,
+            Some(Operation::Acquire(lock, _)) => *held.entry(lock).or_default() += 1,
+            Some(Operation::Release(lock)) => *held.entry(lock).or_default() -= 1,
+            _ => {}
+        }
+    }
+    looks && held.values().all(|&levels| levels == 0)
+}
+
 impl Names<'_> {
     fn block(&self, block: RunBlock) -> Option<Region> {
         if let Some(&(by, ordinal)) = self.known.get(&block) {
@@ -457,6 +482,21 @@ impl Forest {
             Some(Operation::WaitBegin(condition, lock)) => Next::Operation(Operation::WaitEnd(condition, lock)),
             Some(Operation::BarrierEnter(barrier)) => Next::Operation(Operation::BarrierExit(barrier)),
             _ => Next::Unknown,
+        }
+    }
+
+    /// Whether this may be part of a round of a waiting loop: no other thread can tell afterwards that it happened, but for locks, which the
+    /// round has to give back, and for what is written to stacks, which a round with equal values leaves as it was.
+    fn may_wait_by(&self, node: NodeId, edge: &Edge) -> bool {
+        let on_a_stack = |span: Span| matches!(span.at.region, Region::Known(..));
+        match self.node(node).next {
+            // Such as an attempt to set a flag that is set already.
+            Next::Operation(Operation::AtomicRead(_)) => {
+                edge.wrote.is_none_or(|wrote| edge.outcome == Outcome::Saw(wrote))
+            }
+            Next::Operation(Operation::Write(span, _) | Operation::AtomicWrite(span, _)) => on_a_stack(span),
+            Next::Operation(Operation::Acquire(..) | Operation::Release(_)) => true,
+            _ => self.without_effect(node, edge),
         }
     }
 

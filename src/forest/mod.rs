@@ -21,7 +21,8 @@
 //! reachable at all is reachable without such rounds. It is sound only if *all* on which the thread's future depends is equal: registers, and memory that only
 //! it uses. A run says so by [`RunStep::own_state`]; equal reads at one place in the code alone do not show it, since a loop may count its rounds in a
 //! register and give up. Where the run does not know its own state, a loop is therefore followed for [`Forest::SPIN_ROUNDS`] rounds that are equal in
-//! operations, outcomes and positions, and cut then, with [`Reservation::SpinRounds`].
+//! operations, outcomes and positions, and cut then, with [`Reservation::SpinRounds`]. Such a round may also write what was there before, write to
+//! a stack, and take locks that it gives back: then the search follows what others can tell of it, round after round.
 
 pub mod operation;
 

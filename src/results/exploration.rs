@@ -1,5 +1,6 @@
 //! What an exploration came to, over all of its runs.
 
+use crate::explore::Classes;
 use serde::{Deserialize, Serialize};
 
 /// Whether every schedule was covered, and what was found besides races.
@@ -15,6 +16,10 @@ pub struct ExplorationResult {
     pub open: usize,
     /// States of the last search.
     pub states: usize,
+    /// Classes of executions that these schedules are, two of them in one if each operation has the same sources (reads-from equivalence);
+    /// null if that was not counted.
+    #[serde(default)]
+    pub classes: Option<Classes>,
     /// What was taken for a part of the input, in words that follow *with*.
     #[serde(default)]
     pub assumed: Vec<String>,
@@ -84,8 +89,13 @@ impl ExplorationResult {
                 ""
             };
             let assumed: String = self.assumed.iter().map(|what| format!(", with {what}")).collect();
+            let classes = self.classes.map_or(String::new(), |Classes { count, at_least }| {
+                let least = if at_least { "at least " } else { "" };
+                let plural = if count == 1 { "" } else { "es" };
+                format!(", {least}{count} reads-from class{plural} of executions")
+            });
             return format!(
-                "EXHAUSTED: every schedule of this input is covered, under sequential consistency{assumed}{nothing} ({size}, none open)"
+                "EXHAUSTED: every schedule of this input is covered, under sequential consistency{assumed}{nothing} ({size}, none open{classes})"
             );
         }
         let open = match open {

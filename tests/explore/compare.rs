@@ -14,6 +14,7 @@ use witness::forest::{Datum, Forest, Next, NodeId, Outcome, Region, Reservation}
 pub struct How {
     pub seed: u64,
     pub reduce: bool,
+    pub fewest_states: Option<usize>,
     pub hides: Hides,
     pub engine: Engine,
     /// States of a search at most.
@@ -35,6 +36,7 @@ pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
             ..Limits::default()
         },
         engine: how.engine,
+        fewest_states: how.fewest_states,
         failures_first: how.seed.is_multiple_of(4),
         ..Options::default()
     };

@@ -3,11 +3,12 @@
 use crate::compare::{How, explored, goals};
 use crate::interpreter::Hides;
 use crate::program::{Instruction, Program, Term};
-use witness::explore::{Engine, Exploration};
+use witness::explore::{Classes, Engine, Exploration, classes};
 
 const HOW: How = How {
     seed: 1,
     reduce: true,
+    fewest_states: Some(2_000),
     hides: Hides {
         patience: false,
         next: false,
@@ -114,4 +115,48 @@ fn a_reader_between_two_stores_of_many_takes_four_runs() {
         );
         assert!(exploration.runs <= 4, "{} runs", exploration.runs);
     }
+}
+
+fn classes_of(threads: &[Vec<Instruction>]) -> usize {
+    match classes(&exhausted(threads).forest, 1_000_000) {
+        Some(Classes { count, at_least: false }) => count,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn classes_are_those_of_reads_from_exploration() {
+    for (threads, factorial) in [(1, 1), (2, 2), (3, 6), (4, 24), (5, 120)] {
+        assert_eq!(
+            classes_of(&vec![count(); threads]),
+            factorial,
+            "{threads} threads count"
+        );
+    }
+    let one = Term::Number(1);
+    let writers = vec![write(0, one)];
+    assert_eq!(classes_of(&vec![writers.clone(); 3]), 1, "nobody reads");
+    let store_buffering = [vec![write(0, one), read(1, 0)], vec![write(1, one), read(0, 0)]];
+    assert_eq!(classes_of(&store_buffering), 3);
+    let message_passing = [vec![write(0, one), write(1, one)], vec![read(1, 0), read(0, 1)]];
+    assert_eq!(classes_of(&message_passing), 3);
+    let readers = [
+        writers,
+        vec![write(1, one)],
+        vec![read(0, 0), read(1, 1)],
+        vec![read(1, 0), read(0, 1)],
+    ];
+    assert_eq!(classes_of(&readers), 15, "independent reads of independent writes");
+    // Equal values of two writes are two sources.
+    let two_writers = [vec![write(0, one)], vec![write(0, one)], vec![read(0, 0)]];
+    assert_eq!(classes_of(&two_writers), 3);
+}
+
+#[test]
+fn classes_are_counted_within_a_bound() {
+    let forest = exhausted(&vec![count(); 4]).forest;
+    let Some(Classes { count, at_least: true }) = classes(&forest, 50) else {
+        panic!("the bound was not noticed");
+    };
+    assert!(count <= 24);
 }

@@ -43,6 +43,8 @@ fn how(seed: u64, engine: Engine, random: &mut fastrand::Rng) -> How {
             Engine::Auto => random.usize(1..30),
             _ => Limits::default().states,
         },
+        // Searches that are whole, and those that end at once when something is found, or soon.
+        fewest_states: [None, Some(0), Some(10)][random.usize(0..3)],
     }
 }
 
