@@ -434,8 +434,10 @@ impl<S: Session> Exploring<'_, '_, S> {
             self.progress.states = searched.states;
             self.note_goals(&searched)?;
             let mut frontier = std::mem::take(&mut searched.frontier);
-            frontier.retain(|open| self.is_to_try(open));
-            if !frontier.is_empty() || !searched.worthwhile {
+            // What was tried in vain is tried again only along what a whole search finds, when more is known.
+            let again = !searched.worthwhile;
+            frontier.retain(|open| self.is_to_try(open) && (again || self.tries(open) == 0));
+            if !frontier.is_empty() || again {
                 return Ok((frontier, searched));
             }
             worthwhile_after = None;
