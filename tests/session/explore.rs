@@ -498,13 +498,6 @@ fn what_is_found_is_shortened() {
             "waits for mutex",
         ),
         (
-            "spin",
-            "session/programs/spins_sometimes.c",
-            &["--max-events", "2000", "--runs", "20"],
-            "FOUND: the program was still waiting in a loop",
-            "thread 0",
-        ),
-        (
             "output",
             "session/programs/prints.c",
             &["--fails-if", "output=second: [1-9]"],
@@ -530,6 +523,17 @@ fn what_is_found_is_shortened() {
         command.args(["replay", &short, "--live", "--as-recorded"]);
         let again = run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
         assert!(again.stdout.contains("REPRODUCED"), "{name}: {}", again.stdout);
+    }
+    // Its first failing run has as few changes of threads as there can be.
+    let options = ["--max-events", "2000", "--runs", "20", "--shorten"];
+    let (_, outcome) = explore("shortened-spin", "session/programs/spins_sometimes.c", &options, &[]);
+    let said = [
+        "FOUND: the program was still waiting in a loop",
+        "thread 0",
+        "no run with fewer than 3 context switches shows it",
+    ];
+    for said in said {
+        assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
     }
 }
 
