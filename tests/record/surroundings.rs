@@ -56,6 +56,9 @@ fn a_c_library_that_keeps_its_data_elsewhere_is_refused() {
         ("BARRIER", "pthread_barrier_t"),
         ("CONDITION", "pthread_cond_t"),
         ("MUTEX", "pthread_mutex_t"),
+        ("RWLOCK", "pthread_rwlock_t"),
+        ("SEMAPHORE", "sem_t"),
+        ("SPIN", "pthread_spinlock_t or pthread_once_t"),
         ("NOTHING", ""),
     ];
     for (differs, name) in kinds {

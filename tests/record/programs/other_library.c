@@ -24,3 +24,27 @@ int pthread_mutex_trylock(int *mutex) {
     return 0;
 }
 #endif
+
+#ifdef RWLOCK
+int pthread_rwlock_trywrlock(int *lock) {
+    lock[0] = 0;
+    lock[2] = 1;
+    return 0;
+}
+#endif
+
+#ifdef SEMAPHORE
+int sem_init(unsigned *semaphore, int shared, unsigned count) {
+    memset(semaphore, 0, 32);
+    semaphore[0] = count;
+    semaphore[3] = shared;
+    return 0;
+}
+#endif
+
+#ifdef SPIN
+int pthread_spin_trylock(int *lock) {
+    (void)lock;
+    return 0;
+}
+#endif
