@@ -20,6 +20,11 @@ fn named_and_shared_objects() {
 }
 
 #[test]
+fn sets_of_descriptors_are_as_long_as_the_program_says() {
+    Program::instrumented("large_set", "large-set").record_often();
+}
+
+#[test]
 fn code_that_is_loaded_later() {
     let part = Program::compile("plugin_part", "plugin", &["-fsanitize=thread", "-shared", "-fPIC"]);
     let program = Program::instrumented("plugin", "plugin");

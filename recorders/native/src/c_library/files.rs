@@ -127,7 +127,7 @@ unsafe fn polled(files: *const pollfd, count: usize, pc: usize) {
 /// The same of `select`.
 ///
 /// # Safety
-/// Null or a valid set.
+/// Null, or a set of so many descriptors.
 unsafe fn selected(set: *const fd_set, count: c_int, pc: usize) {
     // SAFETY: promised by the caller.
     unsafe { members(set, count) }.for_each(|file| channels::is_ready(file, pc));
@@ -142,14 +142,20 @@ unsafe fn looks_at_set(set: *const fd_set, count: c_int, pc: usize) {
     unsafe { members(set, count) }.for_each(|file| also_uses(file, pc));
 }
 
-/// The descriptors of a set.
+/// The descriptors of a set. That may be longer than the C library's type, whose own functions take no larger numbers.
 ///
 /// # Safety
-/// As for `selected`.
+/// Null, or a set of so many descriptors.
 unsafe fn members(set: *const fd_set, count: c_int) -> impl Iterator<Item = c_int> {
+    const BITS: usize = usize::BITS as usize;
     let count = if set.is_null() { 0 } else { count };
-    // SAFETY: promised by the caller.
-    (0..count).filter(move |&file| unsafe { libc::FD_ISSET(file, set) })
+    let words = set.cast::<usize>();
+    (0..count).filter(move |&file| {
+        let file = file as usize;
+        // SAFETY: promised by the caller.
+        let word = unsafe { words.add(file / BITS).read_unaligned() };
+        word >> (file % BITS) & 1 != 0
+    })
 }
 
 library! {

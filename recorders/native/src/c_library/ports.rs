@@ -15,20 +15,21 @@ use libc::{c_int, sockaddr, sockaddr_storage, socklen_t};
 
 static PORTS: Correspondence = Correspondence::new();
 
-/// The port of an address of this length, if its family has ports; as it is sent, so in the other byte order.
+/// Where the port of an address of this length lies, if its family has ports; as it is sent, so in the other byte order. A
+/// program may keep an address in plain bytes, so that nothing here need be aligned.
 ///
 /// # Safety
-/// Null, or valid for so many bytes.
-unsafe fn port_of<'a>(address: *mut sockaddr, len: usize) -> Option<&'a mut u16> {
+/// Null, or readable for so many bytes.
+unsafe fn port_of(address: *const sockaddr, len: usize) -> Option<*const u16> {
     /// Behind the family, in both.
     const PORT_AT: usize = 2;
-    // SAFETY: promised by the caller; any two bytes are a number, and both families' structures are aligned.
-    unsafe {
-        let has_port = !address.is_null()
-            && len >= size_of::<libc::sockaddr_in>()
-            && [libc::AF_INET, libc::AF_INET6].contains(&(*address).sa_family.into());
-        has_port.then(|| &mut *address.byte_add(PORT_AT).cast::<u16>())
+    if address.is_null() || len < size_of::<libc::sockaddr_in>() {
+        return None;
     }
+    // SAFETY: promised by the caller, of more bytes than these.
+    let family = unsafe { (&raw const (*address).sa_family).read_unaligned() };
+    let has_port = [libc::AF_INET, libc::AF_INET6].contains(&family.into());
+    has_port.then(|| address.cast::<u8>().wrapping_add(PORT_AT).cast())
 }
 
 /// An address that the program named to the system, as it is in this run.
@@ -52,10 +53,11 @@ impl Named {
             is_any: false,
             is_recorded: false,
         };
-        // SAFETY: promised by the caller; it is only read.
-        if let Some(port) = unsafe { port_of(address.cast_mut(), len as usize) } {
-            named.is_any = *port == 0;
-            if let Some(actual) = PORTS.actual((*port).into()) {
+        // SAFETY: promised by the caller.
+        let port = unsafe { port_of(address, len as usize).map(|port| port.read_unaligned()) };
+        if let Some(port) = port {
+            named.is_any = port == 0;
+            if let Some(actual) = PORTS.actual(port.into()) {
                 named.with(actual as u16, len);
             }
         }
@@ -85,8 +87,8 @@ impl Named {
         // SAFETY: an address of at least that length, which has a port; zeros are one of no family.
         unsafe {
             ptr::copy_nonoverlapping(self.original.cast::<u8>(), copy.as_mut_ptr().cast(), len);
-            if let Some(to) = port_of(copy.as_mut_ptr().cast(), len) {
-                *to = port;
+            if let Some(to) = port_of(copy.as_ptr().cast(), len) {
+                to.cast_mut().write_unaligned(port);
             }
             self.copy = Some(copy.assume_init());
         }
@@ -107,8 +109,9 @@ pub fn bound(file: c_int, pc: usize) {
     // SAFETY: room of that length; the C library's own function, which does not come back here.
     unsafe {
         if real::getsockname(file, address.as_mut_ptr().cast(), &raw mut len) == 0
-            && let Some(&mut actual) = port_of(address.as_mut_ptr().cast(), len as usize)
+            && let Some(actual) = port_of(address.as_ptr().cast(), len as usize)
         {
+            let actual = actual.read_unaligned();
             learn(returns(actual.into(), pc) as u16, actual);
         }
     }
@@ -131,21 +134,23 @@ fn learn(recorded: u16, actual: u16) {
 /// The system wrote an address for the program, of `len` bytes: the program sees the one of the recorded run.
 ///
 /// # Safety
-/// Valid for so many bytes.
+/// Null, or the program's own, of so many bytes.
 pub unsafe fn arrives(address: *mut sockaddr, len: usize, pc: usize) {
     // SAFETY: promised by the caller.
-    if let Some(port) = unsafe { port_of(address, len) }
-        && plan::is_there()
-        && modules::is_instrumented(pc)
-    {
-        let actual = *port;
-        if plan::feed(address as usize, len, pc) {
-            // SAFETY: as above; what was there may be of another family now.
-            if let Some(port) = unsafe { port_of(address, len) } {
-                learn(*port, actual);
-            }
-        } else if let Some(recorded) = PORTS.recorded(actual.into()) {
-            *port = recorded as u16;
+    let port = || unsafe { port_of(address, len) };
+    let Some(actual) = port().filter(|_| plan::is_there() && modules::is_instrumented(pc)) else {
+        return;
+    };
+    // SAFETY: as above.
+    let actual = unsafe { actual.read_unaligned() };
+    if plan::feed(address as usize, len, pc) {
+        // What was there may be of another family now.
+        if let Some(recorded) = port() {
+            // SAFETY: as above.
+            learn(unsafe { recorded.read_unaligned() }, actual);
         }
+    } else if let (Some(to), Some(recorded)) = (port(), PORTS.recorded(actual.into())) {
+        // SAFETY: as above.
+        unsafe { to.cast_mut().write_unaligned(recorded as u16) };
     }
 }

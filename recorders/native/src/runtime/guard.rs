@@ -66,7 +66,7 @@ impl RuntimeGuard {
         }
     }
 
-    /// Enters, and remains fast_path, if the thread is that. RuntimeGuard, the caller comes to no hook.
+    /// Enters, if the thread owns the fast path, which it keeps. Inside, the caller comes to no hook.
     #[inline(always)]
     pub fn enter_fast() -> Option<RuntimeGuard> {
         let thread = fast_path()?.thread();

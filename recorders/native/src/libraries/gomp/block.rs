@@ -1,6 +1,7 @@
 //! Memory that the runtime gives to the program, as a block of the trace.
 
 use crate::events::pending;
+use crate::platform::sys;
 use recorder_ring::Record;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
@@ -8,8 +9,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 const ALIGNMENT: usize = 16;
 
 fn layout(size: usize) -> Layout {
-    // SAFETY: a power of two; what a program asks for here is far from the end of memory.
-    unsafe { Layout::from_size_align_unchecked(size.max(ALIGNMENT), ALIGNMENT) }
+    Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT)
+        .unwrap_or_else(|_| sys::die("witness: OpenMP: a task's variables are larger than memory\n"))
 }
 
 /// A block of zeros.

@@ -67,16 +67,17 @@ pub fn member(inside: &RuntimeGuard) -> Rc<Member> {
     of(inside).member.borrow().clone()
 }
 
-/// As [`member`], for what is no event; `None` for a thread that came to no OpenMP yet.
-pub fn quick_member() -> Option<Rc<Member>> {
+/// What the calling thread's member answers; `None` for a thread that came to no OpenMP yet. For what is no event: the thread
+/// may be without the baton, so that it must not count references, which others that have it count, too.
+pub fn ask_member<R>(answer: impl FnOnce(&Member) -> R) -> Option<R> {
     // SAFETY: null or a thread, which lives for ever; and as in `of`.
     let of = unsafe { slot().as_ref()?.openmp.get().cast::<OfThread>().as_ref()? };
-    Some(of.member.borrow().clone())
+    Some(answer(&of.member.borrow()))
 }
 
 /// In a forked child: the other threads are not there.
 pub fn start_over() {
-    // SAFETY: as in `quick_member`.
+    // SAFETY: as in `ask_member`.
     if let Some(of) = unsafe {
         slot()
             .as_ref()

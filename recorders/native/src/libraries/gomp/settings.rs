@@ -1,6 +1,6 @@
 //! What a program asks OpenMP about its threads, and what it sets. At first, all is as libgomp has it from the environment.
 
-use super::quick_member;
+use super::ask_member;
 use super::share::Kind;
 use super::team::Member;
 use crate::platform::real;
@@ -9,7 +9,6 @@ use core::mem::transmute;
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::c_int;
-use std::rc::Rc;
 
 /// Not asked for yet.
 const UNKNOWN: i32 = i32::MIN;
@@ -85,17 +84,17 @@ pub fn schedule() -> (Kind, u64) {
     }
 }
 
-/// The member that the calling thread is at a level of its regions.
-fn at_level(level: c_int) -> Option<Rc<Member>> {
-    let mut member = quick_member();
-    while let Some(here) = member {
-        if here.team.level as c_int == level {
-            return Some(here);
+/// What the member answers that the calling thread is at a level of its regions.
+fn ask_at_level(level: c_int, answer: impl FnOnce(&Member) -> usize) -> Option<c_int> {
+    let find = |member: &Member| {
+        let mut here = Some(member);
+        while let Some(member) = here.filter(|member| member.team.level as c_int != level) {
+            here = member.around.as_deref();
         }
-        member = here.around.clone();
-    }
-    // A thread that came to no region.
-    None
+        here.map(|member| answer(member) as c_int)
+    };
+    // A thread that came to no region is at none.
+    ask_member(find).flatten()
 }
 
 /// Questions and settings that are no events: also under the name that Fortran calls them by.
@@ -113,48 +112,44 @@ macro_rules! questions {
     )* };
 }
 
-fn ask_member(answer: impl Fn(&Member) -> usize, otherwise: c_int) -> c_int {
-    quick_member().map_or(otherwise, |member| answer(&member) as c_int)
+fn number_of(answer: impl FnOnce(&Member) -> usize, otherwise: c_int) -> c_int {
+    ask_member(|member| answer(member) as c_int).unwrap_or(otherwise)
 }
 
 questions! {
-    omp_get_thread_num omp_get_thread_num_() -> ask_member(|member| member.number, 0);
-    omp_get_num_threads omp_get_num_threads_() -> ask_member(|member| member.team.size, 1);
-    omp_get_max_threads omp_get_max_threads_() -> ask_member(|member| member.threads.get(), initial_threads() as c_int);
-    omp_in_parallel omp_in_parallel_() -> ask_member(|member| usize::from(member.team.active > 0), 0);
-    omp_get_level omp_get_level_() -> ask_member(|member| member.team.level, 0);
-    omp_get_active_level omp_get_active_level_() -> ask_member(|member| member.team.active, 0);
-    omp_in_final omp_in_final_() -> ask_member(|member| usize::from(member.task.borrow().is_final), 0);
+    omp_get_thread_num omp_get_thread_num_() -> number_of(|member| member.number, 0);
+    omp_get_num_threads omp_get_num_threads_() -> number_of(|member| member.team.size, 1);
+    omp_get_max_threads omp_get_max_threads_() -> number_of(|member| member.threads.get(), initial_threads() as c_int);
+    omp_in_parallel omp_in_parallel_() -> number_of(|member| usize::from(member.team.active > 0), 0);
+    omp_get_level omp_get_level_() -> number_of(|member| member.team.level, 0);
+    omp_get_active_level omp_get_active_level_() -> number_of(|member| member.team.active, 0);
+    omp_in_final omp_in_final_() -> number_of(|member| usize::from(member.task.borrow().is_final), 0);
     omp_get_cancellation omp_get_cancellation_() -> 0;
     omp_get_max_active_levels omp_get_max_active_levels_() -> max_active_levels() as c_int;
     omp_get_dynamic omp_get_dynamic_() -> get(&DYNAMIC, c"omp_get_dynamic", 0);
     omp_get_nested omp_get_nested_() -> c_int::from(max_active_levels() > 1);
 }
 
+/// The answer for a level at which the calling thread is not.
+fn otherwise(level: c_int, outside: c_int) -> c_int {
+    if level == 0 { outside } else { -1 }
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_get_ancestor_thread_num(level: c_int) -> c_int {
-    match at_level(level) {
-        Some(member) => member.number as c_int,
-        None if level == 0 => 0,
-        None => -1,
-    }
+    ask_at_level(level, |member| member.number).unwrap_or(otherwise(level, 0))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_get_team_size(level: c_int) -> c_int {
-    match at_level(level) {
-        Some(member) => member.team.size as c_int,
-        None if level == 0 => 1,
-        None => -1,
-    }
+    ask_at_level(level, |member| member.team.size).unwrap_or(otherwise(level, 1))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn omp_set_num_threads(threads: c_int) {
     let threads = threads.max(1);
-    match quick_member() {
-        Some(member) => member.threads.set(threads as usize),
-        None => THREADS.store(threads, Relaxed),
+    if ask_member(|member| member.threads.set(threads as usize)).is_none() {
+        THREADS.store(threads, Relaxed);
     }
 }
 
