@@ -1,12 +1,12 @@
 //! From items to events.
 
 use crate::fault::Fault;
-use crate::item::{HEAD_BYTES, OPEN_HEAD, is_way_predicted, place, site, stack, value};
+use crate::item::{HEAD_BYTES, OPEN_HEAD, is_edge_predicted, site, stack, target, value};
 use crate::memory::{LINE, Memory, line_value};
 use crate::number::extend;
-use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Coded, Missed, MissedValue, Operands, Seen, State, Way, is_by_site};
+use crate::shape::{Shape, Slots, TargetKind, mask};
+use crate::sites::{Edge, Site, SiteIndex, Sites, target_mode, value_mode};
+use crate::state::{Coded, Missed, MissedEdge, MissedValue, Operands, Seen, State, is_by_site};
 use core::borrow::BorrowMut;
 
 /// Reads the events of one block.
@@ -88,7 +88,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         Ok((run, u16::from_le_bytes([low, high])))
     }
 
-    /// The next event, which is as predicted, or told where nothing is.
+    /// The next event, which is as predicted, or a literal where nothing is.
     #[inline]
     fn hit(&mut self) -> Result<Coded, Fault> {
         let edge = *self.state.expected();
@@ -98,21 +98,21 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         let (slots, width) = (shape.slots().ok_or(Fault::NoSuchSite)?, shape.width());
         let (stack, _) = self.state.stacks(&edge, &site);
         let mut operands = Operands::default();
-        if slots.place != Place::Absent {
-            let mode = site.place_mode;
-            if mode < place_mode::COUNT {
-                operands.place = self.state.place_by(mode, &edge, &site, slots);
+        if slots.target != TargetKind::Absent {
+            let mode = site.target_mode;
+            if mode < target_mode::COUNT {
+                operands.target = self.state.target_by(mode, &edge, &site, slots);
             } else {
-                let distance = self.signed(if mode == place_mode::TOLD_SHORT { 1 } else { 4 })?;
-                operands.place = site.place.wrapping_add(distance);
-                self.state.was_told_place(index, distance);
+                let distance = self.signed(if mode == target_mode::LITERAL_SHORT { 1 } else { 4 })?;
+                operands.target = site.target.wrapping_add(distance);
+                self.state.note_literal_target(index, distance);
             }
         }
-        let (spot, held) = self.state.held(slots, operands.place, width);
+        let (spot, held) = self.state.held(slots, operands.target, width);
         if slots.value {
-            if site.value_mode == value_mode::TOLD {
+            if site.value_mode == value_mode::LITERAL {
                 operands.value = self.number(width.into())?;
-                self.state.was_told_value(index, held, operands.value);
+                self.state.note_literal_value(index, held, operands.value);
             } else {
                 operands.value = self.state.value_by(site.value_mode, &site, held, width);
             }
@@ -126,7 +126,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             stays: !edge.moves,
             by_site: is_by_site(slots, site.value_mode),
         };
-        self.state.confirm(self.state.turns());
+        self.state.confirm(self.state.branches());
         self.state.pass(index, slots, seen, operands);
         Ok(self.coded(site.pc, stack, shape, operands))
     }
@@ -167,14 +167,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
             _ => return Err(bad),
         };
-        let (place, place_mode) = self.place(token, &edge, &last, slots)?;
-        let (spot, held) = self.state.held(slots, place, width);
+        let (target, target_mode) = self.target(token, &edge, &last, slots)?;
+        let (spot, held) = self.state.held(slots, target, width);
         let mut line = None;
         let (value, missed) = match (token >> value::SHIFT, spot) {
             (value::LINE, Some(_)) if !slots.written => {
                 let bytes = *self.line()?;
                 line = Some(bytes);
-                (line_value(&bytes, place, width), Some(MissedValue::Filled))
+                (line_value(&bytes, target, width), Some(MissedValue::Filled))
             }
             _ => {
                 let (value, mode) = self.value(token, &last, held, width)?;
@@ -182,7 +182,7 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
             }
         };
         let mut operands = Operands {
-            place,
+            target,
             value,
             written: 0,
         };
@@ -193,14 +193,14 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
                 _ => return Err(bad),
             };
         }
-        if slots.place == Place::Absent && place != 0 || !slots.value && value != 0 {
+        if slots.target == TargetKind::Absent && target != 0 || !slots.value && value != 0 {
             return Err(bad);
         }
         let missed = Missed {
             operands,
-            way: (!is_way_predicted(token)).then_some(Way {
+            edge: (!is_edge_predicted(token)).then_some(MissedEdge {
                 first: site_code == site::NEW,
-                place_mode,
+                target_mode,
             }),
             value: missed,
         };
@@ -213,8 +213,8 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     }
 
     fn thread(&mut self, token: u16) -> Result<(), Fault> {
-        let number = match token >> place::SHIFT & place::MASK {
-            place::MASK => self.number(4)? as u32,
+        let number = match token >> target::SHIFT & target::MASK {
+            target::MASK => self.number(4)? as u32,
             short => short.into(),
         };
         if token >> site::SHIFT & site::MASK != 0 || token >> stack::SHIFT & stack::MASK != 0 {
@@ -251,24 +251,24 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
         }
     }
 
-    fn place(&mut self, token: u16, edge: &Edge, last: &Site, slots: Slots) -> Result<(u64, Option<u8>), Fault> {
-        let code = token >> place::SHIFT & place::MASK;
-        if code == place::PREDICTED {
-            return Ok((self.state.place_by(last.place_mode, edge, last, slots), None));
+    fn target(&mut self, token: u16, edge: &Edge, last: &Site, slots: Slots) -> Result<(u64, Option<u8>), Fault> {
+        let code = token >> target::SHIFT & target::MASK;
+        if code == target::PREDICTED {
+            return Ok((self.state.target_by(last.target_mode, edge, last, slots), None));
         }
-        if code < place::FROM_SITE {
-            let mode = (code - place::BY_MODE) as u8;
-            return Ok((self.state.place_by(mode, edge, last, slots), Some(mode)));
+        if code < target::FROM_SITE {
+            let mode = (code - target::BY_MODE) as u8;
+            return Ok((self.state.target_by(mode, edge, last, slots), Some(mode)));
         }
-        let (base, len) = match place::SITE_BYTES.get(usize::from(code - place::FROM_SITE)) {
-            Some(&len) => (last.place, len),
+        let (base, len) = match target::SITE_BYTES.get(usize::from(code - target::FROM_SITE)) {
+            Some(&len) => (last.target, len),
             None => {
-                let at = usize::from(code - place::FROM_THREAD);
-                (self.state.last_place(slots), place::THREAD_BYTES[at])
+                let at = usize::from(code - target::FROM_THREAD);
+                (self.state.last_target(slots), target::THREAD_BYTES[at])
             }
         };
         let difference = extend(self.number(len.into())?, len.into());
-        Ok((base.wrapping_add(difference), Some(last.place_mode)))
+        Ok((base.wrapping_add(difference), Some(last.target_mode)))
     }
 
     fn value(&mut self, token: u16, last: &Site, held: Option<u64>, width: u8) -> Result<(u64, Option<u8>), Fault> {
@@ -329,4 +329,4 @@ impl<'a, M: BorrowMut<Memory>, S: BorrowMut<Sites>> Decoder<'a, M, S> {
     }
 }
 
-const _: () = assert!(place_mode::COUNT == 4 && value_mode::COUNT == 4);
+const _: () = assert!(target_mode::COUNT == 4 && value_mode::COUNT == 4);

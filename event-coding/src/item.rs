@@ -1,16 +1,16 @@
 //! The head of a run with its token, bit by bit, and the bytes of an item while they are put together.
 //!
-//! A *run* is a number of predicted events, with what is told of them, and the item that ends it. Its head comes first: a
+//! A *run* is a number of predicted events, with their literals, and the item that ends it. Its head comes first: a
 //! byte with the number of predicted events, and the item's token. Both are known only when the run is over.
 
 use crate::memory::LINE;
-use crate::sites::place_mode;
+use crate::sites::target_mode;
 
-/// No item has more bytes behind its token: site, stack, place, a line or a value, written.
+/// No item has more bytes behind its token: site, stack, target, a line or a value, written.
 pub const MAX_ITEM_BYTES: usize = 40 + LINE;
 
-/// The most bytes that are told of a predicted event.
-pub const MAX_TOLD_BYTES: usize = 4 + 8;
+/// The most bytes of literals of a predicted event.
+pub const MAX_LITERAL_BYTES: usize = 4 + 8;
 
 /// Bytes of the head of a run.
 pub const HEAD_BYTES: usize = 3;
@@ -52,24 +52,24 @@ pub(crate) mod stack {
     pub const GIVEN: u16 = 2;
 }
 
-/// Which place: 4 bits.
-pub(crate) mod place {
+/// Which target: 4 bits.
+pub(crate) mod target {
     pub const SHIFT: u32 = 4;
     pub const MASK: u16 = 15;
     pub const PREDICTED: u16 = 0;
     /// As another mode predicts it: `BY_MODE` + the mode.
     pub const BY_MODE: u16 = 1;
-    /// The difference to the site's last place follows: in so many bytes.
-    pub const FROM_SITE: u16 = BY_MODE + super::place_mode::COUNT as u16;
+    /// The difference to the site's last target follows: in so many bytes.
+    pub const FROM_SITE: u16 = BY_MODE + super::target_mode::COUNT as u16;
     pub const SITE_BYTES: [u8; 6] = [1, 2, 3, 4, 6, 8];
     /// The difference to the address that the thread used last.
     pub const FROM_THREAD: u16 = FROM_SITE + SITE_BYTES.len() as u16;
     pub const THREAD_BYTES: [u8; 5] = [1, 2, 3, 4, 6];
 }
 
-/// The parts site, stack and place are all as predicted.
-pub(crate) fn is_way_predicted(token: u16) -> bool {
-    token & (site::MASK << site::SHIFT | stack::MASK << stack::SHIFT | place::MASK << place::SHIFT) == 0
+/// The parts site, stack and target are all as predicted.
+pub(crate) fn is_edge_predicted(token: u16) -> bool {
+    token & (site::MASK << site::SHIFT | stack::MASK << stack::SHIFT | target::MASK << target::SHIFT) == 0
 }
 
 /// Which value: 5 bits.
@@ -82,11 +82,11 @@ pub(crate) mod value {
     pub const DIFFERENCE: u16 = 5;
     /// The value follows, in `value − PLAIN + 1` bytes.
     pub const PLAIN: u16 = 13;
-    /// The line of memory follows in which the place is, as it is now; the value is what it holds there.
+    /// The line of memory follows in which the target is, as it is now; the value is what it holds there.
     pub const LINE: u16 = 21;
     /// Not an event: the run is full, and goes on.
     pub const FULL: u16 = 30;
-    /// Not an event: another thread runs from here on. Its number is the place's 4 bits; 15 if
+    /// Not an event: another thread runs from here on. Its number is the target's 4 bits; 15 if
     /// four bytes follow with it.
     pub const THREAD: u16 = 31;
 }

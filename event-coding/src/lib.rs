@@ -3,10 +3,10 @@
 //! Programs loop: the instruction that follows an instruction is mostly the one that followed it the
 //! last time, at the address one stride further, with the value that memory held. [`Encoder`] and
 //! [`Decoder`] keep the same [`State`] in step, which *predicts* the next event completely: thread,
-//! code position, call stack, place and value. A predicted event takes no byte; it is counted. Any
+//! code position, call stack, target and value. A predicted event takes no byte; it is counted. Any
 //! other event is an *item*: a token of 16 bits that says what of it was predicted, then the numbers that
-//! were not. Where predicting fails again and again, it is given up: the place or the value of each of the
-//! site's events is *told* then, without a token. `trace-format/FORMAT.md` defines each bit.
+//! were not. Where predicting fails again and again, it is given up: the target or the value of each of the
+//! site's events is a *literal* then, without a token. `trace-format/FORMAT.md` defines each bit.
 //!
 //! Value prediction goes back to Lipasti, Wilkerson, Shen (ASPLOS 1996); traces compressed by
 //! predictors that writer and reader share to Burtscher et al. (VPC, IEEE Trans. Computers 2005), from
@@ -14,7 +14,7 @@
 //!
 //! The recorder's runtime encodes while the program runs, so the encoder allocates nothing, is of
 //! bounded size, and its common path is short: [`Encoder::access`] is inlined, and leaves what is neither predicted
-//! nor told to [`Encoder::event`].
+//! nor a literal to [`Encoder::event`].
 //! What an event means is not known here; that is `trace-format`'s.
 #![no_std]
 
@@ -29,10 +29,10 @@ mod sites;
 mod state;
 
 pub use decoder::{Decoder, Extent};
-pub use encoder::{Encoder, Full, Sink, Tried, way};
+pub use encoder::{Encoder, Full, Sink, Tried, edge_kind};
 pub use fault::Fault;
-pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
+pub use item::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 pub use memory::{LINE, Memory};
-pub use shape::{Place, Shape, Slots, kind, mask};
+pub use shape::{Shape, Slots, TargetKind, kind, mask};
 pub use sites::{MAX_SITES, SiteIndex, Sites};
 pub use state::{Coded, Operands, State};

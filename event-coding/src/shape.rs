@@ -52,9 +52,9 @@ pub struct Shape {
     pub parameter: u8,
 }
 
-/// What the place of a kind is.
+/// What the target of a kind is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TargetKind {
     /// It has none.
     Absent,
     /// The address of an access, so the value is what that memory holds.
@@ -69,7 +69,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     /// What it acts on.
-    pub place: Place,
+    pub target: TargetKind,
     /// Whether it has a value.
     pub value: bool,
     /// Whether it has a second one, which it stores.
@@ -101,17 +101,17 @@ impl Shape {
     #[must_use]
     pub const fn slots(self) -> Option<Slots> {
         use kind::*;
-        let (place, value) = match self.kind {
-            BEGIN | END | FENCE | BRANCH => (Place::Absent, false),
-            READ | WRITE | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (Place::Access, true),
-            ALLOC => (Place::Block, true),
-            FREE | USE => (Place::Block, false),
-            WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT | SEM_VALUE => (Place::Number, true),
+        let (target, value) = match self.kind {
+            BEGIN | END | FENCE | BRANCH => (TargetKind::Absent, false),
+            READ | WRITE | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (TargetKind::Access, true),
+            ALLOC => (TargetKind::Block, true),
+            FREE | USE => (TargetKind::Block, false),
+            WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT | SEM_VALUE => (TargetKind::Number, true),
             COUNT.. => return None,
-            _ => (Place::Number, false),
+            _ => (TargetKind::Number, false),
         };
         Some(Slots {
-            place,
+            target,
             value,
             written: self.kind == ATOMIC_RMW,
             reads: matches!(self.kind, READ | ATOMIC_LOAD | ATOMIC_RMW),
@@ -124,7 +124,8 @@ impl Shape {
     pub const fn width(self) -> u8 {
         match self.slots() {
             Some(Slots {
-                place: Place::Access, ..
+                target: TargetKind::Access,
+                ..
             }) => (self.parameter & 7) + 1,
             _ => 8,
         }

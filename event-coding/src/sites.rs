@@ -18,7 +18,7 @@ pub struct SiteIndex(u16);
 impl SiteIndex {
     pub(crate) const NONE: SiteIndex = SiteIndex(0);
     /// A number is kept as many times larger: no bit is left that could point beyond the table, and what it is to be
-    /// multiplied with to find a site is small enough for the processor to do on the way.
+    /// multiplied with to find a site is small enough for the processor to do as it forms the address.
     const SCALE: u16 = ((1 << 16) / MAX_SITES) as u16;
 
     /// The index with this number, of which bits that are too high are lost.
@@ -33,20 +33,20 @@ impl SiteIndex {
     }
 }
 
-/// How the place of a site's next event is predicted.
-pub(crate) mod place_mode {
-    /// The site's last place, and the stride of the way there.
+/// How the target of a site's next event is predicted.
+pub(crate) mod target_mode {
+    /// The site's last target, and the stride of the edge to it.
     pub const STRIDE: u8 = 0;
     /// At a distance from the address that the thread used last.
     pub const RELATIVE: u8 = 1;
     /// At a distance from where the value that the thread read last points to.
     pub const POINTER: u8 = 2;
-    /// 3: the site's last place.
+    /// 3: the site's last target.
     pub const COUNT: u8 = 4;
-    /// Not at all: the distance from the site's last place is told, as a signed byte.
-    pub const TOLD_SHORT: u8 = 4;
+    /// Not at all: the distance from the site's last target is a literal, a signed byte.
+    pub const LITERAL_SHORT: u8 = 4;
     /// The same in four bytes.
-    pub const TOLD_LONG: u8 = 5;
+    pub const LITERAL_LONG: u8 = 5;
 }
 
 /// How its value is predicted.
@@ -60,8 +60,8 @@ pub(crate) mod value_mode {
     /// The one that it read before that, and a step.
     pub const EARLIER: u8 = 3;
     pub const COUNT: u8 = 4;
-    /// Not at all: it is told.
-    pub const TOLD: u8 = 4;
+    /// Not at all: it is a literal.
+    pub const LITERAL: u8 = 4;
 }
 
 /// An instruction. What the common path needs fills one line of the processor's cache.
@@ -71,28 +71,28 @@ pub(crate) struct Site {
     pub(crate) pc: u64,
     /// [`Shape::code`]; 0 for no site.
     pub(crate) shape: u16,
-    pub(crate) place_mode: u8,
+    pub(crate) target_mode: u8,
     pub(crate) value_mode: u8,
     /// The call stack of its last event.
     pub(crate) stack: u32,
-    /// The ways to the events that come next in the same thread, and which comes when.
+    /// The edges to the events that come next in the same thread, and which was taken when.
     pub(crate) edges: [Edge; 2],
-    pub(crate) turns: Turns,
+    pub(crate) branches: BranchHistory,
     /// Its events so far.
     pub(crate) count: u32,
     /// Of its last event.
-    pub(crate) place: u64,
+    pub(crate) target: u64,
     pub(crate) value: u64,
-    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none. While places are told, the first is the distance
-    /// that was told last.
-    pub(crate) place_steps: [u64; 2],
+    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none. While targets are literals, the first is the last
+    /// distance.
+    pub(crate) target_steps: [u64; 2],
     /// Of modes 1 to 3.
     pub(crate) value_steps: [u64; 3],
     /// From the value to what is written.
     pub(crate) written_step: u64,
     /// The value of its last event whose value was not as predicted.
     pub(crate) value_anchor: u64,
-    pub(crate) place_record: Record,
+    pub(crate) target_record: Record,
     pub(crate) value_record: Record,
 }
 
@@ -103,24 +103,24 @@ impl Site {
     pub(crate) const NONE: Site = Site {
         pc: 0,
         shape: 0,
-        place_mode: 0,
+        target_mode: 0,
         value_mode: 0,
         stack: 0,
         edges: [Edge::NONE; 2],
-        turns: Turns(0),
+        branches: BranchHistory(0),
         count: 0,
-        place: 0,
+        target: 0,
         value: 0,
-        place_steps: [0; 2],
+        target_steps: [0; 2],
         value_steps: [0; 3],
         written_step: 0,
         value_anchor: 0,
-        place_record: Record::NONE,
+        target_record: Record::NONE,
         value_record: Record::NONE,
     };
 }
 
-/// How well the place, or the value, of a site's events is predicted: whether that is worth it.
+/// How well the target, or the value, of a site's events is predicted: whether that is worth it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     /// The site's count at the last event that was not as predicted, modulo 2^16.
@@ -158,20 +158,20 @@ impl Record {
 
     /// Nothing was predicted of an event; whether it would have been right. Whether predicting is to be taken up again.
     #[inline(always)]
-    pub(crate) fn told(&mut self, right: bool) -> bool {
+    pub(crate) fn unpredicted(&mut self, right: bool) -> bool {
         // No branch: nothing is predicted here because it cannot be, by the processor neither.
         self.right = (self.right + 1) & u8::from(right).wrapping_neg();
         self.right == Self::ENOUGH
     }
 }
 
-/// A way from one site to the next in the same thread.
+/// From one site to the next in the same thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// How far the place of `site` moves on this way, by the turn that the thread took last: loops
+    /// How far the target of `site` moves along this edge, by the branch that the thread took last: loops
     /// within loops have a stride for each.
     pub(crate) strides: [i32; 2],
-    /// [`SiteIndex::NONE`] for no way.
+    /// [`SiteIndex::NONE`] for no edge.
     pub(crate) site: SiteIndex,
     /// Whether the call stack changes.
     pub(crate) moves: bool,
@@ -180,7 +180,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// No way.
+    /// No edge.
     pub(crate) const NONE: Edge = Edge {
         strides: [0; 2],
         site: SiteIndex::NONE,
@@ -188,11 +188,11 @@ impl Edge {
         doubts: 0,
     };
 
-    /// The stride after `turn` was wrong. Once may be the end of a loop.
-    pub(crate) fn learn(&mut self, turn: bool, stride: i32) {
-        let doubt = 1 << u8::from(turn);
-        if self.doubts & doubt != 0 || self.strides[usize::from(turn)] == 0 {
-            self.strides[usize::from(turn)] = stride;
+    /// The stride after `branch` was wrong. Once may be the end of a loop.
+    pub(crate) fn learn(&mut self, branch: bool, stride: i32) {
+        let doubt = 1 << u8::from(branch);
+        if self.doubts & doubt != 0 || self.strides[usize::from(branch)] == 0 {
+            self.strides[usize::from(branch)] = stride;
             self.doubts &= !doubt;
         } else {
             self.doubts |= doubt;
@@ -201,13 +201,13 @@ impl Edge {
 }
 
 /// Which of two edges comes next: an adaptive predictor of two levels (Yeh, Patt, MICRO 1991) for one
-/// site, with a history of three turns. Bits 0–2: the last turns; bit 3: there are two edges; bit 4: on edge 0 the call stack
+/// site, with a history of three branches. Bits 0–2: the last ones; bit 3: there are two edges; bit 4: on edge 0 the call stack
 /// changes; bits 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turns(u32);
+pub(crate) struct BranchHistory(u32);
 
-impl Turns {
-    /// The last turns were all edge 0, which is expected again, without doubt: confirming it changes nothing. That is how
+impl BranchHistory {
+    /// The last branches were all edge 0, which is expected again, without doubt: confirming it changes nothing. That is how
     /// sites with one edge are, and loops.
     const STEADY: u32 = 7 | 1 << 8 | 1 << 16;
 
@@ -226,14 +226,14 @@ impl Turns {
     }
 
     #[inline(always)]
-    fn history(self) -> u32 {
+    fn pattern(self) -> u32 {
         self.0 & 7
     }
 
     /// The edge that is expected.
     #[inline(always)]
     pub(crate) fn expected(self) -> usize {
-        (self.0 >> (8 + self.history()) & 1) as usize
+        (self.0 >> (8 + self.pattern()) & 1) as usize
     }
 
     /// The same by a branch, which the processor predicts, and not by a choice, for which it would wait.
@@ -257,21 +257,21 @@ impl Turns {
 
     /// The same, where it is known which one that was.
     #[inline(always)]
-    pub(crate) fn confirmed(self, edge: usize) -> Turns {
-        let mut turns = Turns(self.0 & !(1 << (16 + self.history())));
-        turns.turn(edge);
-        turns
+    pub(crate) fn confirmed(self, edge: usize) -> BranchHistory {
+        let mut branches = BranchHistory(self.0 & !(1 << (16 + self.pattern())));
+        branches.push(edge);
+        branches
     }
 
     /// It was the other one. Once may be the end of a loop; twice in a row is a habit.
     pub(crate) fn refute(&mut self) -> usize {
         let edge = 1 - self.expected();
-        let doubt = 1 << (16 + self.history());
+        let doubt = 1 << (16 + self.pattern());
         if self.0 & doubt != 0 {
-            self.0 ^= 1 << (8 + self.history());
+            self.0 ^= 1 << (8 + self.pattern());
         }
         self.0 ^= doubt;
-        self.turn(edge);
+        self.push(edge);
         edge
     }
 
@@ -291,19 +291,19 @@ impl Turns {
         self.0 & Self::FORKS != 0
     }
 
-    /// The turn that the thread took last, if it was `before` until it left this site by `edge`.
+    /// The branch that the thread took last, if it was `before` until it left this site by `edge`.
     #[inline(always)]
     pub(crate) fn taken(self, before: bool, edge: usize) -> bool {
         if self.forks() { edge != 0 } else { before }
     }
 
     #[inline(always)]
-    fn turn(&mut self, edge: usize) {
+    fn push(&mut self, edge: usize) {
         self.0 = self.0 & !7 | (self.0 << 1 | edge as u32) & 7;
     }
 }
 
-/// Marks the way here as the less frequent one.
+/// Marks the branch to here as the less frequent one.
 #[cold]
 pub(crate) fn unlikely() {}
 

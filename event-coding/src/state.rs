@@ -1,15 +1,15 @@
 //! What the events before say about the next one: the state that both sides keep in step.
 
 use crate::memory::{Memory, Spot};
-use crate::shape::{Place, Shape, Slots, mask};
-use crate::sites::{Edge, Site, SiteIndex, Sites, Turns, place_mode, unlikely, value_mode};
+use crate::shape::{Shape, Slots, TargetKind, mask};
+use crate::sites::{BranchHistory, Edge, Site, SiteIndex, Sites, target_mode, unlikely, value_mode};
 use core::borrow::BorrowMut;
 
 /// The part of an operation that changes; operands that a kind does not have are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// What it acts on.
-    pub place: u64,
+    pub target: u64,
     /// What it saw or stored.
     pub value: u64,
     /// What a read-modify-write stored.
@@ -19,9 +19,9 @@ pub struct Operands {
 impl Operands {
     /// Those of a plain access.
     #[inline(always)]
-    pub(crate) fn access(place: u64, value: u64) -> Operands {
+    pub(crate) fn access(target: u64, value: u64) -> Operands {
         Operands {
-            place,
+            target,
             value,
             written: 0,
         }
@@ -51,10 +51,10 @@ pub(crate) struct Thread {
     /// The site of its last event.
     pub(crate) site: SiteIndex,
     /// The edge that it took last where there were two.
-    pub(crate) turn: bool,
+    pub(crate) branch: bool,
     pub(crate) stack: u32,
-    /// The place of its last event that has an address, and of its last one with a number.
-    pub(crate) places: [u64; 2],
+    /// The target of its last event that has an address, and of its last one with a number.
+    pub(crate) targets: [u64; 2],
     /// The values that it read last, the latest first.
     pub(crate) recent: [u64; 2],
 }
@@ -63,9 +63,9 @@ impl Thread {
     const NONE: Thread = Thread {
         tag: 0,
         site: SiteIndex::NONE,
-        turn: false,
+        branch: false,
         stack: 0,
-        places: [0; 2],
+        targets: [0; 2],
         recent: [0; 2],
     };
 }
@@ -125,25 +125,25 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         };
     }
 
-    /// The way that is expected from the thread's site.
+    /// The edge that is expected from the thread's site.
     #[inline(always)]
     pub(crate) fn expected(&self) -> &Edge {
-        &self.edges()[self.turns().foreseen()]
+        &self.edges()[self.branches().foreseen()]
     }
 
-    /// Whether the call stack stays on the way that is expected.
+    /// Whether the call stack stays on the edge that is expected.
     #[inline(always)]
     pub(crate) fn keeps_stack(&self) -> bool {
         !self.expected().moves
     }
 
-    /// The ways from the thread's site.
+    /// The edges from the thread's site.
     #[inline(always)]
     pub(crate) fn edges(&self) -> &[Edge; 2] {
         &self.sites.borrow().at(self.thread.site).edges
     }
 
-    /// The way from the thread's site to the one at `index`, to predict from.
+    /// The edge from the thread's site to the one at `index`, to predict from.
     pub(crate) fn edge_to(&self, index: SiteIndex) -> Edge {
         let edges = &self.sites.borrow().at(self.thread.site).edges;
         match edges.iter().find(|edge| edge.site == index) {
@@ -158,7 +158,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     /// Where the edge of the thread's site leads that is not expected.
     pub(crate) fn other(&self) -> SiteIndex {
         let site = self.sites.borrow().at(self.thread.site);
-        site.edges[1 - site.turns.expected()].site
+        site.edges[1 - site.branches.expected()].site
     }
 
     /// The call stack that is expected of an event at a site, and the one to try after that.
@@ -171,26 +171,26 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// The place of the thread's last event of that sort.
+    /// The target of the thread's last event of that sort.
     #[inline(always)]
-    pub(crate) fn last_place(&self, slots: Slots) -> u64 {
-        self.thread.places[usize::from(matches!(slots.place, Place::Number))]
+    pub(crate) fn last_target(&self, slots: Slots) -> u64 {
+        self.thread.targets[usize::from(matches!(slots.target, TargetKind::Number))]
     }
 
     #[inline(always)]
-    pub(crate) fn place_by(&self, mode: u8, edge: &Edge, site: &Site, slots: Slots) -> u64 {
+    pub(crate) fn target_by(&self, mode: u8, edge: &Edge, site: &Site, slots: Slots) -> u64 {
         match mode {
-            place_mode::STRIDE => {
-                let stride = edge.strides[usize::from(self.thread.turn)];
-                site.place.wrapping_add(stride as u64)
+            target_mode::STRIDE => {
+                let stride = edge.strides[usize::from(self.thread.branch)];
+                site.target.wrapping_add(stride as u64)
             }
-            place_mode::RELATIVE => self.last_place(slots).wrapping_add(site.place_steps[0]),
-            place_mode::POINTER => self.thread.recent[0].wrapping_add(site.place_steps[1]),
-            _ => site.place,
+            target_mode::RELATIVE => self.last_target(slots).wrapping_add(site.target_steps[0]),
+            target_mode::POINTER => self.thread.recent[0].wrapping_add(site.target_steps[1]),
+            _ => site.target,
         }
     }
 
-    /// `held` is what memory holds at the place, for an access.
+    /// `held` is what memory holds at the target, for an access.
     #[inline(always)]
     pub(crate) fn value_by(&self, mode: u8, site: &Site, held: Option<u64>, width: u8) -> u64 {
         let value = match mode {
@@ -209,49 +209,49 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 
     /// Where memory has an access, and what it holds there.
     #[inline(always)]
-    pub(crate) fn held(&self, slots: Slots, place: u64, width: u8) -> (Option<Spot>, Option<u64>) {
-        let spot = matches!(slots.place, Place::Access).then(|| Spot::of(place));
+    pub(crate) fn held(&self, slots: Slots, target: u64, width: u8) -> (Option<Spot>, Option<u64>) {
+        let spot = matches!(slots.target, TargetKind::Access).then(|| Spot::of(target));
         (spot, spot.map(|spot| self.memory.borrow().get(spot, width)))
     }
 
-    /// The turns of the thread's site.
+    /// The branch history of the thread's site.
     #[inline(always)]
-    pub(crate) fn turns(&self) -> Turns {
-        self.sites.borrow().at(self.thread.site).turns
+    pub(crate) fn branches(&self) -> BranchHistory {
+        self.sites.borrow().at(self.thread.site).branches
     }
 
-    /// The thread's next event comes from the site that was expected, by these turns of the one before.
+    /// The thread's next event comes from the site that was expected, by the branch history of the one before.
     #[inline(always)]
-    pub(crate) fn confirm(&mut self, turns: Turns) {
-        if turns.is_steady() {
-            if turns.forks() {
-                self.thread.turn = false;
+    pub(crate) fn confirm(&mut self, branches: BranchHistory) {
+        if branches.is_steady() {
+            if branches.forks() {
+                self.thread.branch = false;
             }
         } else {
             unlikely();
-            let turns = &mut self.sites.borrow_mut().at_mut(self.thread.site).turns;
-            let edge = turns.confirm();
-            self.thread.turn = turns.taken(self.thread.turn, edge);
+            let branches = &mut self.sites.borrow_mut().at_mut(self.thread.site).branches;
+            let edge = branches.confirm();
+            self.thread.branch = branches.taken(self.thread.branch, edge);
         }
     }
 
-    /// The same, by turns that are [plain](Turns::is_plain).
+    /// The same, by a history that is [plain](BranchHistory::is_plain).
     #[inline(always)]
-    pub(crate) fn confirm_plain(&mut self, turns: Turns) {
-        if turns.forks() {
-            self.thread.turn = false;
+    pub(crate) fn confirm_plain(&mut self, branches: BranchHistory) {
+        if branches.forks() {
+            self.thread.branch = false;
         }
     }
 
-    /// The same by any turns, of which it is known that the edge number `at` is expected.
+    /// The same by any history, of which it is known that the edge number `at` is expected.
     #[inline(always)]
-    pub(crate) fn confirm_edge(&mut self, turns: Turns, at: usize) {
-        self.sites.borrow_mut().at_mut(self.thread.site).turns = turns.confirmed(at);
-        self.thread.turn = turns.taken(self.thread.turn, at);
+    pub(crate) fn confirm_edge(&mut self, branches: BranchHistory, at: usize) {
+        self.sites.borrow_mut().at_mut(self.thread.site).branches = branches.confirmed(at);
+        self.thread.branch = branches.taken(self.thread.branch, at);
     }
 
     /// Notes a predicted event at `index`, all but what memory holds. Neither the call stack, if that
-    /// `stays`, nor a value that is not predicted `by_site`: most events do with less that way.
+    /// `stays`, nor a value that is not predicted `by_site`: most events need less.
     #[inline(always)]
     pub(crate) fn pass(&mut self, index: SiteIndex, slots: Slots, seen: Seen, operands: Operands) {
         let site = self.sites.borrow_mut().at_mut(index);
@@ -279,9 +279,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
     #[inline(always)]
     fn note(&mut self, index: SiteIndex, slots: Slots, operands: Operands) {
         let site = self.sites.borrow_mut().at_mut(index);
-        if !matches!(slots.place, Place::Absent) {
-            site.place = operands.place;
-            self.thread.places[usize::from(matches!(slots.place, Place::Number))] = operands.place;
+        if !matches!(slots.target, TargetKind::Absent) {
+            site.target = operands.target;
+            self.thread.targets[usize::from(matches!(slots.target, TargetKind::Number))] = operands.target;
         }
         if slots.reads {
             self.thread.recent = [operands.value, self.thread.recent[0]];
@@ -289,28 +289,28 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         self.thread.site = index;
     }
 
-    /// The place of an event was told, at a distance from the site's last place. Takes predicting up again, by a stride, if
+    /// The target of an event was a literal, a distance from the site's last target. Takes predicting up again, by a stride, if
     /// that is the same again and again.
     #[inline(always)]
-    pub(crate) fn was_told_place(&mut self, index: SiteIndex, distance: u64) {
+    pub(crate) fn note_literal_target(&mut self, index: SiteIndex, distance: u64) {
         let sites = self.sites.borrow_mut();
         let site = sites.at_mut(index);
-        let same = site.place_steps[0] == distance;
-        site.place_steps[0] = distance;
-        if site.place_record.told(same) {
-            site.place_mode = place_mode::STRIDE;
+        let same = site.target_steps[0] == distance;
+        site.target_steps[0] = distance;
+        if site.target_record.unpredicted(same) {
+            site.target_mode = target_mode::STRIDE;
             let last = sites.at_mut(self.thread.site);
-            let expected = last.turns.expected();
+            let expected = last.branches.expected();
             last.edges[expected].strides = [distance as i32; 2];
         }
     }
 
-    /// The value of an event was told, where memory holds `held`. Takes predicting it by memory up again, if that would have
+    /// The value of an event was a literal, where memory holds `held`. Takes predicting it by memory up again, if that would have
     /// been right again and again.
     #[inline(always)]
-    pub(crate) fn was_told_value(&mut self, index: SiteIndex, held: Option<u64>, value: u64) {
+    pub(crate) fn note_literal_value(&mut self, index: SiteIndex, held: Option<u64>, value: u64) {
         let site = self.sites.borrow_mut().at_mut(index);
-        if site.value_record.told(held == Some(value)) {
+        if site.value_record.unpredicted(held == Some(value)) {
             site.value_mode = value_mode::MEMORY;
         }
     }
@@ -330,18 +330,18 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 
     /// An event at `index` was given by an item: learns from what was not predicted.
     pub(crate) fn learn(&mut self, index: SiteIndex, slots: Slots, stack: u32, missed: Missed) {
-        let Missed { operands, way, value } = missed;
+        let Missed { operands, edge, value } = missed;
         if let Some(missed) = value {
-            let first = matches!(way, Some(Way { first: true, .. }));
+            let first = matches!(edge, Some(MissedEdge { first: true, .. }));
             self.learn_value(index, operands.value, missed, first);
         }
         if slots.written {
             let site = self.sites.borrow_mut().at_mut(index);
             site.written_step = operands.written.wrapping_sub(operands.value);
         }
-        match way {
-            None => self.confirm(self.turns()),
-            Some(way) => self.learn_way(index, slots, stack, operands.place, way),
+        match edge {
+            None => self.confirm(self.branches()),
+            Some(edge) => self.learn_edge(index, slots, stack, operands.target, edge),
         }
         self.advance(index, slots, stack, operands);
     }
@@ -357,36 +357,36 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         site.value_steps[2] = value.wrapping_sub(recent[1]);
         site.value_anchor = value;
         if let MissedValue::Predict(mode) = missed
-            && site.value_mode != value_mode::TOLD
+            && site.value_mode != value_mode::LITERAL
         {
             let gives_up = site.value_record.miss(site.count);
-            site.value_mode = if gives_up { value_mode::TOLD } else { mode };
+            site.value_mode = if gives_up { value_mode::LITERAL } else { mode };
         }
     }
 
-    /// An event is at `index`, and its site, its call stack or its place was not as predicted.
-    fn learn_way(&mut self, index: SiteIndex, slots: Slots, stack: u32, place: u64, way: Way) {
-        let last_place = self.last_place(slots);
+    /// An event is at `index`, and its site, its call stack or its target was not as predicted.
+    fn learn_edge(&mut self, index: SiteIndex, slots: Slots, stack: u32, target: u64, missed: MissedEdge) {
+        let last_target = self.last_target(slots);
         let thread = self.thread;
         let sites = self.sites.borrow_mut();
         let site = sites.at_mut(index);
-        let distance = place.wrapping_sub(site.place) as i64;
-        let stride = match way.first {
+        let distance = target.wrapping_sub(site.target) as i64;
+        let stride = match missed.first {
             true => 0,
             false => i32::try_from(distance).unwrap_or(0),
         };
-        if let Some(mode) = way.place_mode {
-            site.place_steps[0] = place.wrapping_sub(last_place);
-            site.place_steps[1] = place.wrapping_sub(thread.recent[0]);
-            let told = match i8::try_from(distance) {
-                Ok(_) => place_mode::TOLD_SHORT,
-                Err(_) => place_mode::TOLD_LONG,
+        if let Some(mode) = missed.target_mode {
+            site.target_steps[0] = target.wrapping_sub(last_target);
+            site.target_steps[1] = target.wrapping_sub(thread.recent[0]);
+            let literal = match i8::try_from(distance) {
+                Ok(_) => target_mode::LITERAL_SHORT,
+                Err(_) => target_mode::LITERAL_LONG,
             };
-            let gives_up = site.place_record.miss(site.count);
-            site.place_mode = match site.place_mode {
+            let gives_up = site.target_record.miss(site.count);
+            site.target_mode = match site.target_mode {
                 // A short one may be too short once.
-                now @ (place_mode::TOLD_SHORT | place_mode::TOLD_LONG) if !gives_up => now,
-                _ if gives_up => told,
+                now @ (target_mode::LITERAL_SHORT | target_mode::LITERAL_LONG) if !gives_up => now,
+                _ if gives_up => literal,
                 _ => mode,
             };
         }
@@ -395,15 +395,15 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         let at = match last.edges.iter().position(|edge| edge.site == index) {
             Some(at) => {
                 last.edges[at].moves = moves;
-                if way.place_mode.is_some() {
-                    last.edges[at].learn(thread.turn, stride);
+                if missed.target_mode.is_some() {
+                    last.edges[at].learn(thread.branch, stride);
                 }
                 at
             }
             None => {
                 let at = usize::from(last.edges[0].site != SiteIndex::NONE);
                 if at == 1 {
-                    last.turns.fork();
+                    last.branches.fork();
                 }
                 last.edges[at] = Edge {
                     strides: [stride; 2],
@@ -414,13 +414,13 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
                 at
             }
         };
-        last.turns.set_moves(last.edges[0].moves);
-        let edge = if at == last.turns.expected() {
-            last.turns.confirm()
+        last.branches.set_moves(last.edges[0].moves);
+        let edge = if at == last.branches.expected() {
+            last.branches.confirm()
         } else {
-            last.turns.refute()
+            last.branches.refute()
         };
-        self.thread.turn = last.turns.taken(thread.turn, edge);
+        self.thread.branch = last.branches.taken(thread.branch, edge);
     }
 }
 
@@ -429,7 +429,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
 pub(crate) struct Seen {
     /// The event's call stack.
     pub(crate) stack: u32,
-    /// It is that of the event before, as on that way always.
+    /// It is that of the event before, as always on that edge.
     pub(crate) stays: bool,
     /// The value was predicted from others that the site or the thread saw.
     pub(crate) by_site: bool,
@@ -438,15 +438,15 @@ pub(crate) struct Seen {
 /// Whether values of an operation with these operands, predicted by this mode, are to be kept with the site.
 #[inline(always)]
 pub(crate) fn is_by_site(slots: Slots, value_mode: u8) -> bool {
-    !matches!(slots.place, Place::Access) || !matches!(value_mode, value_mode::MEMORY | value_mode::TOLD)
+    !matches!(slots.target, TargetKind::Access) || !matches!(value_mode, value_mode::MEMORY | value_mode::LITERAL)
 }
 
 /// An event that was not as predicted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Missed {
     pub(crate) operands: Operands,
-    /// `None` if site, call stack and place were as predicted.
-    pub(crate) way: Option<Way>,
+    /// `None` if site, call stack and target were as predicted.
+    pub(crate) edge: Option<MissedEdge>,
     /// `None` if the value was.
     pub(crate) value: Option<MissedValue>,
 }
@@ -462,9 +462,9 @@ pub(crate) enum MissedValue {
 
 /// What was wrong but the value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct MissedEdge {
     /// It is the site's first event.
     pub(crate) first: bool,
-    /// The mode to predict the place by from now on, unless it was right.
-    pub(crate) place_mode: Option<u8>,
+    /// The mode to predict the target by from now on, unless it was right.
+    pub(crate) target_mode: Option<u8>,
 }

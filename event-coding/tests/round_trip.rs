@@ -2,8 +2,8 @@
 //! noise, and programs that change their ways, encoded as the recorder does it, with the program's memory at hand.
 
 use event_coding::{
-    Coded, Decoder, Encoder, Fault, Full, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, Memory, OPEN_HEAD,
-    Operands, Shape, Sink, Sites, State, Tried, head, kind, mask, way,
+    Coded, Decoder, Encoder, Fault, Full, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory,
+    OPEN_HEAD, Operands, Shape, Sink, Sites, State, Tried, edge_kind, head, kind, mask,
 };
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ struct Block {
     hits: u8,
     events: u32,
     item: [u8; MAX_ITEM_BYTES],
-    told: [u8; MAX_TOLD_BYTES],
+    literals: [u8; MAX_LITERAL_BYTES],
     /// None if it is not at hand, as in a converter.
     ram: Option<Ram>,
     lines: std::cell::Cell<u32>,
@@ -46,7 +46,7 @@ impl Block {
             hits: 0,
             events: 0,
             item: [0xaa; MAX_ITEM_BYTES],
-            told: [0xaa; MAX_TOLD_BYTES],
+            literals: [0xaa; MAX_LITERAL_BYTES],
             ram,
             lines: 0.into(),
         }
@@ -58,10 +58,10 @@ impl Block {
 }
 
 impl Sink for Block {
-    fn hit(&mut self, told: usize) -> bool {
+    fn hit(&mut self, len: usize) -> bool {
         let fits = self.hits < MAX_RUN;
         if fits {
-            self.bytes.extend_from_slice(&self.told[..told]);
+            self.bytes.extend_from_slice(&self.literals[..len]);
             self.hits += 1;
         }
         fits
@@ -71,8 +71,8 @@ impl Sink for Block {
         self.hits.into()
     }
 
-    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES] {
-        &mut self.told
+    fn literals(&mut self) -> &mut [u8; MAX_LITERAL_BYTES] {
+        &mut self.literals
     }
 
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES] {
@@ -113,7 +113,7 @@ impl Random {
 
 /// How an instruction comes to its addresses, or a write to its value.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Motion {
     Same,
     Stride(u64),
     /// Either of two distances, by chance.
@@ -127,8 +127,8 @@ struct Instruction {
     pc: u64,
     kind: u8,
     size: u8,
-    place: Way,
-    value: Way,
+    target: Motion,
+    value: Motion,
     addr: u64,
     stack: u32,
 }
@@ -141,8 +141,8 @@ impl Instruction {
             pc: 0x40_0000 + random.below(1 << 16),
             kind: kinds[random.below(5) as usize],
             size: sizes[random.below(6) as usize],
-            place: way(random),
-            value: way(random),
+            target: motion(random),
+            value: motion(random),
             addr: 0x1_0000 + random.below(1 << 20),
             stack: random.below(3) as u32,
         }
@@ -154,21 +154,21 @@ impl Instruction {
 
     /// Performs it.
     fn run(&mut self, random: &mut Random, ram: &mut Ram) -> Operands {
-        self.addr = match self.place {
-            Way::Same => self.addr,
-            Way::Stride(step) => self.addr.wrapping_add(step),
-            Way::Near => self.addr.wrapping_add(8 * random.below(2)),
-            Way::Anywhere => 0x1_0000 + random.below(1 << 34),
+        self.addr = match self.target {
+            Motion::Same => self.addr,
+            Motion::Stride(step) => self.addr.wrapping_add(step),
+            Motion::Near => self.addr.wrapping_add(8 * random.below(2)),
+            Motion::Anywhere => 0x1_0000 + random.below(1 << 34),
         };
         let old = ram.load(self.addr, self.size);
         let new = match self.value {
-            Way::Same => old,
-            Way::Stride(step) => old.wrapping_add(step),
-            Way::Near => old ^ random.below(2),
-            Way::Anywhere => random.next(),
+            Motion::Same => old,
+            Motion::Stride(step) => old.wrapping_add(step),
+            Motion::Near => old ^ random.below(2),
+            Motion::Anywhere => random.next(),
         } & mask(self.size);
         let mut operands = Operands {
-            place: self.addr,
+            target: self.addr,
             value: old,
             written: 0,
         };
@@ -182,12 +182,12 @@ impl Instruction {
     }
 }
 
-fn way(random: &mut Random) -> Way {
+fn motion(random: &mut Random) -> Motion {
     match random.below(6) {
-        0 => Way::Same,
-        1..=2 => Way::Stride(1 << random.below(8)),
-        3 => Way::Near,
-        _ => Way::Anywhere,
+        0 => Motion::Same,
+        1..=2 => Motion::Stride(1 << random.below(8)),
+        3 => Motion::Near,
+        _ => Motion::Anywhere,
     }
 }
 
@@ -197,23 +197,23 @@ type Coder = Encoder<Box<Memory>, Box<Sites>>;
 fn encode(coder: &mut Coder, block: &mut Block, instruction: &Instruction, operands: Operands) -> bool {
     let Instruction { pc, stack, .. } = *instruction;
     let shape = instruction.shape();
-    let Operands { place, value, .. } = operands;
+    let Operands { target, value, .. } = operands;
     let has_room = block.hits() < MAX_RUN.into();
     let done = match instruction.kind {
         kind::READ | kind::WRITE if has_room => {
-            let mut tried = coder.access::<{ way::PLAIN }>(pc, stack, shape, place, || value, block);
-            if tried == Tried::Turning {
-                tried = coder.access::<{ way::TURNING }>(pc, stack, shape, place, || value, block);
+            let mut tried = coder.access::<{ edge_kind::PLAIN }>(pc, stack, shape, target, || value, block);
+            if tried == Tried::Branching {
+                tried = coder.access::<{ edge_kind::BRANCHING }>(pc, stack, shape, target, || value, block);
             }
             if tried == Tried::Moving {
-                tried = coder.access::<{ way::MOVING }>(pc, stack, shape, place, || value, block);
+                tried = coder.access::<{ edge_kind::MOVING }>(pc, stack, shape, target, || value, block);
             }
             match tried {
                 Tried::Hit => true,
-                Tried::ByMode(site) => coder.by_mode(site, stack, shape, place, value, block),
-                Tried::ToldValue(site) => coder.told_value(site, stack, shape, place, value, block),
-                Tried::ToldPlace(site) => coder.told_place(site, stack, shape, place, value, block),
-                Tried::Turning | Tried::Moving | Tried::Other => false,
+                Tried::ByMode(site) => coder.by_mode(site, stack, shape, target, value, block),
+                Tried::LiteralValue(site) => coder.literal_value(site, stack, shape, target, value, block),
+                Tried::LiteralTarget(site) => coder.literal_target(site, stack, shape, target, value, block),
+                Tried::Branching | Tried::Moving | Tried::Other => false,
             }
         }
         kind::READ | kind::WRITE => false,
@@ -255,7 +255,7 @@ fn block(random: &mut Random, coder: &mut Coder, rounds: u64, with_memory: bool)
             // The program changes its ways.
             let body = &mut threads[thread];
             let at = random.below(body.len() as u64) as usize;
-            (body[at].place, body[at].value) = (way(random), way(random));
+            (body[at].target, body[at].value) = (motion(random), motion(random));
         }
         for instruction in &mut threads[thread] {
             if random.below(12) == 0 {

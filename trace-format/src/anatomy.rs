@@ -1,7 +1,7 @@
 //! The parts of an [`Op`], for the encoding of events.
 //!
 //! Every operation falls into a *shape* (its kind, and a parameter byte with what is fixed for one
-//! instruction: access size, memory order, …) and up to three *operands*: the *place* that it acts
+//! instruction: access size, memory order, …) and up to three *operands*: the *target* that it acts
 //! on, the *value* seen or stored, and what a read-modify-write has *written*. The crate
 //! `event-coding`, which predicts and encodes them, knows only these, not thirty operations.
 
@@ -17,7 +17,7 @@ fn access(size: u8, order: u8) -> u8 {
 
 /// Takes an operation apart.
 pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
-    let (kind, parameter, place, value, written) = match *op {
+    let (kind, parameter, target, value, written) = match *op {
         Op::Begin => (0, 0, 0, 0, 0),
         Op::End => (1, 0, 0, 0, 0),
         Op::Fork { child } => (2, 0, child.0.into(), 0, 0),
@@ -61,7 +61,7 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
         Op::SemWaitFailed { semaphore } => (31, 0, semaphore.0.into(), 0, 0),
         Op::SemValue { semaphore, value } => (32, 0, semaphore.0.into(), value.into(), 0),
     };
-    (Shape { kind, parameter }, Operands { place, value, written })
+    (Shape { kind, parameter }, Operands { target, value, written })
 }
 
 /// Puts an operation together; everything that no operation of this version gives is refused.
@@ -88,37 +88,37 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
     if parameter & !allowed != 0 {
         return Err(bad_shape);
     }
-    let Operands { place, value, written } = operands;
+    let Operands { target, value, written } = operands;
     let mem = MemRange {
-        addr: place,
+        addr: target,
         size: (parameter & 7) + 1,
     };
     Ok(match kind {
         0 => Op::Begin,
         1 => Op::End,
         2 => Op::Fork {
-            child: thread_id(place)?,
+            child: thread_id(target)?,
         },
         3 => Op::Join {
-            child: thread_id(place)?,
+            child: thread_id(target)?,
         },
         4 => Op::Read { mem, value },
         5 => Op::Write { mem, value },
         6 => Op::Acquire {
-            lock: object_id(place)?,
+            lock: object_id(target)?,
         },
         7 => Op::AcquireShared {
-            lock: object_id(place)?,
+            lock: object_id(target)?,
         },
         8 => Op::Release {
-            lock: object_id(place)?,
+            lock: object_id(target)?,
         },
         9 => Op::AcquireFailed {
-            lock: object_id(place)?,
+            lock: object_id(target)?,
             shared: parameter == 1,
         },
         10 => Op::WaitBegin {
-            condition: object_id(place)?,
+            condition: object_id(target)?,
             lock: object_id(value)?,
         },
         11 => {
@@ -128,39 +128,39 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
                 WaitOutcome::TimedOut
             };
             Op::WaitEnd {
-                condition: object_id(place)?,
+                condition: object_id(target)?,
                 lock: object_id(value)?,
                 outcome,
             }
         }
         12 => Op::Notify {
-            condition: object_id(place)?,
+            condition: object_id(target)?,
         },
         13 => Op::NotifyAll {
-            condition: object_id(place)?,
+            condition: object_id(target)?,
         },
         14 => Op::BarrierEnter {
-            barrier: object_id(place)?,
+            barrier: object_id(target)?,
             round: narrow(value)?,
         },
         15 => Op::BarrierExit {
-            barrier: object_id(place)?,
+            barrier: object_id(target)?,
             round: narrow(value)?,
         },
         16 => Op::SemPost {
-            semaphore: object_id(place)?,
+            semaphore: object_id(target)?,
         },
         17 => Op::SemWait {
-            semaphore: object_id(place)?,
+            semaphore: object_id(target)?,
         },
         18 => Op::OnceBegin {
-            once: object_id(place)?,
+            once: object_id(target)?,
         },
         19 => Op::OnceEnd {
-            once: object_id(place)?,
+            once: object_id(target)?,
         },
         20 => Op::OnceWait {
-            once: object_id(place)?,
+            once: object_id(target)?,
         },
         21 => Op::AtomicLoad { mem, value, order },
         22 => Op::AtomicStore { mem, value, order },
@@ -172,24 +172,24 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         },
         24 => Op::Fence { order },
         25 => Op::Alloc {
-            addr: place,
+            addr: target,
             size: value,
         },
-        26 => Op::Free { addr: place },
+        26 => Op::Free { addr: target },
         27 => Op::Branch,
         28 => Op::Input {
-            source: object_id(place)?,
+            source: object_id(target)?,
             value,
         },
         29 => Op::Output {
-            source: object_id(place)?,
+            source: object_id(target)?,
         },
         30 => Op::Use { mem },
         31 => Op::SemWaitFailed {
-            semaphore: object_id(place)?,
+            semaphore: object_id(target)?,
         },
         32 => Op::SemValue {
-            semaphore: object_id(place)?,
+            semaphore: object_id(target)?,
             value: narrow(value)?,
         },
         _ => return Err(bad_shape),

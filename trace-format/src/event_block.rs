@@ -7,8 +7,8 @@ use crate::fault::{BlockFault, EncodingFault};
 use crate::frame::MAX_EVENTS;
 use crate::validity::Rows;
 use event_coding::{
-    Coded, Decoder, Extent, Fault, Full, HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, Memory, OPEN_HEAD, Sink,
-    Sites, State, head,
+    Coded, Decoder, Extent, Fault, Full, HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory, OPEN_HEAD,
+    Sink, Sites, State, head,
 };
 use std::cell::RefCell;
 
@@ -27,9 +27,9 @@ struct Payload {
     bytes: Vec<u8>,
     /// Where the head of the last one is.
     head: usize,
-    /// Where an item, or what is told, is put together.
+    /// Where an item, or the literals of an event, are put together.
     item: [u8; MAX_ITEM_BYTES],
-    told: [u8; MAX_TOLD_BYTES],
+    literals: [u8; MAX_LITERAL_BYTES],
     /// Events in `bytes` before the last run, and predicted ones in it.
     events: u32,
     hits: u8,
@@ -41,7 +41,7 @@ impl Payload {
             bytes: OPEN_HEAD.to_vec(),
             head: 0,
             item: [0; MAX_ITEM_BYTES],
-            told: [0; MAX_TOLD_BYTES],
+            literals: [0; MAX_LITERAL_BYTES],
             events: 0,
             hits: 0,
         }
@@ -54,10 +54,10 @@ impl Payload {
 }
 
 impl Sink for Payload {
-    fn hit(&mut self, told: usize) -> bool {
+    fn hit(&mut self, len: usize) -> bool {
         let fits = self.hits < MAX_RUN;
         if fits {
-            self.bytes.extend_from_slice(&self.told[..told]);
+            self.bytes.extend_from_slice(&self.literals[..len]);
             self.hits += 1;
         }
         fits
@@ -67,8 +67,8 @@ impl Sink for Payload {
         self.hits.into()
     }
 
-    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES] {
-        &mut self.told
+    fn literals(&mut self) -> &mut [u8; MAX_LITERAL_BYTES] {
+        &mut self.literals
     }
 
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES] {

@@ -1,12 +1,12 @@
 //! Items: events that are not as predicted, and switches of threads.
 
 use super::{Encoder, Given, LOOKUP, Sink, hash};
-use crate::item::{Item, is_way_predicted, place, site, stack, value};
+use crate::item::{Item, is_edge_predicted, site, stack, target, value};
 use crate::memory::{LINE, Memory, Spot, line_value};
 use crate::number::{signed_len, unsigned_len};
 use crate::shape::{kind, mask};
-use crate::sites::{Edge, Site, SiteIndex, Sites, place_mode, value_mode};
-use crate::state::{Missed, MissedValue, Operands, State, Way};
+use crate::sites::{Edge, Site, SiteIndex, Sites, target_mode, value_mode};
+use crate::state::{Missed, MissedEdge, MissedValue, Operands, State};
 use core::borrow::BorrowMut;
 
 impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
@@ -25,9 +25,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let (site_code, index) = self.put_site(known, given, &mut item);
         let edge = self.state.edge_to(index);
         let last = self.state.sites().at(index);
-        let (place_code, place_mode) = put_place(&self.state, &edge, last, given);
+        let (target_code, target_mode) = put_target(&self.state, &edge, last, given);
         let stack_code = self.put_stack(&edge, last, given.stack, &mut item);
-        place_code.put(&mut item);
+        target_code.put(&mut item);
         let (value_code, missed) = match &line {
             Some(line) => {
                 item.put_line(line);
@@ -48,13 +48,13 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             }
         }
         let mut token = site_code << site::SHIFT | stack_code << stack::SHIFT;
-        token |= place_code.code << place::SHIFT | value_code << value::SHIFT;
+        token |= target_code.code << target::SHIFT | value_code << value::SHIFT;
         let len = item.len();
         let missed = Missed {
             operands: given.operands,
-            way: (!is_way_predicted(token)).then_some(Way {
+            edge: (!is_edge_predicted(token)).then_some(MissedEdge {
                 first: site_code == site::NEW,
-                place_mode,
+                target_mode,
             }),
             value: missed,
         };
@@ -79,12 +79,12 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let (site, spot) = (self.state.sites().at(known?), spot?);
         let is_plain = matches!(given.shape.kind, kind::READ | kind::WRITE);
         let by_memory = site.value_mode == value_mode::MEMORY && held != Some(given.operands.value);
-        let step = (given.operands.place.wrapping_sub(site.place) as i64).unsigned_abs();
+        let step = (given.operands.target.wrapping_sub(site.target) as i64).unsigned_abs();
         if !is_plain || !by_memory || step > LINE as u64 {
             return None;
         }
-        let line = sink.line(given.operands.place / LINE as u64 * LINE as u64)?;
-        let there = line_value(&line, given.operands.place, given.width);
+        let line = sink.line(given.operands.target / LINE as u64 * LINE as u64)?;
+        let there = line_value(&line, given.operands.target, given.width);
         if there != given.operands.value {
             // Somebody else is at it.
             return None;
@@ -102,12 +102,12 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     #[cold]
     pub(super) fn put_thread(&mut self, sink: &mut impl Sink) {
         let mut item = Item::new(sink.room());
-        let short = (self.thread as u16).min(place::MASK);
-        if short == place::MASK {
+        let short = (self.thread as u16).min(target::MASK);
+        if short == target::MASK {
             item.put(self.thread.into(), 4);
         }
         let len = item.len();
-        sink.put(short << place::SHIFT | value::THREAD << value::SHIFT, len, 0);
+        sink.put(short << target::SHIFT | value::THREAD << value::SHIFT, len, 0);
         self.state.resume(self.thread);
         self.switched = true;
     }
@@ -171,42 +171,42 @@ impl Part {
     }
 }
 
-/// The token's part, and the mode from now on if the place was not predicted.
-fn put_place<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
+/// The token's part, and the mode from now on if the target was not predicted.
+fn put_target<M: BorrowMut<Memory>, S: BorrowMut<Sites>>(
     state: &State<M, S>,
     edge: &Edge,
     last: &Site,
     given: &Given,
 ) -> (Part, Option<u8>) {
-    let (wanted, slots) = (given.operands.place, given.slots);
-    let by_mode = |mode| wanted == state.place_by(mode, edge, last, slots);
-    if by_mode(last.place_mode) {
-        return (Part::code(place::PREDICTED), None);
+    let (wanted, slots) = (given.operands.target, given.slots);
+    let by_mode = |mode| wanted == state.target_by(mode, edge, last, slots);
+    if by_mode(last.target_mode) {
+        return (Part::code(target::PREDICTED), None);
     }
-    if let Some(mode) = (0..place_mode::COUNT).find(|&mode| by_mode(mode)) {
-        return (Part::code(place::BY_MODE + u16::from(mode)), Some(mode));
+    if let Some(mode) = (0..target_mode::COUNT).find(|&mode| by_mode(mode)) {
+        return (Part::code(target::BY_MODE + u16::from(mode)), Some(mode));
     }
-    let from_site = wanted.wrapping_sub(last.place);
-    let from_thread = wanted.wrapping_sub(state.last_place(slots));
+    let from_site = wanted.wrapping_sub(last.target);
+    let from_thread = wanted.wrapping_sub(state.last_target(slots));
     let site_len = signed_len(from_site);
     let thread_len = signed_len(from_thread);
     let fitting = |lens: &'static [u8], len: usize| (0..).zip(lens).find(move |&(_, &l)| usize::from(l) >= len);
-    let part = match fitting(&place::THREAD_BYTES, thread_len) {
+    let part = match fitting(&target::THREAD_BYTES, thread_len) {
         Some((at, &len)) if thread_len < site_len => Part {
-            code: place::FROM_THREAD + at,
+            code: target::FROM_THREAD + at,
             number: from_thread,
             len: len.into(),
         },
         _ => {
-            let (at, &len) = fitting(&place::SITE_BYTES, site_len).unwrap_or((5, &8));
+            let (at, &len) = fitting(&target::SITE_BYTES, site_len).unwrap_or((5, &8));
             Part {
-                code: place::FROM_SITE + at,
+                code: target::FROM_SITE + at,
                 number: from_site,
                 len: len.into(),
             }
         }
     };
-    (part, Some(last.place_mode))
+    (part, Some(last.target_mode))
 }
 
 /// A difference of values of so many bytes, with its sign.

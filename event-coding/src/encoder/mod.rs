@@ -3,30 +3,30 @@
 mod access;
 mod items;
 
-use crate::item::{MAX_ITEM_BYTES, MAX_TOLD_BYTES, value};
+use crate::item::{MAX_ITEM_BYTES, MAX_LITERAL_BYTES, value};
 use crate::memory::{LINE, Memory, Spot};
-use crate::shape::{Place, Shape, Slots};
-use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, place_mode, value_mode};
+use crate::shape::{Shape, Slots, TargetKind};
+use crate::sites::{MAX_SITES, NOWHERE, SiteIndex, Sites, target_mode, value_mode};
 use crate::state::{Operands, Seen, State, is_by_site};
-pub use access::{Tried, way};
+pub use access::{Tried, edge_kind};
 use core::borrow::BorrowMut;
 
 /// Where runs go: see `item`.
 pub trait Sink {
-    /// Counts one more predicted event, of which the first `told` bytes are told that are in [`telling`](Sink::telling).
+    /// Counts one more predicted event, whose literals are the first `len` bytes in [`literals`](Sink::literals).
     /// False if the run is full.
-    fn hit(&mut self, told: usize) -> bool;
-    /// The same of an event of which nothing is told, if the run is known to have room.
+    fn hit(&mut self, len: usize) -> bool;
+    /// The same of an event without literals, if the run is known to have room.
     fn one_more(&mut self) {
         self.hit(0);
     }
     /// The predicted events of the run.
     fn hits(&self) -> u32;
-    /// Where the next told bytes are put together.
-    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES];
+    /// Where the literals of the next event are put together.
+    fn literals(&mut self) -> &mut [u8; MAX_LITERAL_BYTES];
     /// The same if there is room at once.
-    fn telling_now(&mut self) -> Option<&mut [u8; MAX_TOLD_BYTES]> {
-        Some(self.telling())
+    fn literals_now(&mut self) -> Option<&mut [u8; MAX_LITERAL_BYTES]> {
+        Some(self.literals())
     }
     /// Where the item that ends the run is put together, all but its token.
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES];
@@ -53,7 +53,7 @@ pub struct Encoder<M = Memory, S = Sites> {
     state: State<M, S>,
     /// The thread that runs, whether or not the block says so yet.
     thread: u32,
-    /// While it does not say so: the site of the thread that the block means. [`NOWHERE`] stands in its place, from where
+    /// While it does not say so: the site of the thread that the block means. [`NOWHERE`] stands in for it, from where
     /// nothing is predicted.
     resting: Option<SiteIndex>,
     /// The last item said that another thread runs.
@@ -112,7 +112,7 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
     pub fn switch(&mut self, thread: u32, sink: &mut impl Sink) {
         self.thread = thread;
         if self.state.thread.tag == 0 || self.switched && sink.hits() == 0 {
-            // The thread's first event says it: threads that do nothing in their turn take no room.
+            // The thread's first event says it: threads that do nothing while they run take no room.
             let site = core::mem::replace(&mut self.state.thread.site, NOWHERE);
             self.resting.get_or_insert(site);
         } else {
@@ -120,16 +120,16 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         }
     }
 
-    /// Encodes an event of the running thread if it is as predicted or told. False if not: it is for
+    /// Encodes an event of the running thread if it is as predicted, or its literals say it. False if not: it is for
     /// [`event`](Self::event) then. In two pieces, so that this one can be inlined where the kind is known.
     #[inline(always)]
     pub fn try_event(&mut self, pc: u64, stack: u32, shape: Shape, operands: Operands, sink: &mut impl Sink) -> bool {
         let given = Given::new(pc, stack, shape, operands);
         let index = self.lookup[hash(pc)];
-        if !self.is_on_way(index, &given) {
+        if !self.comes_by_edge(index, &given) {
             return false;
         }
-        let (spot, _) = self.state.held(given.slots, operands.place, given.width);
+        let (spot, _) = self.state.held(given.slots, operands.target, given.width);
         self.try_operands(index, &given, spot, sink)
     }
 
@@ -159,8 +159,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         if self.state.thread.tag != u64::from(self.thread) + 1 {
             self.put_thread(sink);
         }
-        let (spot, held) = self.state.held(given.slots, operands.place, given.width);
-        if let Some(index) = known.filter(|&index| self.is_on_way(index, &given)) {
+        let (spot, held) = self.state.held(given.slots, operands.target, given.width);
+        if let Some(index) = known.filter(|&index| self.comes_by_edge(index, &given)) {
             if self.try_operands(index, &given, spot, sink) {
                 return Ok(true);
             }
@@ -176,9 +176,9 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         Ok(false)
     }
 
-    /// Whether an event of the site at `index` comes the way that is expected, with the call stack that is.
+    /// Whether an event of the site at `index` comes by the edge that is expected, with the call stack that is.
     #[inline(always)]
-    fn is_on_way(&self, index: SiteIndex, given: &Given) -> bool {
+    fn comes_by_edge(&self, index: SiteIndex, given: &Given) -> bool {
         let site = self.state.sites().at(index);
         let edge = self.state.expected();
         site.pc == given.pc
@@ -187,8 +187,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             && given.stack == self.state.stacks(edge, site).0
     }
 
-    /// Encodes an event of the site at `index`, which is on its way, if its operands are as predicted, or told where nothing
-    /// is predicted. Nothing has changed if not.
+    /// Encodes an event of the site at `index`, which comes by its edge, if its operands are as predicted, or literals where
+    /// nothing is predicted. Nothing has changed if not.
     #[inline(always)]
     fn try_operands(&mut self, index: SiteIndex, given: &Given, spot: Option<Spot>, sink: &mut impl Sink) -> bool {
         let Given {
@@ -201,17 +201,17 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         let state = &mut self.state;
         let site = state.sites().at(index);
         let edge = state.expected();
-        let (mut told, mut told_place, mut told_value) = (0, None, None);
-        if !matches!(slots.place, Place::Absent) {
-            let mode = site.place_mode;
-            if mode < place_mode::COUNT {
-                if operands.place != state.place_by(mode, edge, site, slots) {
+        let (mut len, mut literal_target, mut literal_value) = (0, None, None);
+        if !matches!(slots.target, TargetKind::Absent) {
+            let mode = site.target_mode;
+            if mode < target_mode::COUNT {
+                if operands.target != state.target_by(mode, edge, site, slots) {
                     return false;
                 }
             } else {
-                let distance = operands.place.wrapping_sub(site.place);
-                told = if mode == place_mode::TOLD_SHORT { 1 } else { 4 };
-                let fits = if mode == place_mode::TOLD_SHORT {
+                let distance = operands.target.wrapping_sub(site.target);
+                len = if mode == target_mode::LITERAL_SHORT { 1 } else { 4 };
+                let fits = if mode == target_mode::LITERAL_SHORT {
                     distance as i8 as u64 == distance
                 } else {
                     distance as i32 as u64 == distance
@@ -219,18 +219,18 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
                 if !fits {
                     return false;
                 }
-                sink.telling()[..4].copy_from_slice(&(distance as u32).to_le_bytes());
-                told_place = Some(distance);
+                sink.literals()[..4].copy_from_slice(&(distance as u32).to_le_bytes());
+                literal_target = Some(distance);
             }
         }
         let mut keeps = false;
         if slots.value {
             let held = spot.map(|spot| state.memory.borrow().get(spot, width));
             let site = state.sites().at(index);
-            if site.value_mode == value_mode::TOLD {
-                sink.telling()[told..told + 8].copy_from_slice(&operands.value.to_le_bytes());
-                told += usize::from(width);
-                told_value = Some(held);
+            if site.value_mode == value_mode::LITERAL {
+                sink.literals()[len..len + 8].copy_from_slice(&operands.value.to_le_bytes());
+                len += usize::from(width);
+                literal_value = Some(held);
                 keeps = true;
             } else {
                 if operands.value != state.value_by(site.value_mode, site, held, width) {
@@ -245,25 +245,25 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
                 keeps = true;
             }
         }
-        if !sink.hit(told) {
+        if !sink.hit(len) {
             return false;
         }
-        let turns = state.turns();
+        let branches = state.branches();
         let seen = Seen {
             stack,
             stays: state.keeps_stack(),
             by_site: is_by_site(slots, state.sites().at(index).value_mode),
         };
-        if let Some(distance) = told_place {
-            state.was_told_place(index, distance);
+        if let Some(distance) = literal_target {
+            state.note_literal_target(index, distance);
         }
-        if let Some(held) = told_value {
-            state.was_told_value(index, held, operands.value);
+        if let Some(held) = literal_value {
+            state.note_literal_value(index, held, operands.value);
         }
         if keeps {
             state.keep(spot, slots, width, operands);
         }
-        state.confirm(turns);
+        state.confirm(branches);
         state.pass(index, slots, seen, operands);
         true
     }

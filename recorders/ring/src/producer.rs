@@ -12,7 +12,7 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
-use event_coding::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
+use event_coding::{HEAD_BYTES, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 
 /// One more predicted event.
 const HIT: u64 = 1;
@@ -44,10 +44,10 @@ const FIRST_BLOCK_BYTES: u64 = 256;
 const BLOCK_BYTES: u64 = 256 << 10;
 /// Events at which a block is closed: with the longest run behind them it is full.
 const BLOCK_EVENTS: u32 = (1 << 20) - 2 * MAX_RUN as u32;
-/// Most bytes that are written at once: those of an item, of what is told, and the head of the next run.
+/// Most bytes that are written at once: those of an item, of literals, and the head of the next run.
 const PUT_BYTES: usize = 128;
 
-const _: () = assert!(MAX_ITEM_BYTES + HEAD_BYTES <= PUT_BYTES && MAX_TOLD_BYTES <= PUT_BYTES);
+const _: () = assert!(MAX_ITEM_BYTES + HEAD_BYTES <= PUT_BYTES && MAX_LITERAL_BYTES <= PUT_BYTES);
 /// A run of the longest sort is full.
 const _: () = assert!(MAX_RUN as u64 + 1 == FULL);
 
@@ -226,23 +226,23 @@ impl Producer {
         unsafe { &*self.header.get() }
     }
 
-    /// Counts a predicted event of the open run, of which the first `told` bytes are told that are in
-    /// [`telling`](Self::telling). False if the run is full.
+    /// Counts a predicted event of the open run, whose literals are the first `len` bytes in
+    /// [`literals`](Self::literals). False if the run is full.
     ///
     /// # Safety
     /// Attached; one caller at a time, each ordered after the one before.
     #[inline(always)]
-    pub unsafe fn hit(&self, told: usize) -> bool {
+    pub unsafe fn hit(&self, len: usize) -> bool {
         let published = self.published();
         let word = published.load(Relaxed);
         let fits = word & FULL != FULL;
         if fits {
-            published.store(word + HIT + ((told as u64) << HITS_BITS), Release);
+            published.store(word + HIT + ((len as u64) << HITS_BITS), Release);
         }
         fits
     }
 
-    /// The same of an event of which nothing is told, if the run is known to have room: since [`is_due`](Self::is_due) said
+    /// The same of an event without literals, if the run is known to have room: since [`is_due`](Self::is_due) said
     /// no, nothing was counted.
     ///
     /// # Safety
@@ -301,12 +301,12 @@ impl Producer {
         hits_of(self.published().load(Relaxed))
     }
 
-    /// Where what is told of the next event is to be put together. Waits while the ring is full.
+    /// Where the literals of the next event are to be put together. Waits while the ring is full.
     ///
     /// # Safety
     /// As [`hit`](Self::hit); not used again after the next call of any of these.
     #[inline(always)]
-    pub unsafe fn telling(&self) -> *mut [u8; MAX_TOLD_BYTES] {
+    pub unsafe fn literals(&self) -> *mut [u8; MAX_LITERAL_BYTES] {
         self.next_bytes().cast()
     }
 
@@ -315,7 +315,7 @@ impl Producer {
     /// # Safety
     /// As [`hit`](Self::hit); not used again after the next call of any of these.
     #[inline(always)]
-    pub unsafe fn telling_now(&self) -> Option<*mut [u8; MAX_TOLD_BYTES]> {
+    pub unsafe fn literals_now(&self) -> Option<*mut [u8; MAX_LITERAL_BYTES]> {
         let at = position_of(self.published().load(Relaxed));
         (at <= self.event_limit.get()).then(|| self.byte(at).cast())
     }

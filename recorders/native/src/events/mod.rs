@@ -32,8 +32,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use event_coding::{
-    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_TOLD_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried, kind,
-    way,
+    Encoder, Full, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, Memory, Operands, Shape, Sink, SiteIndex, Sites, Tried,
+    edge_kind, kind,
 };
 use heap::Heap;
 use objects::Objects;
@@ -112,36 +112,36 @@ impl Tables {
 /// function or a jump, so that a hook needs no stack of its own.
 #[inline(always)]
 pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { way::PLAIN }>(addr, pc);
+    try_access::<KIND, SIZE, { edge_kind::PLAIN }>(addr, pc);
 }
 
-/// The same of one that comes this way.
+/// The same of one that comes by this kind of edge.
 #[inline(always)]
-fn try_access<const KIND: u8, const SIZE: usize, const WAY: u8>(addr: usize, pc: usize) {
+fn try_access<const KIND: u8, const SIZE: usize, const EDGE: u8>(addr: usize, pc: usize) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     let (stack, value) = (stack(), || load(addr, SIZE));
     // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there (its
     // hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing (`faults`).
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    match encoder.access::<WAY>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
+    match encoder.access::<EDGE>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
         Tried::Hit => {}
-        Tried::Turning => turning::<KIND, SIZE>(addr, pc),
+        Tried::Branching => branching::<KIND, SIZE>(addr, pc),
         Tried::Moving => moving::<KIND, SIZE>(addr, pc),
         Tried::ByMode(site) => by_mode::<KIND, SIZE>(addr, pc, site),
-        Tried::ToldValue(site) => told::<KIND, SIZE, false>(addr, pc, site),
-        Tried::ToldPlace(site) => told::<KIND, SIZE, true>(addr, pc, site),
+        Tried::LiteralValue(site) => literal::<KIND, SIZE, false>(addr, pc, site),
+        Tried::LiteralTarget(site) => literal::<KIND, SIZE, true>(addr, pc, site),
         Tried::Other => miss::<KIND, SIZE>(addr, pc),
     }
 }
 
 #[inline(never)]
-extern "C" fn turning<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { way::TURNING }>(addr, pc);
+extern "C" fn branching<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
+    try_access::<KIND, SIZE, { edge_kind::BRANCHING }>(addr, pc);
 }
 
 #[inline(never)]
 extern "C" fn moving<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
-    try_access::<KIND, SIZE, { way::MOVING }>(addr, pc);
+    try_access::<KIND, SIZE, { edge_kind::MOVING }>(addr, pc);
 }
 
 /// The value of the access is predicted by another one.
@@ -155,19 +155,19 @@ extern "C" fn by_mode<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize,
     }
 }
 
-/// The value of the access is told, or its place and perhaps its value.
+/// The value of the access is a literal, or its target and perhaps its value.
 #[inline(never)]
-extern "C" fn told<const KIND: u8, const SIZE: usize, const PLACE: bool>(addr: usize, pc: usize, site: SiteIndex) {
+extern "C" fn literal<const KIND: u8, const SIZE: usize, const TARGET: bool>(addr: usize, pc: usize, site: SiteIndex) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     // SAFETY: as in `access`.
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
-    let (stack, place, value) = (stack(), addr as u64, load(addr, SIZE));
-    let is_told = if PLACE {
-        encoder.told_place(site, stack, shape, place, value, &mut Stream)
+    let (stack, target, value) = (stack(), addr as u64, load(addr, SIZE));
+    let is_literal = if TARGET {
+        encoder.literal_target(site, stack, shape, target, value, &mut Stream)
     } else {
-        encoder.told_value(site, stack, shape, place, value, &mut Stream)
+        encoder.literal_value(site, stack, shape, target, value, &mut Stream)
     };
-    if !is_told {
+    if !is_literal {
         miss::<KIND, SIZE>(addr, pc);
     }
 }
@@ -176,7 +176,7 @@ extern "C" fn told<const KIND: u8, const SIZE: usize, const PLACE: bool>(addr: u
 #[inline(never)]
 extern "C" fn miss<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
     let operands = Operands {
-        place: addr as u64,
+        target: addr as u64,
         value: load(addr, SIZE),
         written: 0,
     };
@@ -194,40 +194,40 @@ pub fn push(record: Record) {
         Record::Return => ret(),
         Record::AtomicLoad {
             pc,
-            addr: place,
+            addr: target,
             size,
             order,
             value,
         } => {
             let written = 0;
-            atomic::<{ kind::ATOMIC_LOAD }>(pc, size, order, Operands { place, value, written });
+            atomic::<{ kind::ATOMIC_LOAD }>(pc, size, order, Operands { target, value, written });
         }
         Record::AtomicStore {
             pc,
-            addr: place,
+            addr: target,
             size,
             order,
             value,
         } => {
             let written = 0;
-            atomic::<{ kind::ATOMIC_STORE }>(pc, size, order, Operands { place, value, written });
+            atomic::<{ kind::ATOMIC_STORE }>(pc, size, order, Operands { target, value, written });
         }
         Record::AtomicRmw {
             pc,
-            addr: place,
+            addr: target,
             size,
             order,
             read: value,
             written,
-        } => atomic::<{ kind::ATOMIC_RMW }>(pc, size, order, Operands { place, value, written }),
+        } => atomic::<{ kind::ATOMIC_RMW }>(pc, size, order, Operands { target, value, written }),
         other => rare(other),
     }
 }
 
 /// A plain access of any kind and size.
-fn plain(kind: u8, pc: u64, place: u64, size: u8, value: u64) {
+fn plain(kind: u8, pc: u64, target: u64, size: u8, value: u64) {
     let operands = Operands {
-        place,
+        target,
         value,
         written: 0,
     };
@@ -308,9 +308,9 @@ struct Stream;
 
 impl Sink for Stream {
     #[inline(always)]
-    fn hit(&mut self, told: usize) -> bool {
+    fn hit(&mut self, len: usize) -> bool {
         // SAFETY: the ring is attached before there is a baton, which orders the callers.
-        unsafe { RING.hit(told) }
+        unsafe { RING.hit(len) }
     }
 
     #[inline(always)]
@@ -326,15 +326,15 @@ impl Sink for Stream {
     }
 
     #[inline(always)]
-    fn telling(&mut self) -> &mut [u8; MAX_TOLD_BYTES] {
+    fn literals(&mut self) -> &mut [u8; MAX_LITERAL_BYTES] {
         // SAFETY: as in `room`.
-        unsafe { &mut *RING.telling() }
+        unsafe { &mut *RING.literals() }
     }
 
     #[inline(always)]
-    fn telling_now(&mut self) -> Option<&mut [u8; MAX_TOLD_BYTES]> {
+    fn literals_now(&mut self) -> Option<&mut [u8; MAX_LITERAL_BYTES]> {
         // SAFETY: as in `room`.
-        unsafe { RING.telling_now().map(|to| &mut *to) }
+        unsafe { RING.literals_now().map(|to| &mut *to) }
     }
 
     #[inline(always)]
@@ -459,9 +459,9 @@ fn ret() {
 }
 
 /// An event without a value.
-fn at(pc: u64, kind: u8, place: u64) {
+fn at(pc: u64, kind: u8, target: u64) {
     let operands = Operands {
-        place,
+        target,
         ..Operands::default()
     };
     event_of(pc, Shape::plain(kind), operands);
@@ -500,7 +500,7 @@ fn rare(record: Record) {
                     tables.heap.begin(addr, size);
                 });
                 let operands = Operands {
-                    place: addr,
+                    target: addr,
                     value: size,
                     written: 0,
                 };
@@ -516,9 +516,9 @@ fn rare(record: Record) {
                 at(pc, kind::FREE, addr);
             }
         }
-        Record::Use { pc, object: place } => {
+        Record::Use { pc, object: target } => {
             let operands = Operands {
-                place,
+                target,
                 ..Operands::default()
             };
             event_of(pc, const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) }, operands);

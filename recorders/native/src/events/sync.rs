@@ -147,7 +147,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
         Record::SemValue { pc, semaphore, count } => {
             let number = semaphore_at(objects, pc, semaphore, count).number;
             let operands = Operands {
-                place: number.into(),
+                target: number.into(),
                 value: count.into(),
                 written: 0,
             };
@@ -170,7 +170,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
         Record::Input { pc, source, value } => {
             let source = objects.at(ObjectClass::Source, source, 0).number;
             let operands = Operands {
-                place: source.into(),
+                target: source.into(),
                 value,
                 written: 0,
             };
@@ -187,7 +187,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
 fn semaphore_at(objects: &mut Objects, pc: u64, semaphore: u64, count: u32) -> &mut Object {
     if objects.at(ObjectClass::Semaphore, semaphore, count).permits != count {
         let operands = Operands {
-            place: permits_of(objects, semaphore),
+            target: permits_of(objects, semaphore),
             value: count.into(),
             written: 0,
         };
@@ -203,9 +203,9 @@ fn permits_of(objects: &mut Objects, semaphore: u64) -> u64 {
 }
 
 /// An event with a flag and a number as its value.
-fn flagged(pc: u64, kind: u8, flag: bool, place: u32, value: u32) {
+fn flagged(pc: u64, kind: u8, flag: bool, target: u32, value: u32) {
     let operands = Operands {
-        place: place.into(),
+        target: target.into(),
         value: value.into(),
         written: 0,
     };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Policy, Producer};
-use event_coding::{MAX_ITEM_BYTES, MAX_RUN, MAX_TOLD_BYTES, OPEN_HEAD, head};
+use event_coding::{MAX_ITEM_BYTES, MAX_RUN, MAX_LITERAL_BYTES, OPEN_HEAD, head};
 use std::thread;
 use std::vec;
 
@@ -26,7 +26,7 @@ fn send(place: Place, rounds: u32) {
         assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
         assert_eq!((settings.depth, settings.steps), (3, 1000));
         for i in 0..rounds {
-            producer.telling().write([0xee; MAX_TOLD_BYTES]);
+            producer.literals().write([0xee; MAX_LITERAL_BYTES]);
             assert!(producer.hit(3));
             producer.room().write([i as u8; MAX_ITEM_BYTES]);
             producer.put(i as u16, len(i), 1);
