@@ -91,5 +91,5 @@ pub(super) fn put_in_place(command: &mut Command, folder: &Path, ring: &Ring, li
         path.push(own);
     }
     command.env("LD_LIBRARY_PATH", path);
-    command.env(RING_VARIABLE, OsStr::from_bytes(ring.place().path().to_bytes()));
+    command.env(RING_VARIABLE, OsStr::from_bytes(ring.path().as_c_str().to_bytes()));
 }

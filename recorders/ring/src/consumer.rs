@@ -6,8 +6,8 @@
 use crate::futex;
 use crate::layout::{Death, Decision, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Settings, Standing};
 use crate::memory::{Mapping, Reopen, len_of, lock, reserve};
-use crate::place::Place;
 use crate::plan::Words;
+use crate::ring_path::RingPath;
 use crate::row::{MAX_WORDS, Row};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::fence;
@@ -234,8 +234,8 @@ impl Ring {
 
     /// Where another process can open the rings, as long as this value lives.
     #[must_use]
-    pub fn place(&self) -> Place {
-        Place::new(std::process::id(), self.file())
+    pub fn path(&self) -> RingPath {
+        RingPath::new(std::process::id(), self.file())
     }
 
     /// This process' descriptor of the rings.

@@ -14,7 +14,7 @@
 //! - [`producer`]: the program's end, which allocates nothing and makes no system call unless a
 //!   ring is full or the parent sleeps;
 //! - [`ring_broker`]: where the processes of a program ask for rings of their own;
-//! - [`place`]: how they find them;
+//! - [`ring_path`]: how they find them;
 //! - [`futex`]: sleeping on a word of memory;
 //! - [`addresses`]: the same addresses in every run.
 #![no_std]
@@ -25,19 +25,19 @@ pub mod consumer;
 pub mod futex;
 pub mod layout;
 mod memory;
-pub mod place;
 pub mod plan;
 pub mod producer;
 pub mod record;
 pub mod ring_broker;
+pub mod ring_path;
 pub mod row;
 
 pub use consumer::{Bell, Corrupt, Ring};
 pub use layout::{Death, Decision, Flag, Note, Policy, Settings, Standing, Waits};
 pub use memory::Reopen;
-pub use place::Place;
 pub use plan::Step;
 pub use producer::Producer;
 pub use record::{MarkClass, ObjectClass, Record};
 pub use ring_broker::RingBroker;
+pub use ring_path::RingPath;
 pub use row::Row;

@@ -5,7 +5,7 @@
 //! event.
 
 use crate::layout::{Death, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Policy, Progress, Settings};
-use crate::place::Place;
+use crate::ring_path::RingPath;
 use crate::row::{MAX_WORDS, Row};
 use crate::{futex, plan};
 use core::cell::Cell;
@@ -79,7 +79,7 @@ pub struct Producer {
     /// The recorder's number of the ring.
     number: Cell<u32>,
     /// Where the rings are, as long as there is somebody who takes what is sent.
-    place: Cell<Place>,
+    path: Cell<RingPath>,
 }
 
 // SAFETY: `attach` demands that nobody else is there yet. What the methods that demand no more than *attached* read of the
@@ -108,23 +108,23 @@ impl Producer {
             due_at: Cell::new(0),
             due_hits: Cell::new(0),
             number: Cell::new(0),
-            place: Cell::new(Place::NOWHERE),
+            path: Cell::new(RingPath::NOWHERE),
         }
     }
 
-    /// Maps the rings in the file at `place`; says what is wanted of the runtime. In a forked child, where the rings
+    /// Maps the rings in the file at `path`; says what is wanted of the runtime. In a forked child, where the rings
     /// of its parent are not mapped, it may be called again.
     ///
     /// # Safety
     /// No other thread may use `self` during this call, and it may succeed only once in a process.
-    pub unsafe fn attach(&self, place: Place) -> Option<Settings> {
+    pub unsafe fn attach(&self, path: RingPath) -> Option<Settings> {
         // SAFETY: plain system calls on memory that they allocate themselves; the path is a C string.
         unsafe {
-            let file = libc::open(place.path().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            let file = libc::open(path.as_c_str().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             if file < 0 {
                 return None;
             }
-            let settings = self.map(file, place);
+            let settings = self.map(file, path);
             libc::close(file);
             settings
         }
@@ -132,7 +132,7 @@ impl Producer {
 
     /// # Safety
     /// As [`attach`](Self::attach); `file` is an open file.
-    unsafe fn map(&self, file: libc::c_int, place: Place) -> Option<Settings> {
+    unsafe fn map(&self, file: libc::c_int, path: RingPath) -> Option<Settings> {
         // SAFETY: the first mapping is checked before it is read as a header; it is page aligned,
         // and `Header` is valid for all contents. It stays.
         unsafe {
@@ -169,12 +169,12 @@ impl Producer {
             self.block_events.store(0, Relaxed);
             self.events_before.store(0, Relaxed);
             self.number.set(header.number.load(Relaxed));
-            self.place.set(place);
+            self.path.set(path);
             self.open_run(0);
             header.process.store(std::process::id(), Relaxed);
             header.flags.fetch_or(Flag::Attached as u32, Release);
             self.ring_bell();
-            while header.unseen.load(Acquire) != 0 && place.is_there() {
+            while header.unseen.load(Acquire) != 0 && path.is_there() {
                 futex::wait(&header.unseen, 1, Some(10_000_000), true);
             }
             Some(Settings {
@@ -528,7 +528,7 @@ impl Producer {
                 // A lost wake-up costs ten milliseconds and no more.
                 futex::wait(&header.full.0, 1, Some(10_000_000), true);
             }
-            if !there_is_room(header) && !self.place.get().is_there() {
+            if !there_is_room(header) && !self.path.get().is_there() {
                 // It was killed, and could not say so.
                 header.flags.fetch_or(Flag::Abandoned as u32, Relaxed);
             }
@@ -539,8 +539,8 @@ impl Producer {
     /// none if there is none.
     ///
     /// # Safety
-    /// Attached with the file at `place`.
-    pub unsafe fn plan(&self, place: Place) -> Option<(*mut u64, usize)> {
+    /// Attached with the file at `path`.
+    pub unsafe fn plan(&self, path: RingPath) -> Option<(*mut u64, usize)> {
         let header = self.header();
         let len = header.plan.load(Relaxed) as usize;
         if len == 0 {
@@ -549,7 +549,7 @@ impl Producer {
         // SAFETY: plain system calls; the mapping is private, of the file's last part, which begins
         // at a page, since all that is before it are whole pages.
         unsafe {
-            let file = libc::open(place.path().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            let file = libc::open(path.as_c_str().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             if file < 0 {
                 return None;
             }
@@ -590,9 +590,9 @@ impl Producer {
     /// # Safety
     /// Attached.
     #[must_use]
-    pub unsafe fn broker(&self) -> Option<Place> {
+    pub unsafe fn broker(&self) -> Option<RingPath> {
         let broker = self.header().broker.load(Relaxed).checked_sub(1)?;
-        Some(Place::new(self.header().recorder.load(Relaxed), broker))
+        Some(RingPath::new(self.header().recorder.load(Relaxed), broker))
     }
 
     /// Says with what status the process leaves.

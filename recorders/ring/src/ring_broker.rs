@@ -7,7 +7,7 @@
 use crate::consumer::Ring;
 use crate::futex;
 use crate::layout::Line;
-use crate::place::Place;
+use crate::ring_path::RingPath;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
@@ -287,10 +287,10 @@ impl Client {
     }
 
     /// Finds the broker. The mapping stays, and forked children have it, too.
-    pub fn attach(&self, place: Place) {
+    pub fn attach(&self, path: RingPath) {
         // SAFETY: plain system calls; the path is a C string, the file is closed once.
         unsafe {
-            let file = libc::open(place.path().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            let file = libc::open(path.as_c_str().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             if file >= 0 {
                 let page = map(file).map_or(ptr::null_mut(), |page| page.0.as_ptr());
                 self.0.store(page, Release);
@@ -325,7 +325,7 @@ impl Client {
     }
 
     /// Asks, and waits for the answer; where the ring is.
-    pub fn ask(&self, ask: Ask) -> Option<Place> {
+    pub fn ask(&self, ask: Ask) -> Option<RingPath> {
         let page = self.page()?;
         let slot = page.claim(ask.process)?;
         slot.what.store(ask.what as u32, Relaxed);
@@ -343,13 +343,13 @@ impl Client {
         }
         let ring = slot.ring.load(Relaxed);
         slot.state.store(state::FREE, Release);
-        Some(Place::new(page.recorder.load(Relaxed), ring.checked_sub(1)?))
+        Some(RingPath::new(page.recorder.load(Relaxed), ring.checked_sub(1)?))
     }
 }
 
 impl Page {
     fn has_recorder(&self) -> bool {
-        Place::new(self.recorder.load(Relaxed), self.file.load(Relaxed)).is_there()
+        RingPath::new(self.recorder.load(Relaxed), self.file.load(Relaxed)).is_there()
     }
 
     /// A slot of the caller's own. `None` if there is none and nobody to free one.

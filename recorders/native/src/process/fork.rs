@@ -22,7 +22,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 use libc::{c_long, pid_t};
 use recorder_ring::ring_broker::{Ask, What};
-use recorder_ring::{Note, Place, Record, Settings};
+use recorder_ring::{Note, Record, RingPath, Settings};
 
 /// The thread that is forking: it has the baton, and the scheduler is locked.
 static FORKING: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
@@ -33,8 +33,8 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 /// Watches forks.
 pub fn prepare() {
     // SAFETY: attached by `start`.
-    if let Some(place) = unsafe { RING.broker() } {
-        BROKER.attach(place);
+    if let Some(path) = unsafe { RING.broker() } {
+        BROKER.attach(path);
     }
     // SAFETY: the three functions have the right type and need nothing.
     unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
@@ -102,8 +102,8 @@ unsafe extern "C" fn after_in_parent() {
 
 pub unsafe extern "C" fn after_in_child() {
     let thread = forking();
-    if let Some((thread, (place, settings))) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
-        start_over(thread, place, settings);
+    if let Some((thread, (path, settings))) = thread.and_then(|thread| Some((thread, ring_of_its_own()?))) {
+        start_over(thread, path, settings);
         fast_path::leave(thread);
     } else {
         // The parent's ring is not even mapped here.
@@ -112,11 +112,11 @@ pub unsafe extern "C" fn after_in_child() {
     }
 }
 
-fn ring_of_its_own() -> Option<(Place, Settings)> {
+fn ring_of_its_own() -> Option<(RingPath, Settings)> {
     if !ASKS.load(Relaxed) {
         return None;
     }
-    let place = BROKER.ask(Ask {
+    let path = BROKER.ask(Ask {
         what: What::Forked,
         process: sys::process_id() as u32,
         file: 0,
@@ -124,13 +124,13 @@ fn ring_of_its_own() -> Option<(Place, Settings)> {
         nth: DESCENDANTS.load(Relaxed),
     })?;
     // SAFETY: there is no other thread, and the parent's ring is not mapped.
-    unsafe { RING.attach(place) }.map(|settings| (place, settings))
+    unsafe { RING.attach(path) }.map(|settings| (path, settings))
 }
 
 /// Begins a trace in the middle of a program. The calling thread is inside the runtime.
-fn start_over(thread: &'static Thread, place: Place, settings: Settings) {
+fn start_over(thread: &'static Thread, path: RingPath, settings: Settings) {
     DESCENDANTS.store(0, Relaxed);
-    plan::start(place, Whose::Parents, settings.policy);
+    plan::start(path, Whose::Parents, settings.policy);
     recording::set_process(sys::process_id());
     sys::prepare_barrier();
     signals::start_over();

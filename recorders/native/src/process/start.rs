@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use recorder_ring::layout::{Flag, RING_VARIABLE};
-use recorder_ring::{Place, Record};
+use recorder_ring::{Record, RingPath};
 
 /// How far below the program's arguments the stack has grown at most when the loader initializes the libraries that the program needs: by
 /// 153 bytes in glibc 2.36, and by 1,817 when `main`, at the least, loads one later.
@@ -39,14 +39,14 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
         // SAFETY: the loader passes the process's arguments and environment.
         unsafe { suite::become_recorder(arguments, environment, late) };
     }
-    let settings = ring.and_then(Place::of).and_then(|place| {
+    let settings = ring.and_then(RingPath::of).and_then(|path| {
         // SAFETY: as above. No other thread can exist while the first library is initialized.
         unsafe {
             strip_library_path(environment);
-            RING.attach(place).map(|settings| (place, settings))
+            RING.attach(path).map(|settings| (path, settings))
         }
     });
-    let Some((place, settings)) = settings else {
+    let Some((path, settings)) = settings else {
         set_phase(Phase::Off);
         set_slot(&UNRECORDED);
         return;
@@ -62,7 +62,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     set_process(sys::process_id());
     let first = pthread::thread::first();
     clocks::stand_at(settings.clocks_stand_at);
-    plan::start(place, plan::Whose::Recorders, settings.policy);
+    plan::start(path, plan::Whose::Recorders, settings.policy);
     baton::start(settings, first);
     pending::push(Record::Begin {
         os_id: first.os_id.load(Relaxed) as u32,

@@ -11,7 +11,7 @@ use core::slice;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Acquire;
 use recorder_ring::plan::kind;
-use recorder_ring::{Decision, Place, Policy, futex};
+use recorder_ring::{Decision, Policy, RingPath, futex};
 use recorder_scheduler::plan_follower::{StepCell, Then};
 use recorder_scheduler::{Access, Intent};
 
@@ -21,9 +21,9 @@ use recorder_scheduler::{Access, Intent};
 pub static witness_first: AtomicU32 = AtomicU32::new(0);
 
 /// Where the plan came from.
-static ORIGIN: Origin = Origin(Cell::new(Place::NOWHERE));
+static ORIGIN: Origin = Origin(Cell::new(RingPath::NOWHERE));
 
-struct Origin(Cell<Place>);
+struct Origin(Cell<RingPath>);
 
 // SAFETY: set before there are other threads, in a forked child again.
 unsafe impl Sync for Origin {}
@@ -38,9 +38,9 @@ pub enum Whose {
 }
 
 /// Takes the plan over, before there are other threads.
-pub fn start(place: Place, whose: Whose, policy: Policy) {
+pub fn start(path: RingPath, whose: Whose, policy: Policy) {
     // SAFETY: the ring is attached with this file.
-    let Some((words, len)) = (unsafe { RING.plan(place) }) else {
+    let Some((words, len)) = (unsafe { RING.plan(path) }) else {
         return;
     };
     // SAFETY: a private mapping of so many steps, which is there for ever, and which nobody else knows.
@@ -50,11 +50,11 @@ pub fn start(place: Place, whose: Whose, policy: Policy) {
         _ => Then::Policy,
     };
     SCHEDULER.plan().start(steps, then);
-    ORIGIN.0.set(place);
+    ORIGIN.0.set(path);
     if whose == Whose::Recorders {
         end_with_parent(true);
     }
-    if !place.is_there() {
+    if !path.is_there() {
         // It was too late.
         end();
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Policy, Producer};
-use event_coding::{MAX_ITEM_BYTES, MAX_RUN, MAX_LITERAL_BYTES, OPEN_HEAD, head};
+use event_coding::{MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, OPEN_HEAD, head};
 use std::thread;
 use std::vec;
 
@@ -18,11 +18,11 @@ fn small() -> Ring {
 }
 
 /// What `rounds` send: a predicted event of which three bytes are told, then an item of 1 to 104 bytes, and a row.
-fn send(place: Place, rounds: u32) {
+fn send(path: RingPath, rounds: u32) {
     let producer = Producer::detached();
     // SAFETY: this thread alone has the producer.
     unsafe {
-        let settings = producer.attach(place).unwrap();
+        let settings = producer.attach(path).unwrap();
         assert_eq!((settings.policy, settings.seed), (Policy::Random, 42));
         assert_eq!((settings.depth, settings.steps), (3, 1000));
         for i in 0..rounds {
@@ -56,8 +56,8 @@ fn round(i: u32) -> Vec<u8> {
 fn small_rings_carry_long_streams_in_order() {
     const ROUNDS: u32 = 20_000;
     let mut ring = small();
-    let place = ring.place();
-    let sender = thread::spawn(move || send(place, ROUNDS));
+    let path = ring.path();
+    let sender = thread::spawn(move || send(path, ROUNDS));
     let (mut rows, mut stream, mut length, mut events) = (0, vec![], 0, 0);
     let mut block = vec![];
     loop {
@@ -99,9 +99,9 @@ fn small_rings_carry_long_streams_in_order() {
 #[test]
 fn a_program_whose_records_nobody_takes_goes_on() {
     let ring = small();
-    let place = ring.place();
+    let path = ring.path();
     ring.abandon();
-    send(place, 20_000);
+    send(path, 20_000);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_producer_is_due_after_so_many_events_or_when_its_run_is_full() {
     let producer = Producer::detached();
     // SAFETY: this thread alone has the producer.
     unsafe {
-        producer.attach(ring.place()).unwrap();
+        producer.attach(ring.path()).unwrap();
         for wanted in [0, 1, 2, u64::from(MAX_RUN), 5000, 1 << 40] {
             for item_every in [1, 7, 1000] {
                 producer.due_after(wanted);
@@ -147,13 +147,13 @@ fn damaged_rings_are_errors() {
 #[test]
 fn runs_and_blocks_have_a_limit() {
     let mut ring = small();
-    let place = ring.place();
+    let path = ring.path();
     let producer = Producer::detached();
     let mut largest = 0;
     let mut block = vec![];
     // SAFETY: this thread alone has the producer.
     unsafe {
-        producer.attach(place).unwrap();
+        producer.attach(path).unwrap();
         // Each block has more bytes than the one before.
         for _ in 0..12 {
             while !producer.is_block_due() {
@@ -184,7 +184,7 @@ fn what_was_not_released_is_found_again() {
     let mut ring = Ring::create_at(&path, 512, 1 << 16, SETTINGS).unwrap();
     assert!(matches!(Ring::reopen(&path), Err(Reopen::InUse)));
     // As much as fits into the ring of rows.
-    send(ring.place(), 100);
+    send(ring.path(), 100);
     let mut block = vec![];
     let mut all = vec![];
     while let Some(row) = ring.take_row().unwrap() {
@@ -200,7 +200,7 @@ fn what_was_not_released_is_found_again() {
     assert!(!path.exists(), "in good order, nothing is left");
 
     let mut ring = Ring::create_at(&path, 512, 1 << 16, SETTINGS).unwrap();
-    send(ring.place(), 100);
+    send(ring.path(), 100);
     for row in &all[..half] {
         assert_eq!(ring.take_row().unwrap().as_ref(), Some(row));
         if let Row::Block { end, .. } = *row {

@@ -15,7 +15,7 @@ const SETTINGS: Settings = Settings {
 
 fn client(broker: &RingBroker) -> Client {
     let client = Client::nowhere();
-    client.attach(Place::new(std::process::id(), broker.file.as_raw_fd() as u32));
+    client.attach(RingPath::new(std::process::id(), broker.file.as_raw_fd() as u32));
     assert!(client.is_open());
     client
 }
@@ -58,12 +58,12 @@ fn each_gets_the_ring_that_was_made_for_it() {
     }
     assert_eq!(broker.expected(), 0);
     for ask in asks {
-        let (nth, place) = ask.join().unwrap();
+        let (nth, path) = ask.join().unwrap();
         let ring = rings
             .iter()
             .find(|(of, _)| *of == nth)
             .and_then(|(_, ring)| ring.as_ref());
-        assert_eq!(place, ring.map(|ring| Place::new(own, ring.file())), "{nth}");
+        assert_eq!(path, ring.map(|ring| RingPath::new(own, ring.file())), "{nth}");
     }
 }
 

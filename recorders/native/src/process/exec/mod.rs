@@ -18,7 +18,7 @@ use libc::{c_char, c_int, c_long};
 use program::{List, Named, entries, environ, value_of};
 use recorder_ring::layout::RING_VARIABLE;
 use recorder_ring::ring_broker::{Ask, What};
-use recorder_ring::{Note, Place, Record};
+use recorder_ring::{Note, Record, RingPath};
 use std::vec::Vec;
 
 const LIBRARIES: &[u8] = b"LD_LIBRARY_PATH";
@@ -37,7 +37,7 @@ struct Environment {
 impl Environment {
     /// # Safety
     /// `given` is null or a list of C strings.
-    unsafe fn new(given: List, ring: Place) -> Environment {
+    unsafe fn new(given: List, ring: RingPath) -> Environment {
         let mut libraries = FOLDER.get().to_vec();
         let mut list = Vec::new();
         // SAFETY: promised by the caller.
@@ -54,7 +54,7 @@ impl Environment {
         let entry = |name: &[u8], value: &[u8]| [name, b"=", value, &[0]].concat();
         let strings = Vec::from([
             entry(LIBRARIES, &libraries),
-            entry(RING_VARIABLE.as_bytes(), ring.path().to_bytes()),
+            entry(RING_VARIABLE.as_bytes(), ring.as_c_str().to_bytes()),
         ]);
         list.extend(strings.iter().map(|text| text.as_ptr().cast::<c_char>()));
         list.push(ptr::null());

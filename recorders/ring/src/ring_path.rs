@@ -7,15 +7,15 @@ const LEN: usize = 32;
 
 /// A path below `/proc`. Always of the same length: it is part of a program's environment, which lies above its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place([u8; LEN]);
+pub struct RingPath([u8; LEN]);
 
-impl Place {
+impl RingPath {
     /// A path that leads nowhere.
-    pub const NOWHERE: Place = Place([0; LEN]);
+    pub const NOWHERE: RingPath = RingPath([0; LEN]);
 
     /// Of an open file of a process.
     #[must_use]
-    pub fn new(process: u32, file: u32) -> Place {
+    pub fn new(process: u32, file: u32) -> RingPath {
         let mut bytes = [b'/'; LEN];
         bytes[LEN - 1] = 0;
         let mut at = LEN - 1;
@@ -32,21 +32,21 @@ impl Place {
             put(part.1);
         }
         bytes[..6].copy_from_slice(b"/proc/");
-        Place(bytes)
+        RingPath(bytes)
     }
 
-    /// The place that a path names; `None` if no place has such a path.
+    /// The same path as text; `None` if it is none of these.
     #[must_use]
-    pub fn of(path: &CStr) -> Option<Place> {
+    pub fn of(text: &CStr) -> Option<RingPath> {
         let mut bytes = [0; LEN];
-        let path = path.to_bytes_with_nul();
-        bytes.get_mut(..path.len())?.copy_from_slice(path);
-        Some(Place(bytes))
+        let text = text.to_bytes_with_nul();
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(RingPath(bytes))
     }
 
-    /// The path.
+    /// As text.
     #[must_use]
-    pub fn path(&self) -> &CStr {
+    pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 
@@ -80,17 +80,17 @@ mod tests {
     fn paths_lead_to_open_files_and_have_one_length() {
         let file = std::fs::File::open("/dev/null").unwrap();
         let number = file.as_raw_fd() as u32;
-        let place = Place::new(std::process::id(), number);
-        assert!(place.is_there());
+        let path = RingPath::new(std::process::id(), number);
+        assert!(path.is_there());
         assert_eq!(
-            place.path().to_bytes().len(),
-            Place::new(u32::MAX, 0).path().to_bytes().len()
+            path.as_c_str().to_bytes().len(),
+            RingPath::new(u32::MAX, 0).as_c_str().to_bytes().len()
         );
-        assert_eq!(Place::of(place.path()), Some(place));
+        assert_eq!(RingPath::of(path.as_c_str()), Some(path));
         let last = format!("/{}/fd/{number}", std::process::id());
-        assert!(place.path().to_str().unwrap().ends_with(&last));
+        assert!(path.as_c_str().to_str().unwrap().ends_with(&last));
         drop(file);
-        assert!(!Place::new(std::process::id(), 60_000).is_there());
-        assert!(!Place::NOWHERE.is_there());
+        assert!(!RingPath::new(std::process::id(), 60_000).is_there());
+        assert!(!RingPath::NOWHERE.is_there());
     }
 }
