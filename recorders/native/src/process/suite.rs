@@ -6,6 +6,7 @@
 //! (a module of an interpreter that is not instrumented) finds a program at work; it only leaves word of that where the recorders
 //! leave theirs.
 
+use crate::platform::environment::position;
 use crate::platform::sys;
 use core::ffi::{CStr, c_char};
 use core::ptr;
@@ -19,9 +20,7 @@ use std::vec::Vec;
 /// The process's own arguments and environment, lists of C strings that end with a null.
 pub unsafe fn become_recorder(arguments: *const *const c_char, environment: *mut *mut c_char, late: bool) {
     // SAFETY: promised by the caller.
-    let Some((_, recorder)) =
-        (unsafe { crate::platform::environment::position(environment, RECORDER_VARIABLE.as_bytes()) })
-    else {
+    let Some((_, recorder)) = (unsafe { position(environment, RECORDER_VARIABLE.as_bytes()) }) else {
         return;
     };
     let mut program = [0_u8; 4096];
@@ -41,9 +40,8 @@ pub unsafe fn become_recorder(arguments: *const *const c_char, environment: *mut
     }
     if late {
         // SAFETY: promised by the caller.
-        if let Some((_, folder)) =
-            unsafe { crate::platform::environment::position(environment, SUITE_VARIABLE.as_bytes()) }
-        {
+        let found = unsafe { position(environment, SUITE_VARIABLE.as_bytes()) };
+        if let Some((_, folder)) = found {
             // SAFETY: promised by the caller.
             unsafe { say_too_late(folder, arguments) };
         }
@@ -136,7 +134,7 @@ fn quote(text: &[u8], line: &mut Vec<u8>) {
 /// The process's own environment.
 pub unsafe fn end_with_recorder(environment: *mut *mut c_char) {
     // SAFETY: promised by the caller.
-    if unsafe { crate::platform::environment::position(environment, RECORDER_VARIABLE.as_bytes()) }.is_some() {
+    if unsafe { position(environment, RECORDER_VARIABLE.as_bytes()) }.is_some() {
         let signal = libc::SIGKILL as usize;
         // SAFETY: no memory is involved.
         unsafe { sys::call(libc::SYS_prctl, libc::PR_SET_PDEATHSIG as usize, signal, 0, 0) };
