@@ -121,10 +121,10 @@ impl Module {
         let Module::Open { loader, path, .. } = self else {
             return;
         };
-        let Ok(mut locations) = loader.find_location_range(0, u64::MAX) else {
+        let Ok(locations) = loader.find_location_range(0, u64::MAX) else {
             return;
         };
-        while let Some((address, _, location)) = locations.next() {
+        for (address, _, location) in locations {
             if let (Some(file), Some(line @ 1..)) = (location.file, location.line) {
                 match places.lines.get_mut(file) {
                     Some(lines) => drop(lines.insert(line)),
