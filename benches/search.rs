@@ -2,6 +2,8 @@
 //!
 //! Two threads count under one lock, so many times, with so many operations of their own in each section. The number of runs is told first;
 //! `elem/s` are runs a second.
+//!
+//! Then a table: the same explorations by the search of states and by the solver, each once, ended after `WITNESS_SEARCH_SECONDS` (60).
 
 #![allow(missing_docs, reason = "criterion's macros make public functions")]
 #![allow(dead_code, reason = "the interpreter serves the tests")]
@@ -17,7 +19,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use interpreter::{Hides, Interpreter};
 use program::{Instruction, Program, Term};
 use std::ops::ControlFlow;
-use witness::explore::{Exploration, Options, explore};
+use std::time::{Duration, Instant};
+use witness::explore::{Engine, Exploration, Limits, Options, explore};
 
 fn counting(threads: usize, times: usize, own: usize) -> Program {
     let shared = [
@@ -54,7 +57,111 @@ fn counting(threads: usize, times: usize, own: usize) -> Program {
     }
 }
 
+fn forks(threads: &[Vec<Instruction>]) -> Program {
+    let mut code = vec![Instruction::Fork { at: 0, into: 3 }; threads.len()];
+    code.push(Instruction::End);
+    for (number, thread) in threads.iter().enumerate() {
+        code[number] = Instruction::Fork {
+            at: code.len(),
+            into: 3,
+        };
+        code.extend(thread);
+        code.push(Instruction::End);
+    }
+    Program {
+        code,
+        recursive: vec![false; threads.len()],
+        ..Program::default()
+    }
+}
+
+fn read(from: usize, into: usize) -> Instruction {
+    Instruction::Read {
+        from,
+        into,
+        atomic: false,
+    }
+}
+
+fn write(to: usize, value: i64) -> Instruction {
+    Instruction::Write {
+        to,
+        value: Term::Number(value),
+        atomic: false,
+    }
+}
+
+/// So many threads store to two variables, and one looks between the stores.
+fn reorder(writers: usize) -> Program {
+    let mut threads = vec![vec![write(0, 1), write(1, -1)]; writers];
+    threads.push(vec![read(0, 0), read(1, 1)]);
+    forks(&threads)
+}
+
+/// So many threads each store a value of their own, and one looks once.
+fn writers(writers: usize) -> Program {
+    let mut threads: Vec<_> = (1..=writers).map(|value| vec![write(0, value as i64)]).collect();
+    threads.push(vec![read(0, 0)]);
+    forks(&threads)
+}
+
+/// Of so many threads each stores to a variable of its own, and one looks at all.
+fn looked_at(writers: usize) -> Program {
+    let mut threads: Vec<_> = (0..writers).map(|number| vec![write(number, 1)]).collect();
+    threads.push((0..writers).map(|number| read(number, 0)).collect());
+    forks(&threads)
+}
+
+/// By one engine, within a time: what came of it, and how long it took.
+fn timed(program: &Program, engine: Engine) -> (Exploration, f64) {
+    let seconds = std::env::var("WITNESS_SEARCH_SECONDS").ok();
+    let seconds = seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(60);
+    let started = Instant::now();
+    let options = Options {
+        engine,
+        limits: Limits {
+            until: Some(started + Duration::from_secs(seconds)),
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    let exploration = explored_with(program, &options);
+    (exploration, started.elapsed().as_secs_f64())
+}
+
+fn engines(_: &mut Criterion) {
+    let mut programs = Vec::new();
+    programs.extend([8, 10, 20, 100].map(|n| (format!("reorder {n}"), reorder(n))));
+    programs.extend([5, 10, 20, 40].map(|n| (format!("writers {n}"), writers(n))));
+    programs.extend([4, 6, 8].map(|n| (format!("looked at {n}"), looked_at(n))));
+    programs.extend([2, 3, 6].map(|times| (format!("2 threads count {times} times"), counting(2, times, 0))));
+    programs.extend([3, 4].map(|threads| (format!("{threads} threads count 2 times"), counting(threads, 2, 0))));
+    println!("{:24} {:>8} {:>8} {:>6} {:>10}", "", "engine", "branches", "runs", "s");
+    for (name, program) in programs {
+        for engine in [Engine::States, Engine::Solver, Engine::Auto] {
+            let (exploration, seconds) = timed(&program, engine);
+            let ended = if exploration.is_exhausted() {
+                ""
+            } else {
+                " not exhausted"
+            };
+            println!(
+                "{name:24} {:>8} {:>8} {:>6} {seconds:>10.2}{ended}",
+                format!("{engine:?}"),
+                exploration.forest.branches(),
+                exploration.runs,
+            );
+        }
+    }
+}
+
 fn explored(program: &Program) -> Exploration {
+    let exploration = explored_with(program, &Options::default());
+    assert!(exploration.is_exhausted(), "{:?}", exploration.not_exhausted);
+    exploration
+}
+
+fn explored_with(program: &Program, options: &Options<'_>) -> Exploration {
     let mut session = Interpreter {
         program,
         random: fastrand::Rng::with_seed(1),
@@ -62,8 +169,7 @@ fn explored(program: &Program) -> Exploration {
         hides: Hides::default(),
         diverged: 0,
     };
-    let Ok(exploration) = explore(&mut session, &Options::default(), &mut |_| ControlFlow::Continue(()));
-    assert!(exploration.is_exhausted(), "{:?}", exploration.not_exhausted);
+    let Ok(exploration) = explore(&mut session, options, &mut |_| ControlFlow::Continue(()));
     exploration
 }
 
@@ -86,5 +192,5 @@ fn search(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, search);
+criterion_group!(benches, search, engines);
 criterion_main!(benches);

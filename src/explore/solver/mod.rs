@@ -22,7 +22,7 @@ mod replay;
 
 use super::session::{Opening, Wanted};
 use super::states::{Limits, Searched};
-use super::tables::{Act, FREED, Tables};
+use super::tables::{Act, Class, FREED, Tables};
 use crate::encode::{Choice, Formula, Literal, Node};
 use crate::forest::{Forest, Outcome, Reservation, Values};
 use crate::solve::{Model, Status, Z3Session};
@@ -107,7 +107,10 @@ impl Solver {
         if !self.grow(&tables) || NOT_DESCRIBED.iter().any(|not| forest.reservations().contains(not)) {
             return (searched, tables.values);
         }
-        self.reserve(&tables, &mut searched);
+        if barriers_unknown(&tables) {
+            searched.reservations.insert(Reservation::BarrierSize);
+            return (searched, tables.values);
+        }
         let round = self.formulas.choice();
         let open = self.formulas.events.open();
         let some = open.into_iter().map(Event::present);
@@ -184,17 +187,6 @@ impl Solver {
         self.formulas.add_all(clauses);
         self.formulas.extend();
         !self.formulas.events.foreign
-    }
-
-    /// What each node that a thread can come to tells, whatever else is feasible.
-    fn reserve(&self, tables: &Tables<'_>, searched: &mut Searched) {
-        let unknown = |class: &super::tables::Class| match class.act {
-            Act::BarrierEnter(barrier) => tables.parties(barrier).is_none(),
-            _ => false,
-        };
-        if tables.classes.iter().any(unknown) {
-            searched.reservations.insert(Reservation::BarrierSize);
-        }
     }
 
     /// Whether there is a feasible prefix that ends at the first event that is open, or has none and ends as `ends` has nothing against.
@@ -279,4 +271,10 @@ impl Solver {
         order.sort_unstable();
         order.into_iter().map(|(_, event)| event).collect()
     }
+}
+
+/// Whether no run has shown how many threads some barrier takes. Clauses would be about another number, once one does.
+fn barriers_unknown(tables: &Tables<'_>) -> bool {
+    let unknown = |class: &Class| matches!(class.act, Act::BarrierEnter(barrier) if tables.parties(barrier).is_none());
+    tables.classes.iter().any(unknown)
 }
