@@ -64,7 +64,7 @@ const STATES_OF_A_GLANCE: usize = 2_000;
 const OPENINGS_AT_ONCE: usize = 16;
 
 /// As many states are searched before the solver is asked, unless the bound is less.
-const STATES_FIRST: usize = 1_000_000;
+const STATES_FIRST: usize = 200_000;
 
 /// Of each search so many branches are run, one for each of these runs that were made before, and this many at most: a search costs more, the more
 /// runs have shown, while a run more or less matters less. It does not depend on how many runs are made at the same time, so that
