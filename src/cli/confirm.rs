@@ -5,7 +5,7 @@ use super::aim::places_near;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
 use super::explored::Positions;
-use super::guided::Guided;
+use super::guided::{Delayed, Guided};
 use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
@@ -255,16 +255,32 @@ fn record_until_witnessed(
             Err(error) => say!("witness: no run can be chosen: {error:#}"),
         }
     }
+    let trace = if made == 1 && args.runs > 1 && !answers.open.is_empty() {
+        Some(Trace::open(&first.summary.path)?)
+    } else {
+        None
+    };
+    let mut delayed = trace
+        .as_ref()
+        .and_then(|trace| Delayed::new(&recording(1), &first, trace, args.runs));
+    let near = answers.near.clone();
     for number in made + 1..=args.runs {
         if answers.open.is_empty() || all_schedules.is_some() || asked_to_end() {
             break;
+        }
+        made = number;
+        if let Some(delayed) = delayed.as_mut().filter(|_| number % 2 == 0)
+            && delayed.run(number, &|place| near.borrow().contains(&place), &mut |made| {
+                answers.add(made.run, "chosen", made.path)
+            })?
+        {
+            continue;
         }
         input.rewind();
         let recording = recording(number);
         let recorded = record::record(&recording)?;
         let how = runs::name(recording.policy, recording.seed);
         answers.add(number, &how, &recorded.summary.path)?;
-        made = number;
     }
     if asked_to_end() {
         say!("witness: interrupted: run {made} is the last");

@@ -1,26 +1,28 @@
 //! Further runs of a program that was recorded once, each along a schedule that shows something no run has shown, as `witness explore` makes
 //! them: for `witness run` and `witness confirm --run`.
 //!
-//! Where exploration cannot serve, the caller goes on under one policy and seed after another: a program that starts others, one with commands
-//! around its runs, a long one.
+//! A long run is too much for a search: then every other run is the first one again with one delay. Where no run can be chosen (a program that
+//! starts others, one with commands around its runs), the caller goes on under one policy and seed after another.
 
 use super::ExitCode;
 use super::explored::{Ends, Positions, result, unproven};
 use super::program_end;
 use super::runs;
+use anyhow::Context;
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
 use witness::explore::{
-    Exploration, Goal, Learnt, Limits, Options, Prefix, Program, Ran, Remembered, Session, What, explore,
+    Delays, Exploration, Goal, Learnt, Limits, Options, Prefix, Program, Ran, Remembered, Session, What, explore,
     fewest_context_switches,
 };
 use witness::forest::Forest;
-use witness::record::{self, EndsWhenAsked, Launch, Recorded, StandardInput, asked_to_end};
+use witness::record::{self, EndsWhenAsked, Launch, Recorded, Settings, StandardInput, asked_to_end};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
+use witness::trace::Trace;
 
 /// Runs of more events are not explored: searches take longer than runs.
 const MAX_EVENTS: u64 = 20_000;
@@ -60,30 +62,117 @@ pub struct Guidance {
     explored: Exploration,
 }
 
-impl Guided {
-    /// Of a first recording; `None` if exploration cannot serve.
-    pub fn new(options: &record::Options, first: &Recorded, runs: u32) -> Option<Guided> {
+/// How a program's further runs are made.
+struct Terms {
+    launch: Launch,
+    bounds: Bounds,
+}
+
+impl Terms {
+    /// Those of a first recording; `None` if no run can be chosen.
+    fn of(options: &record::Options, first: &Recorded, runs: u32) -> Option<Terms> {
         let companions = &options.companions;
         let alone = companions.setup.is_none() && companions.with.is_none() && first.processes.is_empty();
         let is_whole = first.stopped.is_none() && first.failures.is_empty() && !asked_to_end();
-        let events = first.summary.events;
-        if !alone || !is_whole || runs < 2 || first.summary.threads < 2 || events > MAX_EVENTS {
+        if !alone || !is_whole || runs < 2 || first.summary.threads < 2 {
             return None;
         }
-        let launch = Launch {
-            input: StandardInput::here(),
-            ..Launch::here(options.program.clone(), options.arguments.clone())
+        let most = LONGER * first.summary.events + EVENTS_MORE;
+        Some(Terms {
+            launch: Launch {
+                input: StandardInput::here(),
+                ..Launch::here(options.program.clone(), options.arguments.clone())
+            },
+            bounds: Bounds {
+                timeout: options.timeout.or(Some(LONGER as u32 * first.elapsed + TIME_MORE)),
+                max_events: Some(options.max_events.unwrap_or(most).min(most)),
+                patience: None,
+            },
+        })
+    }
+}
+
+/// Runs of a program that is too long to be explored: each in the order of the first one, with one delay.
+pub struct Delayed<'t> {
+    session: witness::session::Session,
+    delays: Delays<'t>,
+    seed: u64,
+    first: PathBuf,
+    timeout: Option<Duration>,
+}
+
+impl<'t> Delayed<'t> {
+    /// Of a first recording, and its trace; `None` if no run can be chosen.
+    pub fn new(options: &record::Options, first: &Recorded, trace: &'t Trace, runs: u32) -> Option<Delayed<'t>> {
+        let terms = Terms::of(options, first, runs).filter(|_| first.summary.events > MAX_EVENTS)?;
+        Some(Delayed {
+            session: witness::session::Session::new(&terms.launch, terms.bounds).ok()?,
+            delays: Delays::of(trace),
+            seed: options.seed,
+            first: first.summary.path.clone(),
+            timeout: options.timeout,
+        })
+    }
+
+    /// Makes a run, unless nothing is left to try, and gives it to `made`; whether it did.
+    pub fn run(
+        &mut self,
+        run: u32,
+        prefers: &dyn Fn(u64) -> bool,
+        made: &mut dyn FnMut(&Made<'_>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<bool> {
+        let Some(delay) = self.delays.next(prefers) else {
+            return Ok(false);
         };
-        let most = LONGER * events + EVENTS_MORE;
-        let bounds = Bounds {
-            timeout: options.timeout.or(Some(LONGER as u32 * first.elapsed + TIME_MORE)),
-            max_events: Some(options.max_events.unwrap_or(most).min(most)),
-            patience: None,
+        let _ends = EndsWhenAsked::new()?;
+        let (policy, seed) = runs::policy_of(run, self.seed);
+        let then = Settings {
+            policy,
+            seed,
+            ..Settings::fifo()
         };
-        let path = first.summary.path.clone();
-        let program = Program::new(&launch, bounds, Path::new(""), options.seed).ok()?;
+        let ran = self.session.run(&self.delays.steps(delay), then)?;
+        if asked_to_end() {
+            return Ok(false);
+        }
+        let path = runs::trace_of(&self.first, run);
+        ran.save(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        made(&Made::of(run, &path, self.timeout, false)?)?;
+        Ok(true)
+    }
+}
+
+impl<'a> Made<'a> {
+    fn of(run: u32, path: &'a Path, timeout: Option<Duration>, shows_end: bool) -> anyhow::Result<Made<'a>> {
+        let file = TraceFile::open(path)?;
+        let end = match file.ending() {
+            Ending::Complete { program } => *program,
+            Ending::Cut { .. } => ProgramEnd::Unknown,
+        };
+        let code = match end {
+            // Its own limit is none of the user's.
+            ProgramEnd::TimeLimit if timeout.is_none() => ExitCode::Nothing,
+            end => program_end::code_of(end, path),
+        };
+        Ok(Made {
+            run,
+            path,
+            threads: file.tables().threads.len(),
+            events: file.len(),
+            code,
+            shows_end,
+        })
+    }
+}
+
+impl Guided {
+    /// Of a first recording; `None` if exploration cannot serve.
+    pub fn new(options: &record::Options, first: &Recorded, runs: u32) -> Option<Guided> {
+        let terms = Terms::of(options, first, runs).filter(|_| first.summary.events <= MAX_EVENTS)?;
+        let program = Program::new(&terms.launch, terms.bounds, Path::new(""), options.seed).ok()?;
         Some(Guided {
-            program: program.after(path, runs::trace_of, runs::policy_of),
+            program: program.after(first.summary.path.clone(), runs::trace_of, runs::policy_of),
             runs,
             timeout: options.timeout,
         })
@@ -169,32 +258,11 @@ impl Session for Runs<'_> {
     fn keep(&mut self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
         self.program.keep(run, learnt)?;
         let path = self.program.trace_of(run);
-        let file = TraceFile::open(&path)?;
-        let (threads, events, end) = (
-            file.tables().threads.len(),
-            file.len(),
-            match file.ending() {
-                Ending::Complete { program } => *program,
-                Ending::Cut { .. } => ProgramEnd::Unknown,
-            },
-        );
         let shows_end = learnt
             .shows
             .iter()
             .any(|what| !matches!(what, What::Goal(Goal::Race(..))));
-        let code = match end {
-            // Its own limit is none of the user's.
-            ProgramEnd::TimeLimit if self.timeout.is_none() => ExitCode::Nothing,
-            end => program_end::code_of(end, &path),
-        };
-        let made = Made {
-            run: run as u32 + 1,
-            path: &path,
-            threads,
-            events,
-            code,
-            shows_end,
-        };
+        let made = Made::of(run as u32 + 1, &path, self.timeout, shows_end)?;
         if (self.made)(&made)?.is_break() {
             self.is_over.set(true);
         }

@@ -18,6 +18,7 @@
 
 mod beyond;
 mod classes;
+mod delays;
 mod failure;
 mod footprint;
 mod goal;
@@ -33,6 +34,7 @@ mod states;
 mod tables;
 
 pub use classes::{Classes, classes};
+pub use delays::{Delay, Delays};
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;

@@ -30,6 +30,12 @@ const MOST_TURNS: usize = 1_000_000;
 /// A thread in a loop that waits is left after so many turns, for others to change what it waits for.
 const TURNS_IN_A_LOOP: u32 = 16;
 
+/// Moves of all prefixes together.
+const MOST_MOVES: usize = 4_000_000;
+
+/// So many turns that are copied count as one that is simulated.
+const TURNS_COPIED_AS_ONE: usize = 16;
+
 /// The ranks of the list above.
 const STANDSTILL: u32 = 0;
 pub(super) const TORN: u32 = 1;
@@ -90,7 +96,13 @@ pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>)
             left: MOST_TURNS,
         };
         search.run(stops);
-        let found = search.found;
+        let mut found = search.found;
+        // Of a long run, each prefix takes megabytes: those that come first have to do.
+        let mut moves = 0;
+        found.retain(|found| {
+            moves += found.turns.len();
+            moves <= MOST_MOVES
+        });
         let mut tables = tables;
         let found: Vec<Near> = found.into_iter().map(|found| found.near(forest, &mut tables)).collect();
         (found, tables.values)
@@ -355,6 +367,8 @@ impl Search<'_, '_> {
         };
         let mut seen = Vec::new();
         for first in here.state.threads().collect::<Vec<_>>() {
+            // Of a long run, what was done before takes longer to copy than what comes next to simulate, and each branch found keeps it.
+            self.left = self.left.saturating_sub(here.turns.len() / TURNS_COPIED_AS_ONE);
             let class = here.state.at[first as usize];
             if first == thread || seen.contains(&class) || here.class(first).act == Act::Ended {
                 continue;

@@ -196,3 +196,63 @@ fn runs_are_chosen_so_that_they_fail() {
     assert!(chosen.stderr.contains("run 2 (chosen)"), "{}", chosen.stderr);
     assert!(chosen.stderr.contains("deadlock: thread "), "{}", chosen.stderr);
 }
+
+/// A race behind the third value of a counter that changes thousands of times.
+const LONG: &str = "
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int n, data;
+static unsigned char buffer[1 << 10];
+static void *counter(void *unused)
+{
+    data = 1;
+    for (int i = 0; i < 1000; i++) {
+        pthread_mutex_lock(&lock);
+        n++;
+        pthread_mutex_unlock(&lock);
+        for (int j = 0; j < 30; j++)
+            buffer[(i + j) & 1023]++;
+        if (i == 2)
+            data = 2;
+    }
+    return unused;
+}
+static void *reader(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    int seen = n;
+    pthread_mutex_unlock(&lock);
+    return seen == 2 && data ? unused : 0;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, counter, 0);
+    pthread_create(&threads[1], 0, reader, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    return 0;
+}";
+
+#[test]
+fn long_runs_are_made_again_with_one_delay() {
+    let folder = folder("run-delayed");
+    std::fs::write(folder.join("long.c"), &LONG[1..]).expect("a file");
+    witness(&folder, &["cc", "-pthread", "long.c", "-o", "long"]).expect(0);
+    std::fs::write(folder.join("pairs"), "long.c:15 long.c:24\n").expect("a file");
+    let limits = [
+        "confirm", "--run", "--runs", "8", "-o", "c.bin", "pairs", "--", "./long",
+    ];
+    let asked = witness(&folder, &limits);
+    assert_eq!(asked.status, 66, "{}{}", asked.stdout, asked.stderr);
+    // The first delays are at the counter's last value, at its first one, and at the one that it takes.
+    let chosen = asked
+        .stderr
+        .lines()
+        .find(|line| line.contains(" 1 of 1 warnings witnessed"));
+    assert!(
+        chosen.is_some_and(|line| line.contains("run 6 (chosen)")),
+        "{}",
+        asked.stderr
+    );
+}
