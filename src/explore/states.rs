@@ -15,6 +15,9 @@ use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+/// The prefixes that a search finds take at most this part of its memory, as one in so many; the rest is found by the next search.
+const PART_OF_PREFIXES: usize = 4;
+
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -430,9 +433,10 @@ impl Search<'_> {
             reservations: std::mem::take(&mut self.reservations),
             ..Searched::default()
         };
+        let (most, mut moves) = (limits.memory / PART_OF_PREFIXES / size_of::<Move>(), 0);
         for (found, open, goal) in std::mem::take(&mut self.order) {
-            // The way back to each is long where the histories are.
-            if limits.is_over() {
+            // The way back to each is long where the histories are, and takes as much memory.
+            if limits.is_over() || moves > most {
                 searched.whole = false;
                 break;
             }
@@ -446,11 +450,14 @@ impl Search<'_> {
                             walk.pass(self.forest, &self.tables, thread as usize, &mut prefix);
                         }
                     }
+                    moves += prefix.moves.len();
                     searched.goals.push((goal, prefix));
                 }
                 _ => {
                     let (moment, thread) = self.open[&open];
-                    searched.frontier.push(self.open_prefix(&open, moment, thread));
+                    let prefix = self.open_prefix(&open, moment, thread);
+                    moves += prefix.moves.len();
+                    searched.frontier.push(prefix);
                 }
             }
         }
