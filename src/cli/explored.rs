@@ -63,8 +63,10 @@ impl Ends {
                 Some(run) => {
                     let path = program.trace_of(run);
                     let standstill = Standstill::of(&TraceFile::open(&path)?)?;
-                    if *what == What::Ended(End::Limit) && standstill.spins.is_empty() {
-                        // It did much, which is no failure.
+                    if *what == What::Ended(End::Limit)
+                        && (standstill.spins.is_empty() || !standstill.is_of_all(&TraceFile::open(&path)?)?)
+                    {
+                        // It did much, which is no failure, or a thread was there that may have ended the others' loops.
                         continue;
                     }
                     let details = details(&standstill);

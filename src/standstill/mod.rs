@@ -14,7 +14,7 @@ pub use spins::Spin;
 
 use crate::symbols::{Symbols, printable};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{
     CodePosition, Ending, Event, NOBODYS, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError,
     StackId, ThreadId, TraceFile,
@@ -156,6 +156,31 @@ impl Standstill {
         });
         let waits = waits.collect();
         Ok(Standstill { waits, spins, died })
+    }
+
+    /// Whether every thread that had not ended waited or spun, so that none was left to go on: none was asleep, say, or in a call outside.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn is_of_all(&self, file: &TraceFile) -> Result<bool, ReadError> {
+        let mut alive = BTreeSet::new();
+        for event in file.events() {
+            let event = event?;
+            match event.op {
+                Op::End => {
+                    alive.remove(&event.thread.0);
+                    continue;
+                }
+                Op::Fork { child } => {
+                    alive.insert(child.0);
+                }
+                _ => {}
+            }
+            alive.insert(event.thread.0);
+        }
+        let waits = self.waits.iter().map(|wait| wait.thread);
+        let still: BTreeSet<u32> = waits.chain(self.spins.iter().map(|spin| spin.thread)).collect();
+        Ok(alive.is_subset(&still))
     }
 
     /// Whether there is nothing to say.

@@ -9,6 +9,7 @@ use crate::policy::Choices;
 use crate::queue::Queue;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Cell, MAX_THREADS};
 use crate::thread::{NEVER, Woken, state};
+use crate::waits::ASLEEP;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -29,6 +30,8 @@ pub struct Scheduler<H: Host> {
     pub(crate) interrupted: Queue<H::Thread>,
     /// How many of those that are blocked [`may_wake`](crate::Scheduled::may_wake) at any point.
     pub(crate) sleepers: Cell<usize>,
+    /// How often the running thread, alone, gave way to nobody.
+    yields_in_vain: Cell<u32>,
     /// Number of threads in calls that the runtime does not model.
     pub(crate) outside: Cell<usize>,
     pub(crate) watcher: Cell<Option<&'static H::Thread>>,
@@ -86,6 +89,7 @@ impl<H: Host> Scheduler<H> {
                 blocked: Queue::new(),
                 interrupted: Queue::new(),
                 sleepers: Cell::new(0),
+                yields_in_vain: Cell::new(0),
                 outside: Cell::new(0),
                 watcher: Cell::new(None),
                 roused: [Cell::new(None), Cell::new(None)],
@@ -192,6 +196,7 @@ impl<H: Host> Scheduler<H> {
     /// Gives the baton to `next`, which is in no queue.
     pub(crate) fn hand(&self, next: &'static H::Thread, from: Option<&'static H::Thread>) {
         next.state.store(state::RUNNING, Relaxed);
+        self.yields_in_vain.set(0);
         self.set_holder(Some(next));
         if self.is_watcher(next) {
             self.watcher.set(None);
@@ -263,6 +268,34 @@ impl<H: Host> Scheduler<H> {
         let first = blocked.min_by_key(|thread| thread.deadline.get())?;
         let latest = self.exiting.latest(|| self.host.now());
         (first.deadline.get() <= latest).then_some(first)
+    }
+
+    /// The running thread, which is alone, gives way, or has used up its turn: if it does so again and again, it waits for somebody who
+    /// sleeps, and the time until the first of these is skipped. Whether that is so.
+    pub(crate) fn hurry_sleep(&self, yields: bool) -> bool {
+        let more = if yields { 1 } else { self.host.turn_in_yields() };
+        let in_vain = self.yields_in_vain.get().saturating_add(more);
+        self.yields_in_vain.set(in_vain);
+        let may_skip = self.host.may_skip_time() && self.outside.get() == 0 && !self.plan.is_followed();
+        if in_vain < self.host.yields_in_vain() || !may_skip {
+            return false;
+        }
+        let asleep = self
+            .blocked
+            .iter()
+            .filter(|thread| thread.key.get() == ASLEEP && thread.deadline.get() != NEVER);
+        let Some(first) = asleep.min_by_key(|thread| thread.deadline.get()) else {
+            return false;
+        };
+        let Some(at) = self.blocked.position(first) else {
+            return false;
+        };
+        if first.deadline.get() > self.exiting.latest(|| self.host.now()) {
+            return false;
+        }
+        self.exiting.lose_patience(self.host.skip_to(first.deadline.get()));
+        self.unblock(at, Woken::Deadline);
+        true
     }
 
     /// Skips the time until the blocked thread's deadline; takes the thread out of the queue.

@@ -103,7 +103,10 @@ impl<H: Host> Scheduler<H> {
         let scheduler = self.lock();
         scheduler.choices.end_turn(me, yields);
         scheduler.choices.arrive(me, intent);
-        if scheduler.is_alone() && scheduler.exiting.events_left(&self.host) != Some(0) {
+        if scheduler.is_alone()
+            && scheduler.exiting.events_left(&self.host) != Some(0)
+            && !scheduler.hurry_sleep(yields)
+        {
             scheduler.begin_turn(me);
             return;
         }

@@ -33,6 +33,11 @@ pub fn stand_at(moment: u64) {
     STAND_AT.store(i64::try_from(moment).unwrap_or(0), Relaxed);
 }
 
+/// Whether clocks stand.
+pub fn stand() -> bool {
+    STAND_AT.load(Relaxed) != 0
+}
+
 /// The calling thread's own time and where its clocks stand, if they do.
 fn standing() -> Option<(&'static OwnTime, i64)> {
     let thread: *const Thread = slot();
