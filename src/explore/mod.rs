@@ -561,7 +561,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn new_near(&mut self, stops: Stops, count: usize) -> Vec<Near> {
-        let mut found = near(&mut self.forest, stops, &self.places);
+        let mut found = near(&mut self.forest, stops, &self.places, &self.options.limits);
         if let Some(prefers) = self.options.prefers {
             found.sort_by_key(|near| !near.places.iter().any(|&place| prefers(place)));
         }

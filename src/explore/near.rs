@@ -19,10 +19,11 @@
 use super::goal::{Goal, Waiting};
 use super::machine::{Goes, NONE, State, Turn};
 use super::session::{Opening, Prefix, PrefixThread, Wanted};
-use super::states::Walk;
+use super::states::{Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
 use crate::forest::{Forest, Outcome};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::cell::RefCell;
 
 /// Turns that are simulated at most. Then what was found so far has to do.
 const MOST_TURNS: usize = 1_000_000;
@@ -33,8 +34,8 @@ const TURNS_IN_A_LOOP: u32 = 16;
 /// Moves of all prefixes together.
 const MOST_MOVES: usize = 4_000_000;
 
-/// So many turns that are copied count as one that is simulated.
-const TURNS_COPIED_AS_ONE: usize = 16;
+/// How often the search looks whether it is to end: once in so many turns.
+const TURNS_BETWEEN_LOOKS: usize = 1 << 10;
 
 /// The ranks of the list above.
 const STANDSTILL: u32 = 0;
@@ -84,15 +85,19 @@ impl Near {
     }
 }
 
-/// Open branches of a forest, each once, the best first. `tried` says how often branches at the same place were.
-pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>) -> Vec<Near> {
+/// Open branches of a forest, each once, the best first. `tried` says how often branches at the same place were. When the limits of a search say
+/// that it is over, what was found so far has to do.
+pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>, limits: &Limits) -> Vec<Near> {
     let (found, values) = {
         let tables = Tables::new(forest);
+        let past = Past::default();
         let mut search = Search {
             tables: &tables,
+            past: &past,
             best: HashMap::new(),
             found: Vec::new(),
             tried,
+            limits,
             left: MOST_TURNS,
         };
         search.run(stops);
@@ -100,11 +105,12 @@ pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>)
         // Of a long run, each prefix takes megabytes: those that come first have to do.
         let mut moves = 0;
         found.retain(|found| {
-            moves += found.turns.len();
+            moves += found.turns.count as usize;
             moves <= MOST_MOVES
         });
         let mut tables = tables;
-        let found: Vec<Near> = found.into_iter().map(|found| found.near(forest, &mut tables)).collect();
+        let near = |found: Found| found.near(forest, &mut tables, &past);
+        let found: Vec<Near> = found.into_iter().map(near).collect();
         (found, tables.values)
     };
     forest.adopt_values(values);
@@ -121,7 +127,7 @@ enum Key {
 }
 
 struct Found {
-    turns: Vec<Turn>,
+    turns: Chain,
     thread: u32,
     key: Key,
     places: [u64; 2],
@@ -129,7 +135,7 @@ struct Found {
 }
 
 impl Found {
-    fn near(self, forest: &Forest, tables: &mut Tables<'_>) -> Near {
+    fn near(self, forest: &Forest, tables: &mut Tables<'_>, past: &Past) -> Near {
         let mut state = State::start(tables);
         let mut walk = Walk::new(forest);
         let mut prefix = Prefix {
@@ -139,7 +145,9 @@ impl Found {
             }],
             ..Prefix::default()
         };
-        for turn in self.turns {
+        let mut turns: Vec<Turn> = past.turns.back(self.turns).collect();
+        turns.reverse();
+        for turn in turns {
             walk.perform(forest, tables, &mut state, turn, &mut prefix);
         }
         let opening = match self.key {
@@ -175,12 +183,69 @@ impl Found {
     }
 }
 
+/// What simulations did. Each goes on from where another one was, and all that they have in common stands here once: a copy of a
+/// long one costs no more than of a short one.
+#[derive(Default)]
+struct Past {
+    turns: Chains<Turn>,
+    /// Who accessed which shared cell.
+    log: Chains<Accessed>,
+}
+
+/// Sequences that share their beginnings.
+struct Chains<T> {
+    /// Each with the one before it, by number from 1.
+    links: RefCell<Vec<(T, u32)>>,
+}
+
+/// One of them, by its last link, and how many it has.
+#[derive(Clone, Copy, Default)]
+struct Chain {
+    last: u32,
+    count: u32,
+}
+
+impl<T> Default for Chains<T> {
+    fn default() -> Chains<T> {
+        Chains {
+            links: RefCell::default(),
+        }
+    }
+}
+
+impl<T: Copy> Chains<T> {
+    fn push(&self, chain: &mut Chain, link: T) {
+        let mut links = self.links.borrow_mut();
+        links.push((link, chain.last));
+        *chain = Chain {
+            last: links.len() as u32,
+            count: chain.count + 1,
+        };
+    }
+
+    /// From the last link to the first.
+    fn back(&self, chain: Chain) -> impl Iterator<Item = T> + '_ {
+        let mut at = chain.last;
+        std::iter::from_fn(move || {
+            let (link, before) = *self.links.borrow().get(at.checked_sub(1)? as usize)?;
+            at = before;
+            Some(link)
+        })
+    }
+
+    fn last(&self, chain: Chain) -> Option<T> {
+        self.back(chain).next()
+    }
+}
+
 struct Search<'t, 'f> {
     tables: &'t Tables<'f>,
+    past: &'t Past,
     /// Which of `found` has what is open.
     best: HashMap<Key, usize>,
     found: Vec<Found>,
     tried: &'t HashMap<u64, u32>,
+    limits: &'t Limits,
     left: usize,
 }
 
@@ -210,7 +275,7 @@ struct Still {
 
 impl Search<'_, '_> {
     fn run(&mut self, stops: Stops) {
-        let start = Simulation::new(self.tables);
+        let start = Simulation::new(self.tables, self.past);
         match stops {
             Stops::One => {
                 self.go_on(&mut start.clone(), None, Others::AsForked);
@@ -225,6 +290,14 @@ impl Search<'_, '_> {
             }
         }
         self.found.sort_by_key(|found| found.cost);
+    }
+
+    /// A turn was simulated.
+    fn spend(&mut self) {
+        self.left -= 1;
+        if self.left.is_multiple_of(TURNS_BETWEEN_LOOKS) && self.limits.is_over() {
+            self.left = 0;
+        }
     }
 
     /// Lets threads go on in turn, so many steps each that others can tell, until one comes to what is open: from the start, and from where the first
@@ -259,7 +332,7 @@ impl Search<'_, '_> {
                     if self.left == 0 || !now.advance_by_one(thread) {
                         break;
                     }
-                    self.left -= 1;
+                    self.spend();
                     done += u32::from(visible);
                     // Who waits in a loop goes on for ever.
                     turns += u32::from(now.class(thread).in_loop);
@@ -300,7 +373,7 @@ impl Search<'_, '_> {
             }
             let mut steps = 0;
             while self.left > 0 && until.advance_by_one(first) && steps < LOOKAHEAD {
-                self.left -= 1;
+                self.spend();
                 steps += 1;
                 if !until.is_visible(first) && until.known_turn(first).is_some() {
                     continue;
@@ -351,7 +424,7 @@ impl Search<'_, '_> {
             if self.left == 0 || !until.advance_by_one(thread) {
                 return;
             }
-            self.left -= 1;
+            self.spend();
             steps += 1;
             if until.class(thread).in_loop && steps > TURNS_IN_A_LOOP {
                 return;
@@ -367,15 +440,13 @@ impl Search<'_, '_> {
         };
         let mut seen = Vec::new();
         for first in here.state.threads().collect::<Vec<_>>() {
-            // Of a long run, what was done before takes longer to copy than what comes next to simulate, and each branch found keeps it.
-            self.left = self.left.saturating_sub(here.turns.len() / TURNS_COPIED_AS_ONE);
             let class = here.state.at[first as usize];
             if first == thread || seen.contains(&class) || here.class(first).act == Act::Ended {
                 continue;
             }
             seen.push(class);
             let mut now = here.clone();
-            now.stood = (now.log.len(), now.class(thread).position);
+            now.stood = (now.log, now.class(thread).position);
             self.advance(&mut now, first, Some(still));
             if self.left == 0 {
                 return;
@@ -422,7 +493,7 @@ impl Search<'_, '_> {
     fn advance(&mut self, now: &mut Simulation<'_>, thread: u32, still: Option<Still>) -> bool {
         let mut steps = 0;
         while self.left > 0 && now.advance_by_one(thread) {
-            self.left -= 1;
+            self.spend();
             steps += 1;
             if now.class(thread).in_loop && steps > TURNS_IN_A_LOOP {
                 return false;
@@ -455,23 +526,19 @@ impl Search<'_, '_> {
         // The place of what is open counts for more.
         let cost = (rank, 2 * tried(places[0]) + tried(places[1]), now.switches);
         let found = Found {
-            turns: Vec::new(),
+            turns: now.turns,
             thread,
             key: key.clone(),
             places,
             cost,
         };
-        let found = |turns: &[Turn]| Found {
-            turns: turns.to_vec(),
-            ..found
-        };
         match self.best.get(&key) {
             None => {
                 self.best.insert(key, self.found.len());
-                self.found.push(found(&now.turns));
+                self.found.push(found);
             }
             Some(&index) if (cost.0, cost.1) < (self.found[index].cost.0, self.found[index].cost.1) => {
-                self.found[index] = found(&now.turns);
+                self.found[index] = found;
             }
             Some(_) => {}
         }
@@ -518,15 +585,15 @@ impl Search<'_, '_> {
 #[derive(Clone)]
 struct Simulation<'t> {
     tables: &'t Tables<'t>,
+    past: &'t Past,
     state: State,
-    turns: Vec<Turn>,
-    /// Who accessed which shared cell, in order.
-    log: Vec<Accessed>,
+    turns: Chain,
+    log: Chain,
     /// Which threads have done what others could tell.
     has_done: Vec<bool>,
     switches: u32,
-    /// Where a thread stood still: how long the log was, and its place in the code.
-    stood: (usize, u64),
+    /// Where a thread stood still: what had been accessed until then, and its place in the code.
+    stood: (Chain, u64),
 }
 
 #[derive(Clone, Copy)]
@@ -537,17 +604,18 @@ struct Accessed {
 }
 
 impl<'t> Simulation<'t> {
-    fn new(tables: &'t Tables<'_>) -> Simulation<'t> {
+    fn new(tables: &'t Tables<'_>, past: &'t Past) -> Simulation<'t> {
         let state = State::start(tables);
         let count = state.at.len();
         Simulation {
             tables,
+            past,
             state,
-            turns: Vec::new(),
-            log: Vec::new(),
+            turns: Chain::default(),
+            log: Chain::default(),
             has_done: vec![false; count],
             switches: 0,
-            stood: (0, 0),
+            stood: (Chain::default(), 0),
         }
     }
 
@@ -593,12 +661,14 @@ impl<'t> Simulation<'t> {
                 AccessKind::AtomicRead => !class.edges[edge as usize].leaves.is_empty(),
                 AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free => true,
             };
-            self.log
-                .extend(class.cells.iter().map(|&cell| Accessed { thread, cell, writes }));
+            for &cell in &class.cells {
+                self.past.log.push(&mut self.log, Accessed { thread, cell, writes });
+            }
         }
         self.has_done[thread as usize] |= self.is_visible(thread);
-        self.switches += u32::from(self.turns.last().is_some_and(|last| last.thread != thread));
-        self.turns.push(turn);
+        let last = self.past.turns.last(self.turns);
+        self.switches += u32::from(last.is_some_and(|last| last.thread != thread));
+        self.past.turns.push(&mut self.turns, turn);
         self.state.perform(self.tables, turn);
         true
     }
@@ -634,25 +704,24 @@ impl<'t> Simulation<'t> {
     /// Whether what is open comes of steps between which another thread came: the one that stood still has accessed, before, what another
     /// wrote since; or it will write again what it has accessed and is now read; or it has written half of what is read.
     fn is_torn(&self, thread: u32, still: u32) -> bool {
-        let (before, since) = self.log.split_at(self.stood.0);
-        let of = |all: &'_ [Accessed], by: u32, writes: bool| -> Vec<u32> {
-            let of = all.iter().filter(|one| one.thread == by && (one.writes || !writes));
-            of.map(|one| one.cell).collect()
+        let (log, stood) = (&self.past.log, self.stood.0);
+        let before = || log.back(stood);
+        let since = || log.back(self.log).take((self.log.count - stood.count) as usize);
+        let of = |by: u32, writes: bool| {
+            move |one: Accessed| (one.thread == by && (one.writes || !writes)).then_some(one.cell)
         };
         if thread == still {
-            let touched = of(before, still, false);
-            return since
-                .iter()
-                .any(|one| one.writes && one.thread != still && touched.contains(&one.cell));
+            let touched: HashSet<u32> = before().filter_map(of(still, false)).collect();
+            return since().any(|one| one.writes && one.thread != still && touched.contains(&one.cell));
         }
         let read = &self.class(thread).cells;
         let will_write = self.will_write(still);
         if !read.iter().any(|cell| will_write.contains(cell)) {
             return false;
         }
-        let touched = of(before, still, false);
-        let written = of(before, still, true);
-        let seen = of(since, thread, false);
+        let touched: HashSet<u32> = before().filter_map(of(still, false)).collect();
+        let written: HashSet<u32> = before().filter_map(of(still, true)).collect();
+        let seen: HashSet<u32> = since().filter_map(of(thread, false)).collect();
         read.iter().any(|cell| touched.contains(cell)) || written.iter().any(|cell| seen.contains(cell))
     }
 
