@@ -66,6 +66,20 @@ fn waits_with_a_time_limit_end_in_both_ways() {
 }
 
 #[test]
+fn time_that_nobody_uses_costs_nothing() {
+    // It waits for hours, once with a thread that spins meanwhile.
+    let (_, outcome) = explore(
+        "timed-futex",
+        "session/programs/timed_futex.c",
+        &["--timeout", "60"],
+        &[],
+    );
+    let outcome = outcome.expect(&[3]).unwrap();
+    assert!(!outcome.stdout.contains("--timeout"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("--max-events"), "{}", outcome.stdout);
+}
+
+#[test]
 fn races_that_one_run_excludes_are_found() {
     for name in ["counter_orders", "figure3"] {
         let outcome = of_program(name, &[]).expect(&[66]).unwrap();

@@ -19,13 +19,9 @@ pub trait Host: Sized + 'static {
     fn real_now(&self) -> i64;
     /// Whether time may be skipped.
     fn may_skip_time(&self) -> bool;
-    /// How often a thread that is alone may give way to nobody before time is skipped for those that sleep.
-    fn yields_in_vain(&self) -> u32 {
-        1000
-    }
-    /// For how many of these a whole turn counts.
-    fn turn_in_yields(&self) -> u32 {
-        0
+    /// Whether the program's clocks stand. Then time that nobody uses is skipped under every policy.
+    fn clocks_stand(&self) -> bool {
+        false
     }
     /// Goes on to a moment on the program's clock, unless it is past; how far that was.
     fn skip_to(&self, moment: i64) -> i64;

@@ -166,10 +166,9 @@ unsafe fn deadline(flags: c_int, limit: usize) -> i64 {
             } else {
                 libc::CLOCK_MONOTONIC
             };
-            let now = clocks::now(libc::CLOCK_MONOTONIC);
-            now.saturating_add(sys::nanos(time).saturating_sub(clocks::now(clock)))
+            clocks::deadline(clock, sys::nanos(time))
         }
-        Some(time) => clocks::now(libc::CLOCK_MONOTONIC).saturating_add(sys::nanos(time)),
+        Some(time) => clocks::deadline_in(sys::nanos(time)),
     }
 }
 
@@ -244,7 +243,10 @@ fn wait(inside: &RuntimeGuard, word: usize, expected: u32, deadline: i64, pc: us
         count(word, -1, pc);
         match woken {
             Woken::Restart if deadline == NEVER => {}
-            Woken::Deadline => return fail(libc::ETIMEDOUT),
+            Woken::Deadline => {
+                clocks::waited();
+                return fail(libc::ETIMEDOUT);
+            }
             _ => return fail(libc::EINTR),
         }
     }

@@ -30,13 +30,8 @@ impl Host for Process {
         clocks::may_be_skipped()
     }
 
-    // Where clocks stand, no time goes on while a thread spins: it is skipped soon, or nobody would ever wake.
-    fn yields_in_vain(&self) -> u32 {
-        if clocks::stand() { 8 } else { 1000 }
-    }
-
-    fn turn_in_yields(&self) -> u32 {
-        if clocks::stand() { 8 } else { 0 }
+    fn clocks_stand(&self) -> bool {
+        clocks::stand()
     }
 
     fn skip_to(&self, moment: i64) -> i64 {

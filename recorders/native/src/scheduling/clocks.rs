@@ -64,6 +64,14 @@ pub fn deadline(clock: clockid_t, limit: i64) -> i64 {
     monotonic.saturating_add(ahead)
 }
 
+/// The moment on the monotonic clock that is so many nanoseconds ahead.
+pub fn deadline_in(nanos: i64) -> i64 {
+    if let Some((own, _)) = standing() {
+        own.ahead.set(nanos);
+    }
+    now(libc::CLOCK_MONOTONIC).saturating_add(nanos)
+}
+
 /// How far a moment on a clock of the program's is ahead.
 pub fn ahead(clock: clockid_t, moment: i64) -> i64 {
     moment.saturating_sub(standing().map_or_else(|| now(clock), |(_, said)| said))
