@@ -503,51 +503,47 @@ fn an_interrupted_search_ends_and_tells_what_was_found() {
 
 #[test]
 fn what_is_found_is_shortened() {
-    for (name, source, options, title, same) in [
-        (
-            "deadlock",
-            "session/programs/opposite_locks.c",
-            &[][..],
-            "FOUND: deadlock, ",
-            "waits for mutex",
-        ),
+    let (program, outcome) = explore(
+        "shortened-deadlock",
+        "session/programs/opposite_locks.c",
+        &["--shorten"],
+        &[],
+    );
+    let trace = shown_by(&outcome, "FOUND: deadlock, ");
+    let short = trace.replace(".bin", ".short.bin");
+    let before = switches(&program.folder.join(&trace));
+    let words = format!(" context switches instead of {before}, in {short}");
+    let line = outcome.stdout.lines().find(|line| line.contains(&words));
+    let line = line.unwrap_or_else(|| panic!("{}", outcome.stdout));
+    let told: usize = line.trim().split(' ').nth(2).unwrap().parse().unwrap();
+    assert_eq!(told, switches(&program.folder.join(&short)), "{line}");
+    assert!(told < before, "{line}");
+    assert!(outcome.stdout.contains("waits for mutex"), "{}", outcome.stdout);
+    let again = format!("Run it again: witness replay {short} --live --as-recorded");
+    assert!(outcome.stdout.contains(&again), "{}", outcome.stdout);
+    let mut command = witness();
+    command.args(["replay", &short, "--live", "--as-recorded"]);
+    let again = run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
+    assert!(again.stdout.contains("REPRODUCED"), "{}", again.stdout);
+    // The first failing run of these has as few changes of threads as there can be.
+    for (name, source, options, said) in [
         (
             "output",
             "session/programs/prints.c",
-            &["--fails-if", "output=second: [1-9]"],
+            &["--fails-if", "output=second: [1-9]", "--shorten"][..],
             "FOUND: the program printed what matches second: [1-9], ",
-            "",
+        ),
+        (
+            "spin",
+            "session/programs/spins_sometimes.c",
+            &["--max-events", "2000", "--runs", "20", "--shorten"],
+            "FOUND: the program was still waiting in a loop",
         ),
     ] {
-        let options = [options, &["--shorten"]].concat();
-        let (program, outcome) = explore(&format!("shortened-{name}"), source, &options, &[]);
-        let trace = shown_by(&outcome, title);
-        let short = trace.replace(".bin", ".short.bin");
-        let before = switches(&program.folder.join(&trace));
-        let words = format!(" context switches instead of {before}, in {short}");
-        let line = outcome.stdout.lines().find(|line| line.contains(&words));
-        let line = line.unwrap_or_else(|| panic!("{name}: {}", outcome.stdout));
-        let told: usize = line.trim().split(' ').nth(2).unwrap().parse().unwrap();
-        assert_eq!(told, switches(&program.folder.join(&short)), "{name}: {line}");
-        assert!(told < before, "{name}: {line}");
-        assert!(outcome.stdout.contains(same), "{name}: {}", outcome.stdout);
-        let again = format!("Run it again: witness replay {short} --live --as-recorded");
-        assert!(outcome.stdout.contains(&again), "{name}: {}", outcome.stdout);
-        let mut command = witness();
-        command.args(["replay", &short, "--live", "--as-recorded"]);
-        let again = run(&program.folder, &mut command).unwrap().expect(&[0]).unwrap();
-        assert!(again.stdout.contains("REPRODUCED"), "{name}: {}", again.stdout);
-    }
-    // Its first failing run has as few changes of threads as there can be.
-    let options = ["--max-events", "2000", "--runs", "20", "--shorten"];
-    let (_, outcome) = explore("shortened-spin", "session/programs/spins_sometimes.c", &options, &[]);
-    let said = [
-        "FOUND: the program was still waiting in a loop",
-        "thread 0",
-        "no run with fewer than 3 context switches shows it",
-    ];
-    for said in said {
-        assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
+        let (_, outcome) = explore(&format!("shortened-{name}"), source, options, &[]);
+        for said in [said, "no run with fewer than 3 context switches shows it"] {
+            assert!(outcome.stdout.contains(said), "{name}: {}", outcome.stdout);
+        }
     }
 }
 
