@@ -15,7 +15,7 @@
 //! - `signals`: handlers of the program, and the runtime's own;
 //! - `pthread`, `libraries`: threads and their synchronization; libgomp, GLib;
 //! - `c_library`, `abi`, `interface`: what the program, the compiler and ThreadSanitizer's users call;
-//! - `process`: its beginning, its end, its children; and [`host`](process::host), the world that the scheduler lives in.
+//! - `process`: its beginning, its end, its children; and `process::host`, the world that the scheduler lives in.
 //!
 //! The code that one access runs through is `abi::access` → `runtime::guard` → `events::pending` → `events` →
 //! [`ring`](recorder_ring).
