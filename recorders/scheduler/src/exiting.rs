@@ -3,7 +3,7 @@
 //! A thread that returns from `main`, or calls `exit`, `quick_exit` or `_exit`, ends all threads, also those that have not
 //! begun. Another schedule would have let them run first, and preempted the exiting thread just there, before the
 //! handlers that `exit` runs. So it waits: until nobody else can run, at the latest until the others have recorded
-//! [`MOST_EVENTS`] (half as many more if somebody sleeps: the time is skipped), or for [`PATIENCE_NANOS`] altogether nobody
+//! `MOST_EVENTS` (half as many more if somebody sleeps: the time is skipped), or for `PATIENCE_NANOS` altogether nobody
 //! ran, or nobody who runs passed a hook. Threads that sleep, or wait in a call outside, have as long to come back.
 //!
 //! Along a plan the exiting thread waits for its turn as everywhere.
