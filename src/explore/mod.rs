@@ -343,7 +343,10 @@ impl<S: Session> Exploring<'_, '_, S> {
             self.progress.open = frontier.len();
             if frontier.is_empty() {
                 if !searched.whole {
-                    self.reasons.push(Reason::States);
+                    self.reasons.push(match self.options.limits.is_over() {
+                        true => Reason::Stopped,
+                        false => Reason::States,
+                    });
                 }
                 self.reasons
                     .extend(searched.reservations.into_iter().map(Reason::Reservation));
