@@ -87,6 +87,9 @@ impl Initializers {
                 Step::End => {
                     if let Some(from) = begun.remove(&(thread, once)) {
                         found.sections.entry(thread).or_default().push((from, place, once));
+                    } else {
+                        // It began before the trace, and is another one.
+                        *initializers.entry(once).or_default() += 1;
                     }
                 }
                 Step::Wait => {
