@@ -120,11 +120,8 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
         } => {
             let known = semaphore_at(objects, pc, semaphore, count);
             known.permits = known.permits.saturating_add(1);
-            let number = known.number.into();
-            at(pc, kind::SEM_POST, number);
-            if shared {
-                at(pc, kind::OUTPUT, permits_of(objects, semaphore));
-            }
+            at(pc, kind::SEM_POST, known.number.into());
+            told_others(objects, pc, semaphore, shared);
         }
         Record::SemWait {
             pc,
@@ -134,11 +131,8 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
         } => {
             let known = semaphore_at(objects, pc, semaphore, count);
             known.permits = known.permits.saturating_sub(1);
-            let number = known.number.into();
-            at(pc, kind::SEM_WAIT, number);
-            if shared {
-                at(pc, kind::OUTPUT, permits_of(objects, semaphore));
-            }
+            at(pc, kind::SEM_WAIT, known.number.into());
+            told_others(objects, pc, semaphore, shared);
         }
         Record::SemWaitFailed { pc, semaphore } => {
             let number = semaphore_at(objects, pc, semaphore, 0).number;
@@ -195,6 +189,13 @@ fn semaphore_at(objects: &mut Objects, pc: u64, semaphore: u64, count: u32) -> &
         objects.begin(ObjectClass::Semaphore, semaphore, count);
     }
     objects.at(ObjectClass::Semaphore, semaphore, count)
+}
+
+/// Other processes may learn of what a thread did to a semaphore that they share, and act on it.
+fn told_others(objects: &mut Objects, pc: u64, semaphore: u64, shared: bool) {
+    if shared {
+        at(pc, kind::OUTPUT, permits_of(objects, semaphore));
+    }
 }
 
 /// What the permits of a semaphore go to and come from when other processes share it.
