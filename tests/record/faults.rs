@@ -1,5 +1,6 @@
 //! Programs that handle their own faults, and write down what they access: the trace has the same.
 
+use crate::count;
 use crate::program::Program;
 use std::fs;
 use std::ops::Range;
@@ -107,4 +108,27 @@ fn what_a_handler_does_in_the_middle_of_a_hook_is_not_recorded() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "20\n", "{output:?}");
     }
+}
+
+#[test]
+fn what_the_kernel_refuses_fails_as_it_does_without_the_recorder() {
+    let plain = Program::compile("refused", "refused-plain", &[]);
+    let expected = Command::new(&plain.path).output().expect("the program runs");
+    let expected = String::from_utf8(expected.stdout).expect("text");
+    assert!(expected.matches("EFAULT").count() > 50, "{expected}");
+    let (output, recorded) = Program::instrumented("refused", "refused").record("refused", &[], &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let seen = String::from_utf8(output.stdout).expect("text");
+    let different = expected
+        .lines()
+        .zip(seen.lines())
+        .find(|(expected, seen)| expected != seen);
+    assert_eq!(different, None);
+    assert_eq!(expected.lines().count(), seen.lines().count());
+    // What of a buffer is there is read all the same.
+    let reads = count(
+        &recorded,
+        |op| matches!(op, Op::Read { mem, .. } if mem.size == 8 && mem.addr % 4096 == 4080),
+    );
+    assert_eq!(reads, 3);
 }

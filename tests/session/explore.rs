@@ -80,6 +80,23 @@ fn time_that_nobody_uses_costs_nothing() {
 }
 
 #[test]
+fn clocks_show_that_waiting_was_in_vain() {
+    // The program aborts if one does not.
+    let of_threads = explore("time-limits", "session/programs/time_limits.c", &[], &[]).1;
+    let of_threads = of_threads.expect(&[0]).unwrap().stdout;
+    assert!(of_threads.contains("EXHAUSTED: "), "{of_threads}");
+    assert!(of_threads.contains(", with clocks that stand"), "{of_threads}");
+    let of_calls = explore(
+        "time-limits-of-calls",
+        "session/programs/time_limits_of_calls.c",
+        &[],
+        &[],
+    )
+    .1;
+    of_calls.expect(&[0, 3]).unwrap();
+}
+
+#[test]
 fn races_that_one_run_excludes_are_found() {
     for name in ["counter_orders", "figure3"] {
         let outcome = of_program(name, &[]).expect(&[66]).unwrap();

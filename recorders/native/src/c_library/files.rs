@@ -4,43 +4,51 @@
 use crate::c_library::channels;
 use crate::c_library::channels::descriptor::{also_uses, as_recorded};
 use crate::c_library::ports::{self, Named};
-use crate::runtime::accesses::{arrives, comes, reads, returns, writes};
+use crate::platform::{memory, sys};
+use crate::runtime::accesses::{arrives, comes, passes, returns, writes};
+use crate::scheduling::clocks;
 
-use super::library::{reads_text, writes_text};
+use super::library::{passes_text, writes_text};
 use core::ffi::c_void;
+use core::ptr;
 use libc::{
-    c_char, c_int, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd, sigset_t,
-    sockaddr, socklen_t, ssize_t, timespec, timeval,
+    c_char, c_int, c_short, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd,
+    sigset_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
 };
 
 /// Records accesses of the first `len` bytes of a scattered buffer.
-///
-/// # Safety
-/// `parts` are `count` valid parts.
-unsafe fn spread(parts: *const iovec, count: usize, len: ssize_t, access: impl Fn(*const c_void, usize)) {
-    let mut left = usize::try_from(len).unwrap_or(0);
-    for part in 0..count {
-        // SAFETY: promised by the caller.
-        let part = unsafe { &*parts.add(part) };
+fn spread(parts: *const iovec, count: usize, len: usize, access: impl Fn(*const c_void, usize)) {
+    let mut left = len;
+    for part in of_buffer(parts, count) {
         let here = part.iov_len.min(left);
         access(part.iov_base, here);
         left -= here;
     }
 }
 
-/// All bytes of a scattered buffer.
-///
-/// # Safety
-/// As for `spread`.
-unsafe fn whole(parts: *const iovec, count: usize) -> ssize_t {
-    // SAFETY: promised by the caller.
-    (0..count)
-        .map(|part| unsafe { (*parts.add(part)).iov_len })
-        .sum::<usize>() as ssize_t
+/// The length of a scattered buffer.
+fn whole(parts: *const iovec, count: usize) -> usize {
+    of_buffer(parts, count).fold(0, |sum, part| sum.saturating_add(part.iov_len))
+}
+
+/// Bytes of the list of a scattered buffer's parts.
+fn whole_list(count: c_int) -> usize {
+    usize::try_from(count).unwrap_or(0) * size_of::<iovec>()
+}
+
+/// The parts of a scattered buffer. The kernel refuses one of more parts.
+fn of_buffer(parts: *const iovec, count: usize) -> impl Iterator<Item = iovec> {
+    const MOST: usize = libc::UIO_MAXIOV as usize;
+    memory::each(parts, if count > MOST { 0 } else { count })
+}
+
+/// How much a call did that returns how much, or a negative number.
+fn amount(done: ssize_t) -> usize {
+    usize::try_from(done).unwrap_or(0)
 }
 
 fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
-    arrives(to, usize::try_from(len).unwrap_or(0), pc);
+    arrives(to, amount(len), pc);
 }
 
 /// An address that came back, with its length.
@@ -59,17 +67,13 @@ unsafe fn address(to: *mut sockaddr, len: *const socklen_t, room: usize, pc: usi
 }
 
 /// The room that the program gives for an address.
-///
-/// # Safety
-/// Null, or valid.
-unsafe fn room(len: *const socklen_t) -> usize {
-    // SAFETY: promised by the caller.
-    unsafe { len.as_ref() }.map_or(0, |&len| len as usize)
+fn room(len: *const socklen_t) -> usize {
+    memory::at(len).map_or(0, |len| len as usize)
 }
 
 fn set(sets: [*const fd_set; 3], count: c_int, access: fn(*const fd_set, usize, usize), pc: usize) {
     for set in sets {
-        access(set, (count.max(0) as usize).div_ceil(64) * 8, pc);
+        access(set, words(count) * size_of::<usize>(), pc);
     }
 }
 
@@ -101,62 +105,56 @@ fn is_copy(command: c_int) -> bool {
 }
 
 /// What `poll` is asked about.
-///
-/// # Safety
-/// `files` are `count` valid entries.
-unsafe fn looks_at(files: *const pollfd, count: usize, pc: usize) {
-    reads(files, count * size_of::<pollfd>(), pc);
-    // SAFETY: promised by the caller.
-    (0..count).for_each(|at| also_uses(unsafe { (*files.add(at)).fd }, pc));
+fn looks_at(files: *const pollfd, count: usize, pc: usize) {
+    passes(files, count.saturating_mul(size_of::<pollfd>()), pc);
+    memory::each(files, count).for_each(|entry| also_uses(entry.fd, pc));
 }
 
 /// What `poll` says: descriptors of channels that can be read from, or whose other end is closed.
-///
-/// # Safety
-/// `files` are `count` valid entries.
-unsafe fn polled(files: *const pollfd, count: usize, pc: usize) {
-    for at in 0..count {
-        // SAFETY: promised by the caller.
-        let file = unsafe { &*files.add(at) };
-        if file.revents & !libc::POLLOUT != 0 {
-            channels::is_ready(file.fd, pc);
+fn polled(files: *const pollfd, count: usize, ready: c_int, pc: usize) {
+    for (at, _) in memory::each(files, count).enumerate() {
+        let entry = files.wrapping_add(at);
+        // SAFETY: the entry is there; the program's may be unaligned, and `arrives` may change it.
+        unsafe {
+            arrives(&raw const (*entry).revents, size_of::<c_short>(), pc);
+            let entry = entry.read_unaligned();
+            if ready > 0 && entry.revents & !libc::POLLOUT != 0 {
+                channels::is_ready(entry.fd, pc);
+            }
         }
     }
 }
 
+/// How many nanoseconds are so many milliseconds.
+fn millis(limit: c_int) -> i64 {
+    i64::from(limit) * 1_000_000
+}
+
 /// The same of `select`.
-///
-/// # Safety
-/// Null, or a set of so many descriptors.
-unsafe fn selected(set: *const fd_set, count: c_int, pc: usize) {
-    // SAFETY: promised by the caller.
-    unsafe { members(set, count) }.for_each(|file| channels::is_ready(file, pc));
+fn selected(set: *const fd_set, count: c_int, pc: usize) {
+    members(set, count).for_each(|file| channels::is_ready(file, pc));
 }
 
 /// What `select` is asked about.
-///
-/// # Safety
-/// As for `selected`.
-unsafe fn looks_at_set(set: *const fd_set, count: c_int, pc: usize) {
-    // SAFETY: promised by the caller.
-    unsafe { members(set, count) }.for_each(|file| also_uses(file, pc));
+fn looks_at_set(set: *const fd_set, count: c_int, pc: usize) {
+    members(set, count).for_each(|file| also_uses(file, pc));
 }
 
 /// The descriptors of a set. That may be longer than the C library's type, whose own functions take no larger numbers.
-///
-/// # Safety
-/// Null, or a set of so many descriptors.
-unsafe fn members(set: *const fd_set, count: c_int) -> impl Iterator<Item = c_int> {
-    const BITS: usize = usize::BITS as usize;
-    let count = if set.is_null() { 0 } else { count };
-    let words = set.cast::<usize>();
-    (0..count).filter(move |&file| {
-        let file = file as usize;
-        // SAFETY: promised by the caller.
-        let word = unsafe { words.add(file / BITS).read_unaligned() };
-        word >> (file % BITS) & 1 != 0
+fn members(set: *const fd_set, count: c_int) -> impl Iterator<Item = c_int> {
+    let words = memory::each(set.cast::<usize>(), words(count)).zip((0..count).step_by(BITS));
+    words.flat_map(move |(word, first)| {
+        let here = first..count.min(first.saturating_add(BITS as c_int));
+        here.filter(move |file| word >> (file - first) & 1 != 0)
     })
 }
+
+/// In how many words so many descriptors stand.
+fn words(count: c_int) -> usize {
+    (count.max(0) as usize).div_ceil(BITS)
+}
+
+const BITS: usize = usize::BITS as usize;
 
 library! {
     read(file: c_int, to: *mut c_void, len: usize) -> ssize_t, "rcx": (input file) {} (done, pc) {
@@ -169,22 +167,22 @@ library! {
     pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) { arrived(to, done, pc); }
     pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) { arrived(to, done, pc); }
     write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
-        channels::sends(file, len, pc); reads(from, len, pc);
-    } (done, pc) { channels::sent(file, done.max(0) as usize); }
-    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) { reads(from, len, pc); } (done, pc) {}
+        channels::sends(file, len, pc); passes(from, len, pc);
+    } (done, pc) { channels::sent(file, amount(done)); }
+    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) { passes(from, len, pc); } (done, pc) {}
     pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
-        reads(from, len, pc);
+        passes(from, len, pc);
     } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
-        reads(parts, count as usize * size_of::<iovec>(), pc);
+        passes(parts, whole_list(count), pc);
     } (done, pc) {
-        done = received(file, done, whole(parts, count as usize) as usize, 0, pc);
-        spread(parts, count as usize, done, |to, len| arrives(to, len, pc));
+        done = received(file, done, whole(parts, count as usize), 0, pc);
+        spread(parts, count as usize, amount(done), |to, len| arrives(to, len, pc));
     }
-    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize) as usize, pc);
-        reads(parts, count as usize * size_of::<iovec>(), pc);
-        spread(parts, count as usize, whole(parts, count as usize), |from, len| reads(from, len, pc));
-    } (done, pc) { channels::sent(file, done.max(0) as usize); }
+    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize), pc);
+        passes(parts, whole_list(count), pc);
+        spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
+    } (done, pc) { channels::sent(file, amount(done)); }
     recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) {
         done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
@@ -194,12 +192,12 @@ library! {
         arrived(to, done, pc);
     }
     send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc);
-        reads(from, len, pc);
-    } (done, pc) { channels::sent(file, done.max(0) as usize); }
+        passes(from, len, pc);
+    } (done, pc) { channels::sent(file, amount(done)); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
-        reads(message, size_of::<msghdr>(), pc);
+        passes(message, size_of::<msghdr>(), pc);
     } (done, pc) {
-        done = received(file, done, done.max(0) as usize, flags, pc);
+        done = received(file, done, amount(done), flags, pc);
         if done >= 0 {
             let message = &*message;
             writes(message, size_of::<msghdr>(), pc);
@@ -207,24 +205,29 @@ library! {
             ports::arrives(message.msg_name.cast(), named, pc);
             writes(message.msg_name, named, pc);
             writes(message.msg_control, message.msg_controllen, pc);
-            spread(message.msg_iov, message.msg_iovlen, done, |to, len| arrives(to, len, pc));
+            spread(message.msg_iov, message.msg_iovlen, amount(done), |to, len| arrives(to, len, pc));
         }
     }
-    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) { channels::talks_to((*message).msg_name.cast()); channels::sends(file, whole((*message).msg_iov, (*message).msg_iovlen) as usize, pc);
-        reads(message, size_of::<msghdr>(), pc);
-        reads((*message).msg_name, (*message).msg_namelen as usize, pc);
-        reads((*message).msg_control, (*message).msg_controllen, pc);
-        let (parts, count) = ((*message).msg_iov, (*message).msg_iovlen);
-        spread(parts, count, whole(parts, count), |from, len| reads(from, len, pc));
-        let named = Named::new((*message).msg_name.cast(), (*message).msg_namelen);
-        let actual = msghdr { msg_name: named.actual().cast_mut().cast(), ..*message };
-        let message = &raw const actual;
-    } (done, pc) { channels::sent(file, done.max(0) as usize); }
+    sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t, "rcx": (output file) {
+        let given = memory::at(message);
+        if let Some(given) = &given { channels::talks_to(given.msg_name.cast()); }
+        channels::sends(file, given.map_or(0, |given| whole(given.msg_iov, given.msg_iovlen)), pc);
+        passes(message, size_of::<msghdr>(), pc);
+        let actual = given.map(|given| {
+            passes(given.msg_name, given.msg_namelen as usize, pc);
+            passes(given.msg_control, given.msg_controllen, pc);
+            spread(given.msg_iov, given.msg_iovlen, usize::MAX, |from, len| passes(from, len, pc));
+            let named = Named::new(given.msg_name.cast(), given.msg_namelen);
+            (named, given)
+        });
+        let actual = actual.as_ref().map(|(named, given)| msghdr { msg_name: named.actual().cast_mut().cast(), ..*given });
+        let message = actual.as_ref().map_or(message, ptr::from_ref);
+    } (done, pc) { channels::sent(file, amount(done)); }
     recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
             writes(message, size_of::<mmsghdr>(), pc);
-            let len = message.msg_len as ssize_t;
+            let len = message.msg_len as usize;
             spread(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen, len, |to, len| writes(to, len, pc));
         }
     }
@@ -239,12 +242,12 @@ library! {
         if connection >= 0 { channels::received(file, 0, pc); connection = as_recorded(connection, pc); channels::is_socket(connection, pc); address(from, len, most, pc); }
     }
     connect(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (away file) {
-        channels::talks_to(to); channels::sends(file, 0, pc); reads(to, len as usize, pc);
+        channels::talks_to(to); channels::sends(file, 0, pc); passes(to, len as usize, pc);
         let named = Named::new(to, len);
         let to = named.actual();
     } (result, pc) {}
     bind(file: c_int, to: *const sockaddr, len: socklen_t) -> c_int, "rcx": (system file) {
-        channels::binds(); reads(to, len as usize, pc);
+        channels::binds(); passes(to, len as usize, pc);
         let (named, asked) = (Named::to_bind(to, len, pc), to);
         let to = named.actual();
     } (result, pc) {
@@ -264,41 +267,47 @@ library! {
         }
     }
     setsockopt(file: c_int, level: c_int, name: c_int, from: *const c_void, len: socklen_t) -> c_int, "r9": (slow file) {
-        reads(from, len as usize, pc);
+        passes(from, len as usize, pc);
     } (result, pc) {}
     poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int, "rcx": (waiting limit) {
         looks_at(files, count as usize, pc);
     } (ready, pc) {
+        if ready == 0 { clocks::slept(millis(limit)); }
         ready = returns(ready.into(), pc) as c_int;
-        for at in 0..count as usize { arrives(&raw const (*files.add(at)).revents, 2, pc); }
-        if ready > 0 { polled(files, count as usize, pc); }
+        polled(files, count as usize, ready, pc);
     }
     ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (away) {
         looks_at(files, count as usize, pc);
     } (ready, pc) {
+        if let (0, Some(most)) = (ready, memory::at(limit)) { clocks::slept(sys::nanos(&most)); }
         ready = returns(ready.into(), pc) as c_int;
-        for at in 0..count as usize { arrives(&raw const (*files.add(at)).revents, 2, pc); }
-        if ready > 0 { polled(files, count as usize, pc); }
+        polled(files, count as usize, ready, pc);
     }
     select(count: c_int, read: *mut fd_set, write: *mut fd_set, other: *mut fd_set, limit: *mut timeval) -> c_int, "r9": (away) {
-        set([read, write, other], count, reads, pc);
+        let most = memory::at(limit);
+        set([read, write, other], count, passes, pc);
         for set in [read, write, other] { looks_at_set(set, count, pc); }
     } (ready, pc) {
+        if let (0, Some(most)) = (ready, most) { clocks::slept(most.tv_sec * 1_000_000_000 + most.tv_usec * 1000); }
         ready = returns(ready.into(), pc) as c_int;
         if ready >= 0 { set([read, write, other], count, arrives, pc); }
         if ready > 0 { selected(read, count, pc); }
     }
     epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {
         also_uses(file, pc);
-    } (ready, pc) { if ready > 0 { channels::polled(pc); }
+    } (ready, pc) {
+        if ready == 0 { clocks::slept(millis(limit)); }
+        if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
-    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away file) {} (ready, pc) { if ready > 0 { channels::polled(pc); }
+    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away file) {} (ready, pc) {
+        if ready == 0 { clocks::slept(millis(limit)); }
+        if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
     epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": (system file) {
         also_uses(other, pc); channels::changes_poll(pc);
-        reads(event, size_of::<epoll_event>(), pc);
+        passes(event, size_of::<epoll_event>(), pc);
     } (result, pc) {}
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
@@ -309,13 +318,13 @@ library! {
     socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
-    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { reads_text(path, pc); } (len, pc) {
+    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { passes_text(path, pc); } (len, pc) {
         arrived(to.cast(), len, pc);
     }
     getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
         writes_text(path, pc);
     }
-    getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, done.max(0) as usize, pc); }
+    getrandom(to: *mut c_void, len: usize, flags: c_uint) -> ssize_t, "rcx": system {} (done, pc) { comes(to, amount(done), pc); }
     getentropy(to: *mut c_void, len: usize) -> c_int, "rdx": system {} (result, pc) { if result == 0 { comes(to, len, pc); } }
     eventfd(count: c_uint, flags: c_int) -> c_int, "rdx": system {} (file, pc) { file = as_recorded(file, pc); if file >= 0 { channels::is_counter(file, pc); } }
     eventfd_read(file: c_int, to: *mut u64) -> c_int, "rdx": (input file) {} (result, pc) {
@@ -341,46 +350,46 @@ library! {
         if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
     sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file) {
-        for at in 0..count as usize {
-            let message = &(*messages.add(at)).msg_hdr;
+        for message in memory::each(messages, count as usize) {
+            let message = message.msg_hdr;
             channels::talks_to(message.msg_name.cast());
-            channels::sends(file, whole(message.msg_iov, message.msg_iovlen) as usize, pc);
-            spread(message.msg_iov, message.msg_iovlen, whole(message.msg_iov, message.msg_iovlen), |from, len| reads(from, len, pc));
+            channels::sends(file, whole(message.msg_iov, message.msg_iovlen), pc);
+            spread(message.msg_iov, message.msg_iovlen, usize::MAX, |from, len| passes(from, len, pc));
         }
     } (done, pc) {}
     sendfile(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
         channels::sends(file, len, pc);
     } (done, pc) {
-        channels::sent(file, done.max(0) as usize);
-        writes(at, size_of::<off_t>(), pc);
+        channels::sent(file, amount(done));
+        if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
     sendfile64(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
         channels::sends(file, len, pc);
     } (done, pc) {
-        channels::sent(file, done.max(0) as usize);
-        writes(at, size_of::<off_t>(), pc);
+        channels::sent(file, amount(done));
+        if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
-    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
+    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { passes_text(path, pc); } (file, pc) {
         file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
-    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { reads_text(path, pc); } (file, pc) {
+    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { passes_text(path, pc); } (file, pc) {
         file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
     openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
-        reads_text(path, pc);
+        passes_text(path, pc);
     } (file, pc) {
         file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
     openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
-        reads_text(path, pc);
+        passes_text(path, pc);
     } (file, pc) {
         file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
-    creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { reads_text(path, pc); } (file, pc) {
+    creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { passes_text(path, pc); } (file, pc) {
         file = as_recorded(file, pc);
         channels::is_other(file, pc);
     }
@@ -453,13 +462,13 @@ unsafe extern "C-unwind" fn send_to(
         };
         channels::talks_to(to);
         channels::sends(file, len, pc);
-        reads(from, len, pc);
-        reads(to, to_len as usize, pc);
+        passes(from, len, pc);
+        passes(to, to_len as usize, pc);
         let named = Named::new(to, to_len);
         let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLOUT, || {
             sendto(file, from, len, flags, named.actual(), to_len)
         });
-        channels::sent(file, done.max(0) as usize);
+        channels::sent(file, amount(done));
         done
     }
 }

@@ -5,8 +5,8 @@
 //! ([`channels::shared`]): each is recorded before the call, in which it may let others go on, and after it, since it may have waited.
 
 use crate::c_library::channels::shared::{self, Shared};
-use crate::platform::{real, sys};
-use crate::runtime::accesses::{arrives, reads, returns, writes};
+use crate::platform::{memory, real, sys};
+use crate::runtime::accesses::{arrives, passes, returns, writes};
 use crate::runtime::guard::save_errno;
 use core::ffi::c_void;
 use libc::{c_char, c_int, c_long, c_short, c_uint, key_t, mq_attr, pollfd, sembuf, ssize_t, timespec};
@@ -53,29 +53,19 @@ fn unless_it_waits<R: PartialEq + From<i8>>(result: R, error: c_int) -> Option<R
     (result != R::from(-1) || save_errno() != error).then_some(result)
 }
 
-/// The same operations, none of which waits; `None` if the program wants to know of one that it would, or if they are more than the kernel takes.
-///
-/// # Safety
-/// `operations` are `count` valid ones.
-unsafe fn without_waiting(operations: *const sembuf, count: usize) -> Option<Vec<sembuf>> {
+/// The same operations, none of which waits; `None` if the program wants to know of one that it would, or if the kernel refuses them:
+/// they are too many, or not there.
+fn without_waiting(operations: *const sembuf, count: usize) -> Option<Vec<sembuf>> {
     /// The kernel's `SEMOPM`.
     const MOST: usize = 500;
-    if operations.is_null() || count > MOST {
-        // The kernel refuses them.
-        return None;
-    }
-    // SAFETY: promised by the caller, and not null.
-    let operations = unsafe { core::slice::from_raw_parts(operations, count) };
-    let waits = operations
+    let mut patient: Vec<_> = memory::each(operations, count.min(MOST)).collect();
+    let waits = patient
         .iter()
         .any(|one| c_int::from(one.sem_flg) & libc::IPC_NOWAIT == 0);
-    waits.then(|| {
-        let one = |one: &sembuf| sembuf {
-            sem_flg: one.sem_flg | libc::IPC_NOWAIT as i16,
-            ..*one
-        };
-        operations.iter().map(one).collect()
-    })
+    patient
+        .iter_mut()
+        .for_each(|one| one.sem_flg |= libc::IPC_NOWAIT as i16);
+    (waits && patient.len() == count).then_some(patient)
 }
 
 library! {
@@ -83,7 +73,7 @@ library! {
         set = shared::SETS.given(set, pc);
     }
     semop(set: c_int, operations: *mut sembuf, count: usize) -> c_int, "rcx": (patient attempt object) {
-        reads(operations.cast_const(), count * size_of::<sembuf>(), pc);
+        passes(operations.cast_const(), count.saturating_mul(size_of::<sembuf>()), pc);
         let set = shared::SETS.actual(set);
         let object = Shared::Semaphores(set);
         shared::operates(object, pc);
@@ -94,8 +84,8 @@ library! {
         };
     } (result, pc) { shared::operates(object, pc); }
     semtimedop(set: c_int, operations: *mut sembuf, count: usize, limit: *const timespec) -> c_int, "r8": (patient attempt object) {
-        reads(operations.cast_const(), count * size_of::<sembuf>(), pc);
-        reads(limit, size_of::<timespec>(), pc);
+        passes(operations.cast_const(), count.saturating_mul(size_of::<sembuf>()), pc);
+        passes(limit, size_of::<timespec>(), pc);
         let set = shared::SETS.actual(set);
         let object = Shared::Semaphores(set);
         shared::operates(object, pc);
@@ -113,7 +103,7 @@ library! {
         queue = shared::QUEUES.given(queue, pc);
     }
     msgsnd(queue: c_int, message: *const c_void, len: usize, flags: c_int) -> c_int, "r8": (patient attempt object) {
-        reads(message, len + TYPE, pc);
+        passes(message, len.saturating_add(TYPE), pc);
         let queue = shared::QUEUES.actual(queue);
         let object = Shared::Messages(queue);
         shared::operates(object, pc);
@@ -139,14 +129,14 @@ library! {
         if result >= 0 && command == libc::IPC_STAT { arrives(argument.cast_const(), size_of::<libc::msqid_ds>(), pc); }
     }
     mq_send(queue: c_int, from: *const c_char, len: usize, priority: c_uint) -> c_int, "r8": (patient attempt object) {
-        reads(from, len, pc);
+        passes(from, len, pc);
         let object = shared::file(queue);
         shared::operates(object, pc);
         let attempt = || when(queue, libc::POLLOUT, || mq_send(queue, from, len, priority));
     } (result, pc) { shared::operates(object, pc); }
     mq_timedsend(queue: c_int, from: *const c_char, len: usize, priority: c_uint, limit: *const timespec) -> c_int, "r9": (patient attempt object) {
-        reads(from, len, pc);
-        reads(limit, size_of::<timespec>(), pc);
+        passes(from, len, pc);
+        passes(limit, size_of::<timespec>(), pc);
         let object = shared::file(queue);
         shared::operates(object, pc);
         let attempt = || when(queue, libc::POLLOUT, || mq_timedsend(queue, from, len, priority, limit));
@@ -161,7 +151,7 @@ library! {
         came(done, to, priority, pc);
     }
     mq_timedreceive(queue: c_int, to: *mut c_char, room: usize, priority: *mut c_uint, limit: *const timespec) -> ssize_t, "r9": (patient attempt object) {
-        reads(limit, size_of::<timespec>(), pc);
+        passes(limit, size_of::<timespec>(), pc);
         let object = shared::file(queue);
         shared::operates(object, pc);
         let attempt = || when(queue, libc::POLLIN, || mq_timedreceive(queue, to, room, priority, limit));

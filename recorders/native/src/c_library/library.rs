@@ -3,7 +3,7 @@
 //!
 //! Calls from code that is not instrumented go straight to libc.
 
-use crate::platform::real;
+use crate::platform::{memory, real};
 use crate::runtime::accesses::{reads, writes};
 use crate::scheduling::plan;
 use libc::c_char;
@@ -55,6 +55,13 @@ pub unsafe fn reads_text(text: *const c_char, pc: usize) {
     if !text.is_null() {
         // SAFETY: promised by the caller.
         reads(text, unsafe { length(text) } + 1, pc);
+    }
+}
+
+/// As [`reads_text`], of a string that a call is about to give the kernel, if it is there.
+pub fn passes_text(text: *const c_char, pc: usize) {
+    if let Some(known) = memory::text(text) {
+        reads(text, known.to_bytes_with_nul().len(), pc);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::events::modules;
 use crate::platform::correspondence::Correspondence;
+use crate::platform::memory;
 use crate::runtime::accesses::returns;
 use crate::scheduling::plan;
 use core::mem::MaybeUninit;
@@ -44,17 +45,18 @@ pub struct Named {
 }
 
 impl Named {
-    /// # Safety
-    /// Null, or an address of that length, which outlives this.
-    pub unsafe fn new(address: *const sockaddr, len: socklen_t) -> Named {
+    /// As long as the address stays where it is.
+    pub fn new(address: *const sockaddr, len: socklen_t) -> Named {
         let mut named = Named {
             copy: None,
             original: address,
             is_any: false,
             is_recorded: false,
         };
-        // SAFETY: promised by the caller.
-        let port = unsafe { port_of(address, len as usize).map(|port| port.read_unaligned()) };
+        // One that is not there is the kernel's to refuse.
+        let there = memory::readable(address as usize, len as usize);
+        // SAFETY: these bytes can be read.
+        let port = unsafe { port_of(address, there).map(|port| port.read_unaligned()) };
         if let Some(port) = port {
             named.is_any = port == 0;
             if let Some(actual) = PORTS.actual(port.into()) {
@@ -65,12 +67,8 @@ impl Named {
     }
 
     /// As [`new`](Self::new), for a call at that position which binds a socket to the address.
-    ///
-    /// # Safety
-    /// As for `new`.
-    pub unsafe fn to_bind(address: *const sockaddr, len: socklen_t, pc: usize) -> Named {
-        // SAFETY: promised by the caller.
-        let mut named = unsafe { Named::new(address, len) };
+    pub fn to_bind(address: *const sockaddr, len: socklen_t, pc: usize) -> Named {
+        let mut named = Named::new(address, len);
         if named.is_any
             && modules::is_instrumented(pc)
             && let Some(recorded) = plan::returned(pc)

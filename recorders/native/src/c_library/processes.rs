@@ -2,7 +2,7 @@
 
 use crate::events::modules;
 use crate::platform::sys;
-use crate::runtime::accesses::{reads, writes};
+use crate::runtime::accesses::{passes, writes};
 use crate::runtime::guard::RuntimeGuard;
 use crate::runtime::process_numbers::{actual, given};
 use core::ffi::c_void;
@@ -28,19 +28,19 @@ library! {
     } (result, pc) { if result == 0 { writes(to, size, pc); } }
     sched_setaffinity(process: pid_t, size: usize, from: *const c_void) -> c_int, "rcx": quick {
         let process = actual(process);
-        reads(from, size, pc);
+        passes(from, size, pc);
     } (result, pc) {}
     sched_getscheduler(process: pid_t) -> c_int, "rsi": quick { let process = actual(process); } (result, pc) {}
     sched_setscheduler(process: pid_t, policy: c_int, from: *const c_int) -> c_int, "rcx": quick {
         let process = actual(process);
-        reads(from, size_of::<c_int>(), pc);
+        passes(from, size_of::<c_int>(), pc);
     } (result, pc) {}
     sched_getparam(process: pid_t, to: *mut c_int) -> c_int, "rdx": quick {
         let process = actual(process);
     } (result, pc) { if result == 0 { writes(to, size_of::<c_int>(), pc); } }
     sched_setparam(process: pid_t, from: *const c_int) -> c_int, "rdx": quick {
         let process = actual(process);
-        reads(from, size_of::<c_int>(), pc);
+        passes(from, size_of::<c_int>(), pc);
     } (result, pc) {}
 }
 

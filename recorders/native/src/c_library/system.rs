@@ -1,11 +1,11 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
-use crate::runtime::accesses::{arrives, comes, reads, returns, writes};
+use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
 use crate::signals::waited_for;
 
-use super::library::{reads_text, writes_text};
+use super::library::{passes_text, reads_text, writes_text};
 use core::ffi::c_void;
 use core::ptr;
 use libc::{
@@ -70,7 +70,7 @@ library! {
     arc4random() -> c_uint, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
     arc4random_uniform(end: c_uint) -> c_uint, "rsi": quick {} (value, pc) { value = returns(value.into(), pc) as c_uint; }
     arc4random_buf(to: *mut c_void, len: usize) -> (), "rdx": quick {} (nothing, pc) { comes(to, len, pc); }
-    times(to: *mut tms) -> clock_t, "rsi": system {} (now, pc) { comes(to, size_of::<tms>(), pc); now = returns(now, pc); }
+    times(to: *mut tms) -> clock_t, "rsi": system {} (now, pc) { if now != -1 { comes(to, size_of::<tms>(), pc); } now = returns(now, pc); }
     sysinfo(to: *mut SystemState) -> c_int, "rsi": system {} (result, pc) {
         if result == 0 { comes(to, size_of::<SystemState>(), pc); }
     }
@@ -87,28 +87,28 @@ library! {
     strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
         reads(time, size_of::<tm>(), pc);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
-    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+    stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
-    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+    lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
-    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
+    fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); } (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
-    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+    stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
-    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { reads_text(path, pc); } (result, pc) {
+    lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
-    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { reads_text(path, pc); } (result, pc) {
+    fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); } (result, pc) {
         if result == 0 { arrives(to, size_of::<FileState>(), pc); }
     }
     uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {
@@ -131,16 +131,16 @@ library! {
     sigaddset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
     sigdelset(set: *mut sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) { writes(set, 8, pc); }
     sigismember(set: *const sigset_t, signal: c_int) -> c_int, "rdx": quick { reads(set, 8, pc); } (result, pc) {}
-    sigwait(set: *const sigset_t, to: *mut c_int) -> c_int, "rdx": away { reads(set, 8, pc); } (result, pc) {
+    sigwait(set: *const sigset_t, to: *mut c_int) -> c_int, "rdx": away { passes(set, 8, pc); } (result, pc) {
         if result == 0 { waited_for(*to, pc); writes(to, size_of::<c_int>(), pc); }
     }
-    sigwaitinfo(set: *const sigset_t, to: *mut siginfo_t) -> c_int, "rdx": away { reads(set, 8, pc); } (signal, pc) {
+    sigwaitinfo(set: *const sigset_t, to: *mut siginfo_t) -> c_int, "rdx": away { passes(set, 8, pc); } (signal, pc) {
         if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
     }
-    sigtimedwait(set: *const sigset_t, to: *mut siginfo_t, limit: *const timespec) -> c_int, "rcx": away { reads(set, 8, pc); } (signal, pc) {
+    sigtimedwait(set: *const sigset_t, to: *mut siginfo_t, limit: *const timespec) -> c_int, "rcx": away { passes(set, 8, pc); } (signal, pc) {
         if signal > 0 { waited_for(signal, pc); writes(to, size_of::<siginfo_t>(), pc); }
     }
-    sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { reads(set, 8, pc); } (result, pc) {}
+    sigsuspend(set: *const sigset_t) -> c_int, "rsi": away { passes(set, 8, pc); } (result, pc) {}
     wait(status: *mut c_int) -> pid_t, "rsi": away {} (process, pc) { process = waited(process, status, ptr::null_mut(), pc); }
     wait3(status: *mut c_int, flags: c_int, used: *mut rusage) -> pid_t, "rcx": away {} (process, pc) {
         process = waited(process, status, used, pc);

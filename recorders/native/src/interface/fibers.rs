@@ -67,14 +67,14 @@ unsafe extern "C-unwind" fn __tsan_set_fiber_name(fiber: *const Thread, name: *c
     let fiber = unsafe { fiber.as_ref() };
     if let (Some(_inside), Some(fiber)) = (RuntimeGuard::enter_and_stay(), fiber) {
         // SAFETY: the program's own text.
-        names::name_thread(fiber, unsafe { CStr::from_ptr(name) });
+        names::name_thread(fiber, unsafe { CStr::from_ptr(name) }.to_bytes());
     }
 }
 
 unsafe extern "C-unwind" fn name_thread(_file: *const c_char, _line: c_uint, name: *const c_char) {
     if let Some(inside) = RuntimeGuard::enter_and_stay() {
         // SAFETY: the program's own text.
-        names::name_thread(&inside, unsafe { CStr::from_ptr(name) });
+        names::name_thread(&inside, unsafe { CStr::from_ptr(name) }.to_bytes());
     }
 }
 

@@ -168,6 +168,17 @@ pub fn read_own_memory(into: &libc::iovec, from: &libc::iovec) -> usize {
     answer.max(0) as usize
 }
 
+/// Whether the kernel can read the word around an address. It looks at a set of signals before it refuses to do what is no way
+/// to change one.
+pub fn is_readable(addr: usize) -> bool {
+    const NO_WAY: usize = usize::MAX;
+    let word = addr & !(size_of::<u64>() - 1);
+    // SAFETY: nothing is written, and no signal is blocked.
+    let answer = unsafe { call(libc::SYS_rt_sigprocmask, NO_WAY, word, 0, size_of::<u64>()) };
+    // No address means no set.
+    word != 0 && answer != -(libc::EFAULT as isize)
+}
+
 /// Whether the kernel says that the thread of a number sleeps, or is gone; not of 0, which is none.
 pub fn sleeps(number: i32) -> bool {
     if number == 0 {

@@ -18,7 +18,7 @@
 use crate::c_library::processes;
 use crate::events::pending;
 use crate::libraries::glib;
-use crate::platform::memory::NOBODYS;
+use crate::platform::memory::{self, NOBODYS};
 use crate::platform::{real, shared_memory, sys};
 use crate::process::{clone, exec, fork};
 use crate::runtime::guard::{RuntimeGuard, restore_errno};
@@ -107,6 +107,11 @@ unsafe extern "C-unwind" fn futex(
     let real = || unsafe { real::syscall(number, word, operation, value, limit, second, third) };
     let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
     let wakes = matches!(command, libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET);
+    let is_there = |addr: usize, len| addr == 0 || memory::readable(addr, len) == len;
+    if waits && !(word != 0 && is_there(word, size_of::<u32>()) && is_there(limit, size_of::<timespec>())) {
+        // The kernel refuses it.
+        return real();
+    }
     let private =
         operation_flags & libc::FUTEX_PRIVATE_FLAG != 0 || (waits || wakes) && shared_memory::is_private(word);
     if !word.is_multiple_of(4) || !private && !waits {
@@ -244,7 +249,7 @@ fn wait(inside: &RuntimeGuard, word: usize, expected: u32, deadline: i64, pc: us
         match woken {
             Woken::Restart if deadline == NEVER => {}
             Woken::Deadline => {
-                clocks::waited();
+                clocks::waited_until(deadline);
                 return fail(libc::ETIMEDOUT);
             }
             _ => return fail(libc::EINTR),

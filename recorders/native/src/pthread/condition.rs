@@ -74,7 +74,7 @@ unsafe fn wait_until(
     });
     match woken {
         Woken::Deadline if until == deadline => {
-            clocks::waited();
+            clocks::waited_until(deadline);
             return libc::ETIMEDOUT;
         }
         // If it does not want to be, this is a wake-up without reason, which any wait may have.

@@ -5,9 +5,9 @@ use crate::events::pending;
 use crate::platform::export::export;
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::baton;
 use crate::scheduling::register::REGISTER;
 use crate::scheduling::thread::{NEVER, Woken, state};
+use crate::scheduling::{baton, clocks};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -36,6 +36,7 @@ unsafe fn join_until(
         pending::waits(inside.thread(), Waits::Join, child.index.get() as usize, pc, deadline);
         match baton::block_cancellably(inside.thread(), key, deadline) {
             Woken::Deadline => {
+                clocks::waited_until(deadline);
                 // It would not have failed after the thread's end.
                 failed_join::found_running(child, pc);
                 return None;

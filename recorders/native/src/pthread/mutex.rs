@@ -7,8 +7,8 @@ use crate::platform::glibc::RobustMutexes;
 use crate::platform::glibc::mutex::{DEPTH, KIND, NOT_RECOVERABLE, OWNER, SHARED, STATE};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::baton;
 use crate::scheduling::thread::{NEVER, Woken};
+use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -64,6 +64,7 @@ pub unsafe fn acquire(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadli
         let until = try_again_at(deadline, field(mutex, KIND) & SHARED != 0);
         pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, until);
         if baton::block(inside.thread(), mutex as usize, until) == Woken::Deadline && until == deadline {
+            clocks::waited_until(deadline);
             return libc::ETIMEDOUT;
         }
     }

@@ -6,8 +6,8 @@ use crate::platform::export::export;
 use crate::platform::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::baton;
 use crate::scheduling::thread::{NEVER, Woken};
+use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -64,6 +64,7 @@ unsafe fn lock_until(
         let until = try_again_at(deadline, is_shared(lock));
         pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc as usize, until);
         if baton::block(inside.thread(), lock as usize, until) == Woken::Deadline && until == deadline {
+            clocks::waited_until(deadline);
             pending::push(Record::AcquireFailed {
                 pc,
                 class: CLASS,

@@ -85,7 +85,7 @@ unsafe fn wait_until(inside: &RuntimeGuard, semaphore: *mut sem_t, deadline: i64
                 // SAFETY: the program's own semaphore.
                 let result = unsafe { attempt(semaphore, pc) };
                 if result != 0 {
-                    clocks::waited();
+                    clocks::waited_until(deadline);
                 }
                 restore_errno(if result == 0 { errno } else { libc::ETIMEDOUT });
                 return result;

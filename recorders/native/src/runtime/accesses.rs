@@ -2,7 +2,7 @@
 //! such a call.
 
 use crate::events::{modules, pending};
-use crate::platform::memory::NOBODYS;
+use crate::platform::memory::{self, NOBODYS};
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::plan;
 use crate::scheduling::thread::slot;
@@ -33,6 +33,13 @@ pub fn reads<T>(from: *const T, len: usize, pc: usize) {
     if !from.is_null() && modules::is_instrumented(pc) {
         plan::before_read(from as usize, len, pc);
         pending::read_range_now(from as usize, len, pc);
+    }
+}
+
+/// As [`reads`], of what a call is about to give the kernel, as far as it is there.
+pub fn passes<T>(from: *const T, len: usize, pc: usize) {
+    if !from.is_null() && modules::is_instrumented(pc) {
+        reads(from, memory::readable(from as usize, len), pc);
     }
 }
 

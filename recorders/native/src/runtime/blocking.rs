@@ -5,7 +5,7 @@
 //! is anything to wait for; if so, they give the baton away. Calls that are not listed here work
 //! as well, a little later: the watcher takes the baton from a thread that sleeps in one.
 
-use crate::platform::{real, sys};
+use crate::platform::{memory, real, sys};
 use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
 use crate::scheduling::thread::Woken;
 use crate::scheduling::{baton, clocks};
@@ -36,9 +36,10 @@ fn sleep_until(inside: &RuntimeGuard, deadline: i64) -> Result<(), i64> {
     }
 }
 
-fn is_time(time: *const timespec) -> bool {
-    // SAFETY: the program's own time, if it is one.
-    !time.is_null() && unsafe { (*time).tv_sec >= 0 && (0..1_000_000_000).contains(&(*time).tv_nsec) }
+/// The nanoseconds of a time; `None` if the kernel refuses it.
+fn nanos(time: *const timespec) -> Option<i64> {
+    let is_time = |time: &timespec| time.tv_sec >= 0 && (0..1_000_000_000).contains(&time.tv_nsec);
+    memory::at(time).filter(is_time).map(|time| sys::nanos(&time))
 }
 
 fn after(nanos: i64) -> i64 {
@@ -46,28 +47,28 @@ fn after(nanos: i64) -> i64 {
 }
 
 /// Reports what was left of a sleep; the C result's sign is the caller's business.
-unsafe fn report(left: i64, into: *mut timespec) -> c_int {
-    if !into.is_null() {
-        // SAFETY: the program's own variable.
-        unsafe {
-            into.write(timespec {
-                tv_sec: left / 1_000_000_000,
-                tv_nsec: left % 1_000_000_000,
-            })
-        };
+fn report(left: i64, into: *mut timespec) -> c_int {
+    let left = timespec {
+        tv_sec: left / 1_000_000_000,
+        tv_nsec: left % 1_000_000_000,
+    };
+    if into.is_null() || memory::put(into, left) {
+        libc::EINTR
+    } else {
+        libc::EFAULT
     }
-    libc::EINTR
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        let inside = RuntimeGuard::enter().filter(|_| is_time(time));
-        let Some(inside) = inside else {
+        let nanos = nanos(time);
+        let inside = RuntimeGuard::enter();
+        let (Some(inside), Some(nanos)) = (inside, nanos) else {
             return real::nanosleep(time, left);
         };
-        match sleep_for(&inside, sys::nanos(&*time)) {
+        match sleep_for(&inside, nanos) {
             Ok(()) => 0,
             Err(nanos) => {
                 restore_errno(report(nanos, left));
@@ -86,13 +87,13 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
 ) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe {
-        let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC) && is_time(time);
-        let inside = RuntimeGuard::enter().filter(|_| known);
-        let Some(inside) = inside else {
+        let is_known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
+        let nanos = nanos(time).filter(|_| is_known);
+        let inside = RuntimeGuard::enter();
+        let (Some(inside), Some(nanos)) = (inside, nanos) else {
             return real::clock_nanosleep(clock, flags, time, left);
         };
         let absolute = flags & libc::TIMER_ABSTIME != 0;
-        let nanos = sys::nanos(&*time);
         let nanos = if absolute { clocks::ahead(clock, nanos) } else { nanos };
         match sleep_for(&inside, nanos) {
             Ok(()) => 0,

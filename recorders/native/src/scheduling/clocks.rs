@@ -60,16 +60,18 @@ pub fn deadline(clock: clockid_t, limit: i64) -> i64 {
         };
     };
     let ahead = limit.saturating_sub(said);
-    own.ahead.set(ahead);
-    monotonic.saturating_add(ahead)
+    let deadline = monotonic.saturating_add(ahead);
+    own.deadline.set((deadline, ahead));
+    deadline
 }
 
 /// The moment on the monotonic clock that is so many nanoseconds ahead.
 pub fn deadline_in(nanos: i64) -> i64 {
+    let deadline = now(libc::CLOCK_MONOTONIC).saturating_add(nanos);
     if let Some((own, _)) = standing() {
-        own.ahead.set(nanos);
+        own.deadline.set((deadline, nanos));
     }
-    now(libc::CLOCK_MONOTONIC).saturating_add(nanos)
+    deadline
 }
 
 /// How far a moment on a clock of the program's is ahead.
@@ -84,10 +86,13 @@ pub fn slept(nanos: i64) {
     }
 }
 
-/// The calling thread has waited until the last [`deadline`] that it asked for.
-pub fn waited() {
+/// The calling thread has waited in vain until the last [`deadline`] that it asked for; not if that is another one.
+pub fn waited_until(deadline: i64) {
     if let Some((own, _)) = standing() {
-        slept(own.ahead.take());
+        let (asked_for, ahead) = own.deadline.take();
+        if asked_for == deadline {
+            slept(ahead);
+        }
     }
 }
 

@@ -146,8 +146,8 @@ record! {
         pub passed: Cell<i64> = Cell::new(0),
         /// How often it looked.
         pub looks: Cell<u32> = Cell::new(0),
-        /// How long the wait would be that it was about to begin.
-        pub ahead: Cell<i64> = Cell::new(0),
+        /// The last deadline that it asked for, and how far ahead that was.
+        pub deadline: Cell<(i64, i64)> = Cell::new((0, 0)),
     }
 }
 

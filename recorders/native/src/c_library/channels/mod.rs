@@ -18,12 +18,12 @@ pub mod queue;
 pub mod shared;
 
 use crate::events::{images, pending, variable};
-use crate::platform::memory::NOBODYS;
+use crate::platform::memory::{self, NOBODYS};
 use crate::platform::sys;
 use crate::scheduling::recording;
 use core::cell::{Cell, UnsafeCell};
 use descriptor::MOST_FILES;
-use libc::{c_int, sockaddr};
+use libc::{c_int, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6};
 use queue::{Amount, Queue};
 use recorder_ring::Record;
 use std::vec::Vec;
@@ -262,42 +262,30 @@ pub fn binds() {
     CHANNELS.binds.set(true);
 }
 
-/// A socket is about to be connected, or to send, to an address.
-///
-/// # Safety
-/// `to` is null or an address.
-pub unsafe fn talks_to(to: *const sockaddr) {
-    // SAFETY: promised by the caller.
-    if CHANNELS.binds.get() && unsafe { is_here(to) } {
+/// A socket is about to be connected, or to send, to an address, if that is there.
+pub fn talks_to(to: *const sockaddr) {
+    if CHANNELS.binds.get() && is_here(to) == Some(true) {
         CHANNELS.talks_to_itself.set(true);
     }
 }
 
 /// Whether an address is one of this machine's loopback, or a file's.
-///
-/// # Safety
-/// As for `talks_to`.
-unsafe fn is_here(to: *const sockaddr) -> bool {
-    if to.is_null() {
-        return false;
-    }
-    // SAFETY: promised by the caller; each family has its own structure.
-    unsafe {
-        match c_int::from((*to).sa_family) {
-            libc::AF_UNIX => true,
-            libc::AF_INET => {
-                let [first, ..] = (*to.cast::<libc::sockaddr_in>()).sin_addr.s_addr.to_ne_bytes();
-                // 0.0.0.0 reaches this machine, too.
-                first == 127 || first == 0
-            }
-            libc::AF_INET6 => {
-                let bytes = (*to.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr;
-                // ::1, :: and addresses of the older protocol.
-                bytes[..10].iter().all(|&byte| byte == 0)
-            }
-            _ => false,
+fn is_here(to: *const sockaddr) -> Option<bool> {
+    let family = memory::at(to.cast::<sa_family_t>())?;
+    Some(match family.into() {
+        libc::AF_UNIX => true,
+        libc::AF_INET => {
+            let [first, ..] = memory::at(to.cast::<sockaddr_in>())?.sin_addr.s_addr.to_ne_bytes();
+            // 0.0.0.0 reaches this machine, too.
+            first == 127 || first == 0
         }
-    }
+        libc::AF_INET6 => {
+            let bytes = memory::at(to.cast::<sockaddr_in6>())?.sin6_addr.s6_addr;
+            // ::1, :: and addresses of the older protocol.
+            bytes[..10].iter().all(|&byte| byte == 0)
+        }
+        _ => false,
+    })
 }
 
 /// A number was given out.

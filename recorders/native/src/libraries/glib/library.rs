@@ -1,6 +1,7 @@
 //! GLib's own functions.
 
 use crate::platform::real::real;
+use crate::scheduling::clocks;
 use core::ffi::c_void;
 use libc::{c_char, c_int};
 
@@ -37,13 +38,12 @@ real! {
     fn g_thread_pool_free(pool: *mut c_void, at_once: c_int, wait: c_int) -> ();
 }
 
-/// GLib's numbers of microseconds, in nanoseconds.
-pub fn nanos(micros: i64) -> i64 {
-    micros.saturating_mul(1000)
+/// A moment in microseconds on GLib's clock, as a deadline.
+pub fn at(micros: i64) -> i64 {
+    clocks::deadline(libc::CLOCK_MONOTONIC, micros.saturating_mul(1000))
 }
 
 /// An interval of microseconds from now on, as a deadline.
 pub fn after(micros: u64) -> i64 {
-    let now = crate::scheduling::clocks::now(libc::CLOCK_MONOTONIC);
-    now.saturating_add(nanos(i64::try_from(micros).unwrap_or(i64::MAX)))
+    clocks::deadline_in(i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000))
 }

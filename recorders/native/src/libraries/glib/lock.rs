@@ -4,8 +4,8 @@ use super::library;
 use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::baton;
 use crate::scheduling::thread::{NEVER, Woken};
+use crate::scheduling::{baton, clocks};
 use core::ffi::c_void;
 use libc::c_int;
 use recorder_ring::{ObjectClass, Record, Waits};
@@ -86,6 +86,9 @@ unsafe fn wait(inside: &RuntimeGuard, condition: *mut c_void, mutex: *mut c_void
         lock,
         timed_out: woken != Woken::Thread,
     });
+    if woken == Woken::Deadline {
+        clocks::waited_until(deadline);
+    }
     woken != Woken::Deadline
 }
 
@@ -142,7 +145,7 @@ entries! {
         wait(&inside, condition, mutex, NEVER, pc);
     }
     g_cond_wait_until(condition: *mut c_void, mutex: *mut c_void, until: i64) -> c_int, reg "rcx": |inside, pc| {
-        c_int::from(wait(&inside, condition, mutex, library::nanos(until), pc))
+        c_int::from(wait(&inside, condition, mutex, library::at(until), pc))
     }
     g_cond_signal(condition: *mut c_void) -> (), reg "rsi": |inside, pc| { notify(condition, false, pc); }
     g_cond_broadcast(condition: *mut c_void) -> (), reg "rsi": |inside, pc| { notify(condition, true, pc); }

@@ -6,8 +6,8 @@ use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::libraries::order;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::baton;
 use crate::scheduling::thread::{NEVER, Woken};
+use crate::scheduling::{baton, clocks};
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
@@ -120,6 +120,9 @@ unsafe fn pop(
             pending::waits(inside.thread(), Waits::Item, queue as usize, pc, deadline);
             // Not the mutex' own key.
             over = baton::block(inside.thread(), key(queue), deadline) == Woken::Deadline;
+            if over {
+                clocks::waited_until(deadline);
+            }
             if locked {
                 lock::lock(inside, queue, pc);
             }

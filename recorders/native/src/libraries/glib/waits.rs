@@ -4,8 +4,8 @@
 use crate::events::modules;
 use crate::platform::real;
 use crate::runtime::guard::{RuntimeGuard, restore_errno};
-use crate::scheduling::baton;
 use crate::scheduling::thread::Woken;
+use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 use libc::{c_int, c_long};
@@ -40,7 +40,10 @@ pub fn wait(word: usize, expected: u32, deadline: i64) -> Option<c_long> {
     let woken = baton::block(inside.thread(), word, deadline);
     inside.in_library.set(false);
     match woken {
-        Woken::Deadline => fail(libc::ETIMEDOUT),
+        Woken::Deadline => {
+            clocks::waited_until(deadline);
+            fail(libc::ETIMEDOUT)
+        }
         _ => Some(0),
     }
 }

@@ -15,7 +15,7 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_char, c_int, c_long};
-use program::{List, Named, entries, environ, value_of};
+use program::{List, Named, are_there, entries, environ, value_of};
 use recorder_ring::layout::RING_VARIABLE;
 use recorder_ring::ring_broker::{Ask, What};
 use recorder_ring::{Note, Record, RingPath};
@@ -80,7 +80,7 @@ impl Coming {
     /// The name is a C string or null, the environment null or a list of them.
     unsafe fn new(what: What, named: Named, environment: List) -> Option<Coming> {
         // A child of `vfork` records nothing, but it has the memory of one who does.
-        if recording::phase() != Phase::On || !BROKER.is_open() {
+        if recording::phase() != Phase::On || !BROKER.is_open() || !are_there(environment) {
             return None;
         }
         // SAFETY: promised by the caller.

@@ -1,6 +1,6 @@
 //! How a program is named, and its file.
 
-use crate::platform::sys;
+use crate::platform::{memory, sys};
 use core::ffi::CStr;
 use libc::{c_char, c_int};
 
@@ -44,7 +44,7 @@ unsafe fn open_from(folder: c_int, path: *const c_char, flags: c_int) -> isize {
     // SAFETY: promised by the caller; the file is the program's own.
     unsafe {
         // As the kernel: no path is an empty one.
-        let empty = path.is_null() || *path == 0;
+        let empty = path.is_null() || memory::at(path) == Some(0);
         if empty && flags & libc::AT_EMPTY_PATH != 0 {
             return sys::call(libc::SYS_fcntl, folder as usize, libc::F_DUPFD_CLOEXEC as usize, 0, 0);
         }
@@ -85,6 +85,15 @@ unsafe fn search(name: *const c_char) -> isize {
         }
     }
     -1
+}
+
+/// Whether a list and its strings are where the program says. Else the kernel refuses it.
+pub fn are_there(list: List) -> bool {
+    let entry = |at| memory::at(list.wrapping_add(at));
+    let is_string = |entry: *const c_char| !entry.is_null() && memory::text(entry).is_some();
+    // The first that is no string is the end.
+    let last = (0..).map(entry).find(|entry| !entry.is_some_and(is_string)).flatten();
+    list.is_null() || last.is_some_and(|last| last.is_null())
 }
 
 /// The entries of a list that ends with a null.
