@@ -1,8 +1,8 @@
 //! Files, pipes and sockets: what arrives is a write of the thread that asked for it, what is sent a
 //! read of the thread that sends it.
 
-use crate::c_library::channels;
 use crate::c_library::channels::descriptor::{also_uses, as_recorded};
+use crate::c_library::channels::{self, shared};
 use crate::c_library::ports::{self, Named};
 use crate::platform::{memory, sys};
 use crate::runtime::accesses::{arrives, comes, passes, returns, writes};
@@ -104,6 +104,22 @@ fn is_copy(command: c_int) -> bool {
     matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
 }
 
+/// Whether this command of `fcntl` is about a lock of an open file description, which keeps out threads that opened the file apart.
+/// The other kind of locks belongs to the process.
+fn is_lock(command: c_int) -> bool {
+    matches!(command, libc::F_OFD_SETLK | libc::F_OFD_SETLKW | libc::F_OFD_GETLK)
+}
+
+/// A file was opened: what was in it may be gone.
+fn opened(file: c_int, flags: c_int, pc: usize) -> c_int {
+    let file = as_recorded(file, pc);
+    channels::is_other(file, pc);
+    if file >= 0 && flags & libc::O_TRUNC != 0 {
+        shared::writes(file, pc);
+    }
+    file
+}
+
 /// What `poll` is asked about.
 fn looks_at(files: *const pollfd, count: usize, pc: usize) {
     passes(files, count.saturating_mul(size_of::<pollfd>()), pc);
@@ -164,13 +180,23 @@ library! {
         done = received(file, done, len, 0, pc);
         arrived(to, done, pc);
     }
-    pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) { arrived(to, done, pc); }
-    pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) { arrived(to, done, pc); }
+    pread(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) {
+        shared::reads(file, None, pc);
+        arrived(to, done, pc);
+    }
+    pread64(file: c_int, to: *mut c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {} (done, pc) {
+        shared::reads(file, None, pc);
+        arrived(to, done, pc);
+    }
     write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
         channels::sends(file, len, pc); passes(from, len, pc);
     } (done, pc) { channels::sent(file, amount(done)); }
-    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) { passes(from, len, pc); } (done, pc) {}
+    pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
+        shared::writes(file, pc);
+        passes(from, len, pc);
+    } (done, pc) {}
     pwrite64(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
+        shared::writes(file, pc);
         passes(from, len, pc);
     } (done, pc) {}
     readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (input file) {
@@ -343,10 +369,16 @@ library! {
     dup3(from: c_int, to: c_int, flags: c_int) -> c_int, "rcx": (system from) {
         let was_open = from == to || channels::replaces(to, pc);
     } (result, pc) { channels::replaced(from, result, was_open, pc); }
-    fcntl(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {} (result, pc) {
+    fcntl(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {
+        if is_lock(command) { shared::operates(shared::file(file), pc); }
+    } (result, pc) {
+        if is_lock(command) { shared::operates(shared::file(file), pc); }
         if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
-    fcntl64(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {} (result, pc) {
+    fcntl64(file: c_int, command: c_int, argument: usize) -> c_int, "rcx": (system file) {
+        if is_lock(command) { shared::operates(shared::file(file), pc); }
+    } (result, pc) {
+        if is_lock(command) { shared::operates(shared::file(file), pc); }
         if is_copy(command) { result = as_recorded(result, pc); channels::copied(file, result, pc); }
     }
     sendmmsg(file: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, "r8": (output file) {
@@ -361,38 +393,37 @@ library! {
         channels::sends(file, len, pc);
     } (done, pc) {
         channels::sent(file, amount(done));
+        shared::reads(from, at.is_null().then_some(from), pc);
         if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
     sendfile64(file: c_int, from: c_int, at: *mut off_t, len: usize) -> ssize_t, "r8": (output file) {
         channels::sends(file, len, pc);
     } (done, pc) {
         channels::sent(file, amount(done));
+        shared::reads(from, at.is_null().then_some(from), pc);
         if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { passes_text(path, pc); } (file, pc) {
-        file = as_recorded(file, pc);
-        channels::is_other(file, pc);
+        file = opened(file, flags, pc);
     }
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { passes_text(path, pc); } (file, pc) {
-        file = as_recorded(file, pc);
-        channels::is_other(file, pc);
+        file = opened(file, flags, pc);
     }
     openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         passes_text(path, pc);
     } (file, pc) {
-        file = as_recorded(file, pc);
-        channels::is_other(file, pc);
+        file = opened(file, flags, pc);
     }
     openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         passes_text(path, pc);
     } (file, pc) {
-        file = as_recorded(file, pc);
-        channels::is_other(file, pc);
+        file = opened(file, flags, pc);
     }
     creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { passes_text(path, pc); } (file, pc) {
-        file = as_recorded(file, pc);
-        channels::is_other(file, pc);
+        file = opened(file, libc::O_TRUNC, pc);
     }
+    ftruncate(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
+    ftruncate64(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
 }
 
 /// Six arguments: the return address goes behind them on the stack.

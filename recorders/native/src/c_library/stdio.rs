@@ -2,9 +2,10 @@
 //!
 //! The streams' own buffers and locks are libc's business: no access of the program touches them.
 
+use super::channels;
 use super::format::{Arguments, before_scan, printed, scanned};
 use super::library::{reads_text, writes_text};
-use crate::runtime::accesses::{enter, reads, writes};
+use crate::runtime::accesses::{enter, passes, reads, writes};
 use crate::runtime::guard::{restore_errno, save_errno};
 use core::ffi::c_void;
 use libc::{FILE, c_char, c_int, ssize_t};
@@ -14,12 +15,53 @@ fn kept(len: c_int, room: usize) -> usize {
     if len < 0 { 0 } else { (len as usize + 1).min(room) }
 }
 
+crate::platform::real::real! {
+    fn fileno(stream: *mut FILE) -> c_int;
+}
+
+/// The descriptor that a stream writes to or reads from; a negative number if there is none.
+unsafe fn descriptor(stream: *mut FILE) -> c_int {
+    let errno = save_errno();
+    // SAFETY: the program's own stream.
+    let file = unsafe { fileno(stream) };
+    restore_errno(errno);
+    file
+}
+
+/// The calling thread is about to write to a stream, or to have what it keeps written.
+unsafe fn to_stream(stream: *mut FILE, pc: usize) {
+    // SAFETY: promised by the caller.
+    channels::stream_writes(unsafe { descriptor(stream) }, pc);
+}
+
+/// The calling thread has read from a stream.
+unsafe fn from_stream(stream: *mut FILE, pc: usize) {
+    // SAFETY: promised by the caller.
+    channels::stream_reads(unsafe { descriptor(stream) }, pc);
+}
+
+/// The same of standard output and standard input.
+fn to_output(pc: usize) {
+    channels::stream_writes(libc::STDOUT_FILENO, pc);
+}
+
+fn from_input(pc: usize) {
+    channels::stream_reads(libc::STDIN_FILENO, pc);
+}
+
 library! {
-    vprintf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow { printed(format, list, pc); } (len, pc) {}
+    fflush(stream: *mut FILE) -> c_int, "rsi": slow {
+        if !stream.is_null() { to_stream(stream, pc); }
+    } (result, pc) {}
+    fclose(stream: *mut FILE) -> c_int, "rsi": slow { to_stream(stream, pc); } (result, pc) {}
+    vprintf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
+        to_output(pc); printed(format, list, pc); } (len, pc) {}
     vfprintf(to: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        to_stream(to, pc);
         printed(format, list, pc);
     } (len, pc) {}
     vdprintf(to: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        channels::sends(to, 0, pc);
         printed(format, list, pc);
     } (len, pc) {}
     vsprintf(to: *mut c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
@@ -37,9 +79,11 @@ library! {
         }
     }
     __vprintf_chk(flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
+        to_output(pc);
         printed(format, list, pc);
     } (len, pc) {}
     __vfprintf_chk(to: *mut FILE, flag: c_int, format: *const c_char, list: *mut Arguments) -> c_int, "r8": slow {
+        to_stream(to, pc);
         printed(format, list, pc);
     } (len, pc) {}
     __vsprintf_chk(to: *mut c_char, flag: c_int, size: usize, format: *const c_char, list: *mut Arguments) -> c_int, "r9": slow {
@@ -53,11 +97,13 @@ library! {
     vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         let given = *list;
         before_scan(format, list, pc);
-    } (done, pc) { scanned(format, &given, done, pc); }
+    } (done, pc) {
+        from_stream(from, pc); scanned(format, &given, done, pc); }
     vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         let given = *list;
         before_scan(format, list, pc);
-    } (done, pc) { scanned(format, &given, done, pc); }
+    } (done, pc) {
+        from_input(pc); scanned(format, &given, done, pc); }
     __isoc99_vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         reads_text(from, pc);
         let given = *list;
@@ -66,30 +112,39 @@ library! {
     __isoc99_vfscanf(from: *mut FILE, format: *const c_char, list: *mut Arguments) -> c_int, "rcx": slow {
         let given = *list;
         before_scan(format, list, pc);
-    } (done, pc) { scanned(format, &given, done, pc); }
+    } (done, pc) {
+        from_stream(from, pc); scanned(format, &given, done, pc); }
     __isoc99_vscanf(format: *const c_char, list: *mut Arguments) -> c_int, "rdx": slow {
         let given = *list;
         before_scan(format, list, pc);
-    } (done, pc) { scanned(format, &given, done, pc); }
+    } (done, pc) {
+        from_input(pc); scanned(format, &given, done, pc); }
 
-    puts(text: *const c_char) -> c_int, "rsi": slow { reads_text(text, pc); } (result, pc) {}
-    fputs(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow { reads_text(text, pc); } (result, pc) {}
+    puts(text: *const c_char) -> c_int, "rsi": slow {
+        to_output(pc); reads_text(text, pc); } (result, pc) {}
+    fputs(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow {
+        to_stream(to, pc); reads_text(text, pc); } (result, pc) {}
     fwrite(from: *const c_void, size: usize, count: usize, to: *mut FILE) -> usize, "r8": slow {
-        reads(from, size * count, pc);
+        to_stream(to, pc);
+        passes(from, size.saturating_mul(count), pc);
     } (done, pc) {}
     fread(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
+        from_stream(from, pc);
         writes(to, size * done, pc);
     }
     fgets(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
+        from_stream(from, pc);
         writes_text(line, pc);
     }
     __fgets_chk(to: *mut c_char, room: usize, size: c_int, from: *mut FILE) -> *mut c_char, "r8": slow {} (line, pc) {
+        from_stream(from, pc);
         writes_text(line, pc);
     }
     getline(line: *mut *mut c_char, room: *mut usize, from: *mut FILE) -> ssize_t, "rcx": slow {
         reads(line, size_of::<*mut c_char>(), pc);
         reads(room, size_of::<usize>(), pc);
     } (len, pc) {
+        from_stream(from, pc);
         writes(line, size_of::<*mut c_char>(), pc);
         writes(room, size_of::<usize>(), pc);
         writes(*line, (len + 1) as usize, pc);
@@ -98,6 +153,7 @@ library! {
         reads(line, size_of::<*mut c_char>(), pc);
         reads(room, size_of::<usize>(), pc);
     } (len, pc) {
+        from_stream(from, pc);
         writes(line, size_of::<*mut c_char>(), pc);
         writes(room, size_of::<usize>(), pc);
         writes(*line, (len + 1) as usize, pc);
@@ -106,6 +162,7 @@ library! {
         reads(line, size_of::<*mut c_char>(), pc);
         reads(room, size_of::<usize>(), pc);
     } (len, pc) {
+        from_stream(from, pc);
         writes(line, size_of::<*mut c_char>(), pc);
         writes(room, size_of::<usize>(), pc);
         writes(*line, (len + 1) as usize, pc);

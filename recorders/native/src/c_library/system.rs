@@ -1,5 +1,6 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
+use crate::c_library::channels::shared;
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
@@ -37,6 +38,17 @@ unsafe fn waited(process: pid_t, status: *mut c_int, used: *mut rusage, pc: usiz
         arrives(used, size_of::<rusage>(), pc);
     }
     seen
+}
+
+/// The calling thread was told of a file.
+///
+/// # Safety
+/// The call wrote it there.
+unsafe fn told(to: *const FileState, pc: usize) {
+    // SAFETY: promised by the caller; the program's own may be unaligned.
+    let about = unsafe { to.read_unaligned() };
+    shared::was_told(&about, pc);
+    arrives(to, size_of::<FileState>(), pc);
 }
 
 library! {
@@ -88,28 +100,28 @@ library! {
         reads(time, size_of::<tm>(), pc);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
     stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); } (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); } (result, pc) {
-        if result == 0 { arrives(to, size_of::<FileState>(), pc); }
+        if result == 0 { told(to, pc); }
     }
     uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {
         if result == 0 { writes(to, size_of::<utsname>(), pc); }

@@ -11,8 +11,10 @@
 //!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
 //!   the number in between reads it. How closing races with that: [`descriptor`].
 //!
-//! What threads share of the kernel beside that: [`shared`]. What is written to regular files and to memory of several processes is not followed.
+//! What threads share of the kernel beside that: [`shared`]. What is written to memory of several processes is not followed.
+//! - What passes through a regular file: [`contents`].
 
+pub mod contents;
 pub mod descriptor;
 pub mod queue;
 pub mod shared;
@@ -60,8 +62,8 @@ struct Channels {
     /// How often each number was closed, or opened after that.
     numbers: [Cell<u32>; MOST_FILES],
     queues: UnsafeCell<Vec<Queue>>,
-    /// The queue whose variables stand for each object that is no channel.
-    objects: UnsafeCell<Vec<(shared::Shared, u32)>>,
+    /// Those that are no channels.
+    objects: UnsafeCell<Vec<shared::Object>>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     binds: Cell<bool>,
@@ -98,6 +100,7 @@ pub fn start_over() {
     for queue in unsafe { &mut *CHANNELS.queues.get() } {
         queue.start_over();
     }
+    shared::start_over();
     for number in &CHANNELS.numbers {
         if number.get() != 0 {
             number.set(0);
@@ -122,10 +125,14 @@ fn own_sockets() -> Option<u32> {
 /// The calling thread is about to write or send so many bytes.
 pub fn sends(to: c_int, bytes: usize, pc: usize) {
     let queue = match file(to) {
-        File::Other => return,
+        File::Other => return shared::writes(to, pc),
         File::Socket => own_sockets(),
         File::Ends { to, .. } => to,
     };
+    put(queue, bytes, pc);
+}
+
+fn put(queue: Option<u32>, bytes: usize, pc: usize) {
     with(queue, |number, queue| queue.put(number, bytes, pc));
     if CHANNELS.polls.get() {
         with(Some(EPOLL), |number, queue| queue.put(number, 0, pc));
@@ -150,12 +157,31 @@ fn takes(from: c_int, amount: Amount, pc: usize) {
 
 /// It has read or received so many bytes; none at the end.
 pub fn received(from: c_int, bytes: usize, pc: usize) {
+    if let File::Other = file(from) {
+        return shared::reads(from, Some(from), pc);
+    }
     let amount = if bytes == 0 {
         Amount::All
     } else {
         Amount::Bytes(bytes as u64)
     };
     takes(from, amount, pc);
+}
+
+/// It is about to write through a stream, which may keep some of it back, or to write what it kept.
+pub fn stream_writes(to: c_int, pc: usize) {
+    if let File::Ends { to, .. } = file(to) {
+        with(to, |_, queue| queue.has_streams());
+    }
+    sends(to, 0, pc);
+}
+
+/// It has read through a stream, which may have read more.
+pub fn stream_reads(from: c_int, pc: usize) {
+    if let File::Ends { from, .. } = file(from) {
+        with(from, |_, queue| queue.has_streams());
+    }
+    received(from, 0, pc);
 }
 
 /// It has seen that it could.
@@ -317,9 +343,13 @@ fn ends(file: c_int, pc: usize) {
         && is_needed()
     {
         // The other end may see that: who reads there, as the end, who writes there, as a failure.
-        sends(file, 0, pc);
-        if let File::Ends { from, .. } = self::file(file) {
-            with(from, |number, queue| queue.count(number, pc));
+        match self::file(file) {
+            File::Other => {}
+            File::Socket => put(own_sockets(), 0, pc),
+            File::Ends { to, from } => {
+                put(to, 0, pc);
+                with(from, |number, queue| queue.count(number, pc));
+            }
         }
         count_number(file, number, pc);
         set(file, File::Other);

@@ -93,6 +93,12 @@ impl Queue {
         *self = Self::new(self.is_stream);
     }
 
+    /// Its bytes pass through buffers of streams: who writes them to the channel, and when, is not seen.
+    pub fn has_streams(&mut self) {
+        self.is_stream = false;
+        self.unread.clear();
+    }
+
     /// The calling thread is about to write.
     pub fn put(&mut self, queue: u32, bytes: usize, pc: usize) {
         let number = self.writes.operate(queue, false, pc);

@@ -1,12 +1,13 @@
 //! Objects of the kernel that threads share beside channels: System V semaphores and message queues, files with locks, POSIX message
 //! queues, which are files, too.
 //!
-//! All operations on one keep the order in which they happened: each is an atomic operation on a variable of the object's own, in
+//! Of the contents of files, [`contents`](super::contents) knows more. Else all operations on one keep the order in which they happened: each is an atomic operation on a variable of the object's own, in
 //! addresses that no program has. (What they may do in another order only the kernel knows; so some reorderings are lost,
 //! and none is made up.)
 
+use super::contents::Contents;
 use super::queue::Queue;
-use super::{CHANNELS, new_queue, with};
+use super::{CHANNELS, is_needed, new_queue, with};
 use crate::platform::correspondence::Correspondence;
 use crate::platform::sys;
 use crate::runtime::accesses::returns;
@@ -27,16 +28,69 @@ pub enum Shared {
     File(dev_t, ino_t),
 }
 
-/// The queue whose variables stand for an object.
-fn queue_of(object: Shared) -> u32 {
-    // SAFETY: the caller has the baton, and what is called below does not come back here.
+/// What is known of one.
+pub struct Object {
+    name: Shared,
+    /// The queue whose variables stand for it.
+    queue: u32,
+    /// Of a file.
+    contents: Contents,
+}
+
+/// Works on what is known of an object.
+fn with_object<R>(name: Shared, work: impl FnOnce(&mut Object) -> R) -> R {
+    // SAFETY: the caller has the baton, and nothing that is called below comes back here.
     let objects = unsafe { &mut *CHANNELS.objects.get() };
-    if let Some(&(_, queue)) = objects.iter().find(|(known, _)| *known == object) {
-        return queue;
+    let at = objects.iter().position(|known| known.name == name).unwrap_or_else(|| {
+        let queue = new_queue(Queue::of_states());
+        let contents = Contents::new();
+        objects.push(Object { name, queue, contents });
+        objects.len() - 1
+    });
+    work(&mut objects[at])
+}
+
+/// The queue whose variables stand for an object.
+fn queue_of(name: Shared) -> u32 {
+    with_object(name, |object| object.queue)
+}
+
+/// In a forked child: what came before is not known here.
+pub fn start_over() {
+    // SAFETY: there is no other thread, and nobody is at work on the objects.
+    for object in unsafe { &mut *CHANNELS.objects.get() } {
+        object.contents = Contents::new();
     }
-    let queue = new_queue(Queue::of_states());
-    objects.push((object, queue));
-    queue
+}
+
+/// The calling thread is about to write to a file, if that is a regular one.
+pub fn writes(file: c_int, pc: usize) {
+    if let Some(file) = regular(file) {
+        with_object(file, |file| file.contents.write(file.queue, pc));
+    }
+}
+
+/// The calling thread has read from a file, if that is a regular one; where the last read through a descriptor ended.
+pub fn reads(file: c_int, goes_on: Option<c_int>, pc: usize) {
+    if let Some(file) = regular(file) {
+        with_object(file, |file| file.contents.read(file.queue, goes_on, pc));
+    }
+}
+
+/// The calling thread was told what the system knows of a file: how long it is, and when it was written.
+pub fn was_told(about: &stat, pc: usize) {
+    if let Some(file) = regular_in(about).filter(|_| is_needed()) {
+        with_object(file, |file| file.contents.read(file.queue, None, pc));
+    }
+}
+
+/// The file that a descriptor is of, if it is a regular one, and order matters.
+fn regular(file: c_int) -> Option<Shared> {
+    if is_needed() { regular_in(&about(file)) } else { None }
+}
+
+fn regular_in(about: &stat) -> Option<Shared> {
+    (about.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(Shared::File(about.st_dev, about.st_ino))
 }
 
 /// What threads are blocked on that wait for an object.
@@ -93,13 +147,18 @@ pub fn patiently<R: From<i8>>(
 
 /// The file that a descriptor is of.
 pub fn file(file: c_int) -> Shared {
+    let about = about(file);
+    Shared::File(about.st_dev, about.st_ino)
+}
+
+/// What the system knows of a descriptor's file; all zeros if it is of none.
+fn about(file: c_int) -> stat {
     let mut about = MaybeUninit::<stat>::zeroed();
     // SAFETY: the kernel writes a `stat` there, if it writes; zeros are one, too.
-    let about = unsafe {
+    unsafe {
         sys::call(libc::SYS_fstat, file as usize, about.as_mut_ptr() as usize, 0, 0);
         about.assume_init()
-    };
-    Shared::File(about.st_dev, about.st_ino)
+    }
 }
 
 /// Numbers by which a kind of objects is known: along a plan, those of the recorded run for the program.
