@@ -9,6 +9,23 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+/// What a library waits for comes in a live run when it came in the recorded one, whatever the client does now.
+#[test]
+fn events_come_as_recorded() {
+    let server = Program::of("events", "events.c");
+    let mut gcc = Command::new("gcc");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/programs/events_part.c");
+    gcc.args(["-fPIC", "-shared", source, "-o", "events.so"]);
+    run(&server.folder, &mut gcc).unwrap().expect(&[0]).unwrap();
+    server.record(&["--with", "./program patient"], &[]);
+    let analysis = run(&server.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    analysis.expect(&[66]).unwrap();
+    for client in ["patient", "hasty"] {
+        let live = server.live(&["--attempts", "1", "--with", &format!("./program {client}")]);
+        live.expect(&[66]).unwrap();
+    }
+}
+
 fn variants(name: &str) -> Program {
     let program = Program::of(name, "variants.c");
     program.record(&[], &["same"]);

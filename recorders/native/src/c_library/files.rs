@@ -3,9 +3,10 @@
 
 use crate::c_library::channels::descriptor::{also_uses, as_recorded};
 use crate::c_library::channels::{self, shared};
+use crate::c_library::epoll;
 use crate::c_library::ports::{self, Named};
 use crate::platform::{memory, sys};
-use crate::runtime::accesses::{arrives, comes, passes, returns, writes};
+use crate::runtime::accesses::{arrives, comes, error_of_call, passes, returns, returns_or_fails, writes};
 use crate::scheduling::clocks;
 
 use super::library::{passes_text, writes_text};
@@ -85,7 +86,17 @@ fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) ->
         channels::received(file, done as usize, pc);
     }
     // Never more than there is room for, whatever the program gives at the same place now.
-    (returns(done as i64, pc) as ssize_t).min(room as ssize_t)
+    (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t)
+}
+
+/// A call has written or sent; how much the program gets to see. How much a socket takes, or whether at all, the other end decides.
+fn sent(file: c_int, done: ssize_t, pc: usize) -> ssize_t {
+    channels::sent(file, amount(done));
+    if channels::leads_outside(file) {
+        returns_or_fails(done as i64, pc) as ssize_t
+    } else {
+        done
+    }
 }
 
 /// Two descriptors that were given out, as in the recorded run.
@@ -190,7 +201,7 @@ library! {
     }
     write(file: c_int, from: *const c_void, len: usize) -> ssize_t, "rcx": (output file) {
         channels::sends(file, len, pc); passes(from, len, pc);
-    } (done, pc) { channels::sent(file, amount(done)); }
+    } (done, pc) { done = sent(file, done, pc); }
     pwrite(file: c_int, from: *const c_void, len: usize, at: off_t) -> ssize_t, "r8": (slow file) {
         shared::writes(file, pc);
         passes(from, len, pc);
@@ -208,7 +219,7 @@ library! {
     writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t, "rcx": (output file) { channels::sends(file, whole(parts, count as usize), pc);
         passes(parts, whole_list(count), pc);
         spread(parts, count as usize, usize::MAX, |from, len| passes(from, len, pc));
-    } (done, pc) { channels::sent(file, amount(done)); }
+    } (done, pc) { done = sent(file, done, pc); }
     recv(file: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t, "r8": (input file) {} (done, pc) {
         done = received(file, done, len, flags, pc);
         arrived(to, done, pc);
@@ -219,7 +230,7 @@ library! {
     }
     send(file: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t, "r8": (output file) { channels::sends(file, len, pc);
         passes(from, len, pc);
-    } (done, pc) { channels::sent(file, amount(done)); }
+    } (done, pc) { done = sent(file, done, pc); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
         passes(message, size_of::<msghdr>(), pc);
     } (done, pc) {
@@ -248,7 +259,7 @@ library! {
         });
         let actual = actual.as_ref().map(|(named, given)| msghdr { msg_name: named.actual().cast_mut().cast(), ..*given });
         let message = actual.as_ref().map_or(message, ptr::from_ref);
-    } (done, pc) { channels::sent(file, amount(done)); }
+    } (done, pc) { done = sent(file, done, pc); }
     recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
@@ -321,20 +332,27 @@ library! {
     }
     epoll_wait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int) -> c_int, "r8": (waiting limit) {
         also_uses(file, pc);
+        let recorded = epoll::recorded(file, most, pc);
+        let limit = if recorded.is_some() { 0 } else { limit };
     } (ready, pc) {
         if ready == 0 { clocks::slept(millis(limit)); }
+        ready = epoll::said(file, to, ready, recorded, pc);
         if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
-    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away file) {} (ready, pc) {
+    epoll_pwait(file: c_int, to: *mut epoll_event, most: c_int, limit: c_int, mask: *const sigset_t) -> c_int, "r9": (away file) {
+        let recorded = epoll::recorded(file, most, pc);
+        let limit = if recorded.is_some() { 0 } else { limit };
+    } (ready, pc) {
         if ready == 0 { clocks::slept(millis(limit)); }
+        ready = epoll::said(file, to, ready, recorded, pc);
         if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
     }
     epoll_ctl(file: c_int, action: c_int, other: c_int, event: *mut epoll_event) -> c_int, "r8": (system file) {
         also_uses(other, pc); channels::changes_poll(pc);
         passes(event, size_of::<epoll_event>(), pc);
-    } (result, pc) {}
+    } (result, pc) { if result == 0 { epoll::was_told(file, action, other, event); } }
     pipe(ends: *mut c_int) -> c_int, "rsi": system {} (result, pc) {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pipe([*ends, *ends.add(1)], pc); writes(ends, 8, pc); }
     }
@@ -472,7 +490,7 @@ unsafe extern "C-unwind" fn receive_from(
         if done >= 0 {
             address(from, from_len, most, pc);
         }
-        crate::runtime::guard::restore_errno(errno);
+        crate::runtime::guard::restore_errno(error_of_call(errno));
         done
     }
 }
@@ -499,7 +517,9 @@ unsafe extern "C-unwind" fn send_to(
         let done = crate::runtime::blocking::when_ready(&inside, file, libc::POLLOUT, || {
             sendto(file, from, len, flags, named.actual(), to_len)
         });
-        channels::sent(file, amount(done));
+        let errno = crate::runtime::guard::save_errno();
+        let done = sent(file, done, pc);
+        crate::runtime::guard::restore_errno(error_of_call(errno));
         done
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::c_library::channels::shared::{self, Shared};
 use crate::platform::{memory, real, sys};
-use crate::runtime::accesses::{arrives, passes, returns, writes};
+use crate::runtime::accesses::{arrives, passes, returns_or_fails, writes};
 use crate::runtime::guard::save_errno;
 use core::ffi::c_void;
 use libc::{c_char, c_int, c_long, c_short, c_uint, key_t, mq_attr, pollfd, sembuf, ssize_t, timespec};
@@ -118,7 +118,7 @@ library! {
         let attempt = || unless_it_waits(msgrcv(queue, message, room, kind, flags | libc::IPC_NOWAIT), error);
     } (done, pc) {
         shared::operates(object, pc);
-        done = (returns(done as i64, pc) as ssize_t).min(room as ssize_t);
+        done = (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t);
         arrives(message.cast_const(), with_type(done), pc);
     }
     msgctl(queue: c_int, command: c_int, argument: *mut c_void) -> c_int, "rcx": system {
@@ -147,7 +147,7 @@ library! {
         let attempt = || when(queue, libc::POLLIN, || mq_receive(queue, to, room, priority));
     } (done, pc) {
         shared::operates(object, pc);
-        done = (returns(done as i64, pc) as ssize_t).min(room as ssize_t);
+        done = (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t);
         came(done, to, priority, pc);
     }
     mq_timedreceive(queue: c_int, to: *mut c_char, room: usize, priority: *mut c_uint, limit: *const timespec) -> ssize_t, "r9": (patient attempt object) {
@@ -157,7 +157,7 @@ library! {
         let attempt = || when(queue, libc::POLLIN, || mq_timedreceive(queue, to, room, priority, limit));
     } (done, pc) {
         shared::operates(object, pc);
-        done = (returns(done as i64, pc) as ssize_t).min(room as ssize_t);
+        done = (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t);
         came(done, to, priority, pc);
     }
     mq_getattr(queue: c_int, to: *mut c_void) -> c_int, "rdx": (system queue) {

@@ -119,7 +119,7 @@ macro_rules! library {
                         let mut $out = library!(@$how inside, $name($($argument),*));
                         let errno = $crate::runtime::guard::save_errno();
                         $($after)*
-                        $crate::runtime::guard::restore_errno(errno);
+                        $crate::runtime::guard::restore_errno($crate::runtime::accesses::error_of_call(errno));
                         $out
                     }
                 }

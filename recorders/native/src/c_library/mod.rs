@@ -5,6 +5,7 @@ pub mod channels;
 #[macro_use]
 mod library;
 mod copies;
+mod epoll;
 mod files;
 mod format;
 pub mod forward;

@@ -3,9 +3,11 @@
 
 use crate::events::{modules, pending};
 use crate::platform::memory::{self, NOBODYS};
-use crate::runtime::guard::RuntimeGuard;
+use crate::runtime::guard::{RuntimeGuard, save_errno};
 use crate::scheduling::plan;
-use crate::scheduling::thread::slot;
+use crate::scheduling::thread::{Thread, slot};
+use core::sync::atomic::AtomicI32;
+use core::sync::atomic::Ordering::Relaxed;
 use recorder_ring::Record;
 
 /// Enters for a call from instrumented code.
@@ -79,11 +81,48 @@ pub fn returns(value: i64, pc: usize) -> i64 {
     // SAFETY: a slot holds a thread, which lives for ever.
     let thread = unsafe { &*thread };
     let value = plan::returned(pc).unwrap_or(value as u64);
+    push_input(thread, value, pc);
+    value as i64
+}
+
+/// As [`returns`], of a call that returns how much it did, or fails: along a plan it fails as it did then.
+pub fn returns_or_fails(done: i64, pc: usize) -> i64 {
+    let actual = if done < 0 {
+        -i64::from(save_errno().max(1))
+    } else {
+        done
+    };
+    let given = returns(actual, pc);
+    if given < 0 && given != actual {
+        ERROR.store(-given as i32, Relaxed);
+    }
+    given.max(-1)
+}
+
+/// With what the call fails that the calling thread is at, in place of the error that it failed with; 0 for no other one.
+static ERROR: AtomicI32 = AtomicI32::new(0);
+
+/// With what the call fails that the calling thread has been at since it entered, if this is what it failed with.
+pub fn error_of_call(error: i32) -> i32 {
+    match ERROR.swap(0, Relaxed) {
+        0 => error,
+        other => other,
+    }
+}
+
+/// Records something that came from outside of the program, to whoever asked.
+pub fn input(value: u64, pc: usize) {
+    // SAFETY: null or a thread, which lives for ever.
+    if let Some(thread) = unsafe { slot().as_ref() } {
+        push_input(thread, value, pc);
+    }
+}
+
+fn push_input(thread: &Thread, value: u64, pc: usize) {
     pending::push(Record::Input {
         pc: pc as u64,
         // Each thread has a source of its own, so that nothing is ordered by them.
         source: NOBODYS | 1 << 62 | 1 << 61 | u64::from(thread.index.get()) << 3,
         value,
     });
-    value as i64
 }

@@ -145,6 +145,13 @@ pub fn returned(pc: usize) -> Option<u64> {
     step.value.filter(|_| step.matches(kind::INPUT, pc as u64))
 }
 
+/// What comes next from outside to the calling thread at this position, piece by piece, as far as the plan has it.
+pub fn inputs(pc: usize) -> impl Iterator<Item = u64> {
+    let steps = follower().map(|thread| SCHEDULER.plan().steps_of(thread.index.get()));
+    let steps = steps.into_iter().flatten();
+    steps.map_while(move |(_, step)| step.value.filter(|_| step.matches(kind::INPUT, pc as u64)))
+}
+
 /// The value that the calling thread gets from a source right after an atomic load, if the plan says that both come next.
 pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
     if !is_followed() {

@@ -146,6 +146,11 @@ pub fn sent(to: c_int, bytes: usize) {
     }
 }
 
+/// Whether its other end is none of the program's.
+pub fn leads_outside(file: c_int) -> bool {
+    matches!(self::file(file), File::Socket) && own_sockets().is_none()
+}
+
 fn takes(from: c_int, amount: Amount, pc: usize) {
     let queue = match file(from) {
         File::Other => return,
