@@ -2,6 +2,7 @@
 
 use super::Scope;
 use crate::prune::{LockContextId, LockContexts};
+use crate::semantics::memory::Part;
 use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
@@ -11,29 +12,28 @@ pub(super) struct Site {
     pub(super) thread: ThreadId,
     /// The position, or what the scope puts in its place.
     pub(super) pc: CodePosition,
-    pub(super) writes: bool,
-    pub(super) atomic: bool,
+    pub(super) part: Part,
     /// Each access, with what its thread holds.
     pub(super) events: Vec<(EventId, LockContextId)>,
 }
 
 impl Site {
     pub(super) fn conflicts(&self, other: &Site) -> bool {
-        self.thread != other.thread && (self.writes || other.writes) && !(self.atomic && other.atomic)
+        self.thread != other.thread && self.part.conflicts(other.part)
     }
 }
 
 /// Calls `each` with the numbers of any two sites of a cell that conflict, the smaller first. Many read a flag that one writes: two that
 /// read are not looked at.
 pub(super) fn each_conflict(sites: &[Site], mut each: impl FnMut(usize, usize)) {
-    let writing: Vec<usize> = (0..sites.len()).filter(|&at| sites[at].writes).collect();
+    let writing: Vec<usize> = (0..sites.len()).filter(|&at| sites[at].part.writes).collect();
     for (at, a) in sites.iter().enumerate() {
         let mut look = |other: usize| {
             if a.conflicts(&sites[other]) {
                 each(at, other);
             }
         };
-        if a.writes {
+        if a.part.writes {
             (at + 1..sites.len()).for_each(&mut look);
         } else {
             let after = writing.partition_point(|&other| other <= at);
@@ -141,19 +141,18 @@ fn place(trace: &Trace, access: Access) -> CodePosition {
 
 /// The sites of one cell, in the order of their first accesses.
 fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses: &[AccessId]) -> Vec<Site> {
-    let mut numbers: HashMap<(ThreadId, CodePosition, bool, bool), usize> = HashMap::new();
+    let mut numbers: HashMap<(ThreadId, CodePosition, Part), usize> = HashMap::new();
     let mut sites: Vec<Site> = Vec::new();
     for &id in accesses {
         let access = trace.access_by_id(id);
         let thread = trace.thread(access.event);
         let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
-        let (writes, atomic) = (access.kind.writes(), access.kind.is_atomic());
-        let site = *numbers.entry((thread, pc, writes, atomic)).or_insert_with(|| {
+        let part = Part::of(access.kind);
+        let site = *numbers.entry((thread, pc, part)).or_insert_with(|| {
             sites.push(Site {
                 thread,
                 pc,
-                writes,
-                atomic,
+                part,
                 events: Vec::new(),
             });
             sites.len() - 1

@@ -37,7 +37,7 @@ pub use read_consistency::ReadOptions;
 pub use sync_consistency::{Matching, Source};
 
 use crate::prune::MustHappenBefore;
-use crate::semantics::Need;
+use crate::semantics::{Before, Need};
 use crate::trace::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace};
 use crate::verdict::Fact;
 use counts::Count;
@@ -146,8 +146,10 @@ impl Index {
                         }
                     }
                 }
-                Op::Join { child } => index.joins.entry(child).or_default().push(event),
                 op => {
+                    if let Some(Before::End(child)) = Before::of(op) {
+                        index.joins.entry(child).or_default().push(event);
+                    }
                     if let Some(need) = Need::served_by(op) {
                         index.serving.entry(need).or_default().push(event);
                     }

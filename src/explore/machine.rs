@@ -10,6 +10,9 @@
 use super::session::Opening;
 use super::tables::{AccessKind, Act, Class, Held, Tables, UNKNOWN};
 use crate::forest::{Mode, ObjectId, Outcome, Patience, TreeId};
+use crate::semantics::memory::Part;
+use crate::semantics::onces::{self, Progress};
+use crate::semantics::{barriers, locks, semaphores};
 
 /// No thread, or no class: it was not forked.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -140,12 +143,28 @@ impl State {
         tables.class(self.at[thread as usize])
     }
 
-    fn is_free(&self, lock: ObjectId) -> bool {
-        self.owner[lock.index()].0 == NONE && !self.has_readers(lock)
+    /// Whether a thread can do this to a lock now.
+    fn allows(&self, tables: &Tables<'_>, thread: u32, lock: ObjectId, step: locks::Step) -> bool {
+        let (owner, _) = self.owner[lock.index()];
+        step.is_enabled(locks::Found {
+            alone: (owner != NONE).then_some(owner == thread),
+            read: self.readers.iter().any(|&(read, ..)| read == lock.0),
+            recursive: tables.is_recursive(lock),
+        })
     }
 
-    fn has_readers(&self, lock: ObjectId) -> bool {
-        self.readers.iter().any(|&(read, ..)| read == lock.0)
+    /// Whether a semaphore has a permit left.
+    pub(crate) fn has_permit(&self, semaphore: ObjectId) -> bool {
+        semaphores::Step::Wait.is_enabled(self.count[semaphore.index()].into())
+    }
+
+    /// How far the initialization of a once cell is.
+    pub(crate) fn progress(&self, once: ObjectId) -> Progress {
+        match self.count[once.index()] {
+            0 => Progress::NotBegun,
+            1 => Progress::Begun,
+            _ => Progress::Done,
+        }
     }
 
     /// Whether a thread holds a lock exclusively.
@@ -210,31 +229,27 @@ impl State {
                     push(Choice::None, along(Outcome::Done));
                 }
             }
-            Act::Acquire(lock, Mode::Exclusive) => {
-                let (owner, _) = self.owner[lock.index()];
-                if self.is_free(lock) || (owner == thread && tables.is_recursive(lock)) {
+            Act::Acquire(lock, mode) => {
+                let shared = mode == Mode::Shared;
+                if self.allows(tables, thread, lock, locks::Step::Take { shared }) {
                     push(Choice::None, along(Outcome::Done));
                 } else {
                     gives_up(&mut push);
                 }
             }
-            Act::Acquire(lock, Mode::Shared) => {
-                if self.owner[lock.index()].0 == NONE {
-                    push(Choice::None, along(Outcome::Done));
-                } else {
-                    gives_up(&mut push);
-                }
-            }
-            Act::WaitEnd(_, lock) => match phase {
-                Phase::Woken(_) if self.is_free(lock) => push(Choice::None, along(Outcome::Done)),
-                Phase::TimedOut(_) if self.is_free(lock) => push(Choice::None, along(Outcome::GaveUp)),
-                Phase::Asleep(_) => match class.patience {
-                    Patience::Bounded => push(Choice::TimesOut, Goes::Stays),
-                    Patience::Unknown if self.is_free(lock) => push(Choice::None, Goes::Open(Opening::GivesUp)),
+            Act::WaitEnd(_, lock) => {
+                let returns = || self.allows(tables, thread, lock, locks::Step::TakeAgain);
+                match phase {
+                    Phase::Woken(_) if returns() => push(Choice::None, along(Outcome::Done)),
+                    Phase::TimedOut(_) if returns() => push(Choice::None, along(Outcome::GaveUp)),
+                    Phase::Asleep(_) => match class.patience {
+                        Patience::Bounded => push(Choice::TimesOut, Goes::Stays),
+                        Patience::Unknown if returns() => push(Choice::None, Goes::Open(Opening::GivesUp)),
+                        _ => {}
+                    },
                     _ => {}
-                },
-                _ => {}
-            },
+                }
+            }
             Act::Notify(condition) => {
                 let goes = along(Outcome::Done);
                 let mut any = false;
@@ -247,7 +262,8 @@ impl State {
                 }
             }
             Act::BarrierEnter(barrier) => {
-                let last = tables.parties(barrier) == Some(self.count[barrier.index()] + 1);
+                let arrived = self.count[barrier.index()];
+                let last = (tables.parties(barrier)).is_some_and(|parties| barriers::completes(arrived, parties));
                 push(Choice::None, along(if last { Outcome::Chosen } else { Outcome::Done }));
             }
             Act::BarrierExit(_) => {
@@ -256,16 +272,16 @@ impl State {
                 }
             }
             Act::Take(semaphore) => {
-                if self.count[semaphore.index()] > 0 {
+                if self.has_permit(semaphore) {
                     push(Choice::None, along(Outcome::Done));
                 } else {
                     gives_up(&mut push);
                 }
             }
-            Act::Once(once) => match self.count[once.index()] {
-                0 => push(Choice::None, along(Outcome::Chosen)),
-                1 => {}
-                _ => push(Choice::None, along(Outcome::Done)),
+            Act::Once(once) => match self.progress(once).for_who_comes() {
+                Some(onces::Step::Begin) => push(Choice::None, along(Outcome::Chosen)),
+                Some(_) => push(Choice::None, along(Outcome::Done)),
+                None => {}
             },
         }
     }
@@ -429,13 +445,15 @@ impl State {
         let (Act::Access(p), Act::Access(q)) = (x.act, y.act) else {
             return false;
         };
-        let atomic = |kind| matches!(kind, AtomicRead | AtomicWrite | Use);
-        let writes = |kind, class| match kind {
-            Write | AtomicWrite | Free => true,
-            AtomicRead => self.would_write(class),
-            Read | Use => false,
+        let part = |kind, class| Part {
+            writes: match kind {
+                Write | AtomicWrite | Free => true,
+                AtomicRead => self.would_write(class),
+                Read | Use => false,
+            },
+            atomic: matches!(kind, AtomicRead | AtomicWrite | Use),
         };
-        (writes(p, x) || writes(q, y)) && !(atomic(p) && atomic(q)) && x.cells.iter().any(|cell| y.cells.contains(cell))
+        part(p, x).conflicts(part(q, y)) && x.cells.iter().any(|cell| y.cells.contains(cell))
     }
 }
 

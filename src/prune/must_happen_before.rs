@@ -26,8 +26,8 @@
 use super::Clocks;
 use super::forced_posts::Semaphores;
 use super::grounds::Grounds;
-use crate::semantics::{Need, barriers, onces};
-use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
+use crate::semantics::{Before, Need, barriers, onces, outside, threads};
+use crate::trace::{EventId, ObjectId, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 
@@ -288,7 +288,6 @@ impl<'t> Walk<'t> {
         let trace = self.trace;
         let thread = trace.thread(event);
         let first = trace.place(event) == 0;
-        let outcomes = self.grounds > Grounds::Structure;
         self.begin = self.found.len();
         if let Some(sources) = self.pinned.remove(&event) {
             self.found
@@ -297,8 +296,9 @@ impl<'t> Walk<'t> {
         if first && let Some(&fork) = self.fork_of.get(&thread) {
             self.edge(fork, event);
         }
-        match trace.op(event) {
-            Op::Join { child } => {
+        let op = trace.op(event);
+        match Before::of(op).filter(|&before| self.holds(before)) {
+            Some(Before::End(child)) => {
                 // The child's last event before the join; a well-formed trace has its end there. Without any, the child
                 // has ended once it is forked.
                 let before = trace.program_order(child).partition_point(|&other| other < event);
@@ -307,50 +307,56 @@ impl<'t> Walk<'t> {
                     self.edge(last, event);
                 }
             }
-            // Who left the round before comes after its enters for that reason.
-            Op::BarrierEnter { barrier, round }
-                if round > 0 && self.orders(barrier) && self.left.get(&(barrier.0, thread)) != Some(&(round - 1)) =>
-            {
-                for at in 0..self.entered(barrier, round - 1).len() {
-                    self.edge(self.entered(barrier, round - 1)[at], event);
+            Some(Before::Arrivals(barrier, round)) => {
+                if let Some((_, barriers::Step::Exit(_))) = barriers::Step::of(op) {
+                    self.leave(event, (barrier.0, round));
+                    return;
+                }
+                // Who left the round before comes after its enters for that reason.
+                if self.left.get(&(barrier.0, thread)) != Some(&round) {
+                    for at in 0..self.entered(barrier, round).len() {
+                        self.edge(self.entered(barrier, round)[at], event);
+                    }
                 }
             }
-            Op::BarrierExit { barrier, round } if self.orders(barrier) => {
-                self.leave(event, (barrier.0, round));
-                return;
-            }
-            Op::Input { source, .. } if outcomes => {
+            Some(Before::Exchanges(source)) => {
                 for earlier in self.source.insert(source.0, vec![event]).unwrap_or_default() {
                     self.edge(earlier, event);
                 }
             }
-            Op::Output { source } => {
-                let last = self.source.entry(source.0).or_default();
-                let superseded =
-                    |&other: &EventId| trace.thread(other) == thread && matches!(trace.op(other), Op::Output { .. });
-                last.retain(|other| !superseded(other));
-                last.push(event);
-            }
-            // Somebody told the thread where the block is.
-            Op::Access(_) if outcomes => {
+            Some(Before::Allocation) => {
                 let incarnation = trace.access(event).expect("an access").incarnation;
                 if let Some(alloc) = trace.incarnation(incarnation).alloc {
                     self.edge(alloc, event);
                 }
             }
-            _ => {}
+            None => {}
         }
         self.push(event);
-        match trace.op(event) {
-            Op::Fork { child } => {
-                self.fork_of.insert(child, event);
-            }
-            Op::BarrierEnter { barrier, round } => {
-                self.rounds.enters.entry((barrier.0, round)).or_default().push(event);
-            }
-            Op::Access(_) => self.pin(event),
-            _ => {}
+        if let Some(threads::Step::Fork(child)) = threads::Step::of(op) {
+            self.fork_of.insert(child, event);
         }
+        if let Some((barrier, barriers::Step::Enter(round))) = barriers::Step::of(op) {
+            self.rounds.enters.entry((barrier.0, round)).or_default().push(event);
+        }
+        if let Some((source, outside::Step::Output)) = outside::Step::of(op) {
+            self.goes_out(event, source);
+        }
+        if trace.access(event).is_some() {
+            self.pin(event);
+        }
+    }
+
+    /// Of the outputs of one thread, the last one stands for all.
+    fn goes_out(&mut self, event: EventId, source: ObjectId) {
+        let trace = self.trace;
+        let last = self.source.entry(source.0).or_default();
+        let superseded = |&other: &EventId| {
+            trace.thread(other) == trace.thread(event)
+                && matches!(outside::Step::of(trace.op(other)), Some((_, outside::Step::Output)))
+        };
+        last.retain(|other| !superseded(other));
+        last.push(event);
     }
 
     fn entered(&self, barrier: ObjectId, round: u32) -> &[EventId] {
@@ -381,8 +387,10 @@ impl<'t> Walk<'t> {
         self.left.insert((round.0, thread), round.1);
     }
 
-    fn orders(&self, barrier: ObjectId) -> bool {
-        self.grounds > Grounds::Structure || self.fixed.contains(&barrier.0)
+    /// Whether something comes before an event on the grounds of this walk.
+    fn holds(&self, before: Before) -> bool {
+        let is_fixed = matches!(before, Before::Arrivals(barrier, _) if self.fixed.contains(&barrier.0));
+        self.grounds >= before.grounds() || is_fixed
     }
 
     fn edge(&mut self, from: EventId, to: EventId) {

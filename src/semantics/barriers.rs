@@ -44,6 +44,12 @@ impl Step {
     }
 }
 
+/// Whether the next to arrive completes a round of so many threads.
+#[must_use]
+pub fn completes(arrived: u32, parties: u32) -> bool {
+    arrived + 1 == parties
+}
+
 /// Barriers whose rounds have the same threads in every run: each round before the last has all threads that ever come.
 #[must_use]
 pub fn fixed(trace: &Trace) -> HashSet<u32> {

@@ -27,6 +27,23 @@ pub enum Step {
     },
 }
 
+/// A lock as a thread finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Somebody holds it alone; whether that is the thread itself.
+    pub alone: Option<bool>,
+    /// Somebody reads it, perhaps the thread itself.
+    pub read: bool,
+    /// A thread that holds it alone may take it once more.
+    pub recursive: bool,
+}
+
+/// Whether nobody can have a lock in one mode, as a reader or alone, while somebody else has it in another.
+#[must_use]
+pub fn excludes(reader: bool, other_reader: bool) -> bool {
+    !(reader && other_reader)
+}
+
 impl Step {
     /// What an operation does to which lock.
     #[must_use]
@@ -52,6 +69,27 @@ impl Step {
     #[must_use]
     pub fn gives_back(self) -> bool {
         matches!(self, Step::GiveBack | Step::GiveUp)
+    }
+
+    /// Whether it is enabled for a thread that finds the lock so. (A level that it gives back may be another thread's, as traces
+    /// may declare.)
+    #[must_use]
+    pub fn is_enabled(self, found: Found) -> bool {
+        let mine = found.alone == Some(true);
+        match self {
+            Step::Take { shared: true } => found.alone.is_none(),
+            Step::Take { shared: false } => {
+                let free = found.alone.is_none() && !found.read;
+                free || mine && found.recursive
+            }
+            Step::TakeAgain => found.alone.is_none() && !found.read,
+            Step::GiveBack => found.alone.is_some() || found.read,
+            Step::GiveUp => mine,
+            // Of a recursive mutex, its holder is never told that it is held.
+            Step::FindHeld { shared } => {
+                found.alone.is_some_and(|mine| !(mine && found.recursive)) || found.read && excludes(shared, true)
+            }
+        }
     }
 
     /// Two sections on one lock never overlap; whether an attempt meets one, and whether a thread waits, is an outcome.
@@ -147,57 +185,43 @@ impl State {
         let Some((lock, step)) = Step::of(trace.op(event)) else {
             return true;
         };
+        let mine = self.owner.filter(|&(owner, _)| owner == thread);
+        let enabled = step.is_enabled(Found {
+            alone: self.owner.map(|(owner, _)| owner == thread),
+            read: !self.readers.is_empty(),
+            // That a lock may be taken once more is shown by an event that does; an attempt that failed leaves it to the lock's kind.
+            recursive: !matches!(step, Step::FindHeld { .. }) || trace.is_recursive(lock),
+        });
         match step {
-            Step::Take { shared: true } => {
-                *self.readers.entry(thread).or_default() += 1;
-                self.owner.is_none()
-            }
-            Step::Take { shared: false } => match &mut self.owner {
-                Some((owner, depth)) if *owner == thread => {
-                    *depth += 1;
-                    true
-                }
-                _ => self.take(thread, 1),
-            },
+            Step::Take { shared: true } => *self.readers.entry(thread).or_default() += 1,
+            Step::Take { shared: false } => self.owner = Some((thread, 1 + mine.map_or(0, |(_, depth)| depth))),
             Step::TakeAgain => {
                 let begin = trace.wait_begin(event);
                 let depth = begin.and_then(|begin| self.kept.remove(&begin)).unwrap_or(1);
-                self.take(thread, depth)
+                self.owner = Some((thread, depth));
             }
             Step::GiveUp => {
-                let held = self.owner.filter(|&(owner, _)| owner == thread);
-                if let Some((_, depth)) = held {
+                if let Some((_, depth)) = mine {
                     self.kept.insert(event, depth);
                     self.owner = None;
                 }
-                held.is_some()
             }
             Step::GiveBack => self.give_back(thread),
-            Step::FindHeld { shared } => {
-                // Of a recursive mutex, its holder is never told that it is held.
-                let recursive = trace.is_recursive(lock);
-                let owned = self.owner.is_some_and(|(owner, _)| owner != thread || !recursive);
-                owned || !shared && !self.readers.is_empty()
-            }
+            Step::FindHeld { .. } => {}
         }
-    }
-
-    fn take(&mut self, thread: ThreadId, depth: u32) -> bool {
-        let free = self.owner.is_none() && self.readers.is_empty();
-        self.owner = Some((thread, depth));
-        free
+        enabled
     }
 
     /// One level of its own if the thread holds the lock, else of whoever does.
-    fn give_back(&mut self, thread: ThreadId) -> bool {
+    fn give_back(&mut self, thread: ThreadId) {
         if let Some((_, depth)) = &mut self.owner {
             *depth -= 1;
             if *depth == 0 {
                 self.owner = None;
             }
-            return true;
+        } else {
+            give_back_one(&mut self.readers, thread);
         }
-        give_back_one(&mut self.readers, thread)
     }
 }
 
@@ -214,4 +238,37 @@ fn give_back_one(readers: &mut BTreeMap<ThreadId, u32>, thread: ThreadId) -> boo
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_a_lock_and_how_decides_who_may_go_on() {
+        let steps = [
+            Step::Take { shared: false },
+            Step::Take { shared: true },
+            Step::TakeAgain,
+            Step::GiveUp,
+            Step::FindHeld { shared: false },
+            Step::FindHeld { shared: true },
+        ];
+        let enabled = |alone, read, recursive| {
+            let found = Found { alone, read, recursive };
+            steps.map(|step| step.is_enabled(found))
+        };
+        assert_eq!(enabled(None, false, true), [true, true, true, false, false, false]);
+        assert_eq!(enabled(None, true, true), [false, true, false, false, true, false]);
+        assert_eq!(
+            enabled(Some(false), false, true),
+            [false, false, false, false, true, true]
+        );
+        assert_eq!(
+            enabled(Some(true), false, false),
+            [false, false, false, true, true, true]
+        );
+        let again = enabled(Some(true), false, true);
+        assert_eq!(again, [true, false, false, true, false, false]);
+    }
 }

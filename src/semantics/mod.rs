@@ -13,11 +13,14 @@ pub mod onces;
 pub mod outside;
 pub mod semaphores;
 pub mod synchronizes;
+pub mod threads;
 pub mod waits;
 
+mod before;
 mod grounds;
 mod needs;
 
+pub use before::Before;
 pub use grounds::Grounds;
 pub use needs::{Gate, Need};
 
@@ -26,7 +29,7 @@ use crate::trace::{ObjectId, Op};
 /// The families of operations. Each operation is in one, where its steps are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Threads begin, end, are created, are joined.
+    /// [`threads`].
     Threads,
     /// Accesses, fences, blocks of memory.
     Memory,

@@ -59,6 +59,29 @@ impl Step {
     }
 }
 
+/// How far the initialization of a cell is that whoever comes first initializes, while all others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nobody has come.
+    NotBegun,
+    /// Somebody is about it.
+    Begun,
+    /// It is initialized.
+    Done,
+}
+
+impl Progress {
+    /// What a thread does that comes to the cell; `None`: it waits.
+    #[must_use]
+    pub fn for_who_comes(self) -> Option<Step> {
+        match self {
+            Progress::NotBegun => Some(Step::Begin),
+            Progress::Begun => None,
+            Progress::Done => Some(Step::Wait),
+        }
+    }
+}
+
 /// What is initialized once. Whoever comes first does it, so that the initializer precedes whatever waits for it is
 /// structure; that *this* thread's earlier events do is an outcome.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@
 use super::handed_over::HandedOver;
 use crate::encode::Encoder;
 use crate::semantics::semaphores::Step;
-use crate::semantics::{Need, locks, onces};
-use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, SectionId, ThreadId, Trace, Wakes};
+use crate::semantics::{Before, Need, locks, onces, threads};
+use crate::trace::{AccessKind, CellId, EventId, ObjectId, SectionId, ThreadId, Trace, Wakes};
 use hashbrown::{HashMap, HashSet};
 
 /// A constraint that a proposed order violates.
@@ -85,44 +85,44 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
             }
             *count += step.adds();
         }
-        match trace.op(event) {
-            Op::Access(_) => {
-                let access = trace.access(event).expect("an access");
-                if !in_place(trace, &done, event)
-                    && let Some(used) = trace.uses(access).find(|used| is_pinned(trace, used.cell))
-                {
-                    found.push(Violation::Pinned {
+        if let Some(access) = trace.access(event) {
+            if !in_place(trace, &done, event)
+                && let Some(used) = trace.uses(access).find(|used| is_pinned(trace, used.cell))
+            {
+                found.push(Violation::Pinned {
+                    read: event,
+                    cell: used.cell,
+                    value: used.read,
+                });
+            }
+            for used in trace.uses(access) {
+                let cell = trace.cell(used.cell);
+                if access.kind.reads() && !cell.external {
+                    let sees = values.get(&used.cell).copied().unwrap_or(cell.initial);
+                    let other_value = (sees != Some(used.read)).then(|| Violation::Read {
                         read: event,
                         cell: used.cell,
                         value: used.read,
+                        writes: memory.get(&used.cell).cloned().unwrap_or_default(),
                     });
-                }
-                for used in trace.uses(access) {
-                    let cell = trace.cell(used.cell);
-                    if access.kind.reads() && !cell.external {
-                        let sees = values.get(&used.cell).copied().unwrap_or(cell.initial);
-                        let other_value = (sees != Some(used.read)).then(|| Violation::Read {
-                            read: event,
-                            cell: used.cell,
-                            value: used.read,
-                            writes: memory.get(&used.cell).cloned().unwrap_or_default(),
-                        });
-                        if freed.any {
-                            freed.read(trace, event, used.cell, used.read, other_value, &memory);
-                        } else {
-                            found.extend(other_value);
-                        }
+                    if freed.any {
+                        freed.read(trace, event, used.cell, used.read, other_value, &memory);
+                    } else {
+                        found.extend(other_value);
                     }
                 }
-                // A read-modify-write of several cells writes what all of its reads decide.
-                for used in trace.uses(access).filter(|_| access.kind.writes()) {
-                    memory.entry(used.cell).or_default().push(event);
-                    values.insert(used.cell, (access.kind != AccessKind::Free).then_some(used.written));
-                    freed.write(trace.thread(event), used.cell);
-                }
             }
-            Op::Join { child } if !ends(trace, child) => found.extend(freed.on_which_depends(child)),
-            _ => {}
+            // A read-modify-write of several cells writes what all of its reads decide.
+            for used in trace.uses(access).filter(|_| access.kind.writes()) {
+                memory.entry(used.cell).or_default().push(event);
+                values.insert(used.cell, (access.kind != AccessKind::Free).then_some(used.written));
+                freed.write(trace.thread(event), used.cell);
+            }
+        }
+        if let Some(Before::End(child)) = Before::of(trace.op(event))
+            && !ends(trace, child)
+        {
+            found.extend(freed.on_which_depends(child));
         }
         match locks::Step::of(trace.op(event)) {
             Some((lock, step)) if step.takes() => {
@@ -274,7 +274,7 @@ impl FreedReads {
 /// Whether the end of a thread is an event, which then is what depends on its reads.
 fn ends(trace: &Trace, thread: ThreadId) -> bool {
     let last = trace.program_order(thread).last();
-    last.is_some_and(|&last| trace.op(last) == Op::End)
+    last.is_some_and(|&last| threads::Step::of(trace.op(last)) == Some(threads::Step::End))
 }
 
 fn is_pinned(trace: &Trace, cell: CellId) -> bool {

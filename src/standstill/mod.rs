@@ -12,11 +12,13 @@ mod spins;
 
 pub use spins::Spin;
 
+use crate::semantics::{locks, threads};
 use crate::symbols::{Symbols, printable};
+use crate::trace::plain_op;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{
-    CodePosition, Ending, Event, NOBODYS, ObjectId, ObjectKind, Op, PendingInfo, PendingKind, ProgramEnd, ReadError,
+    CodePosition, Ending, Event, NOBODYS, ObjectId, ObjectKind, PendingInfo, PendingKind, ProgramEnd, ReadError,
     StackId, ThreadId, TraceFile,
 };
 
@@ -166,15 +168,15 @@ impl Standstill {
         let mut alive = BTreeSet::new();
         for event in file.events() {
             let event = event?;
-            match event.op {
-                Op::End => {
+            match plain_op(event.op).and_then(threads::Step::of) {
+                Some(threads::Step::End) => {
                     alive.remove(&event.thread.0);
                     continue;
                 }
-                Op::Fork { child } => {
+                Some(threads::Step::Fork(child)) => {
                     alive.insert(child.0);
                 }
-                _ => {}
+                Some(threads::Step::Begin | threads::Step::Join(_)) | None => {}
             }
             alive.insert(event.thread.0);
         }
@@ -231,15 +233,15 @@ impl std::fmt::Display for Death {
 impl Tail {
     /// Goes on by the next event of the trace.
     pub fn push(&mut self, event: &Event) {
-        let ends = matches!(event.op, Op::End);
+        let op = plain_op(event.op);
+        let ends = op.and_then(threads::Step::of) == Some(threads::Step::End);
         self.last.insert(event.thread.0, (self.events, ends));
         self.events += 1;
-        match event.op {
-            Op::Acquire { lock } | Op::AcquireShared { lock } => self.take(lock, event.thread, event.pc, event.stack),
-            Op::Release { lock } => self.give_back(lock, event.thread, 1),
-            Op::WaitBegin { lock, .. } => self.give_back(lock, event.thread, u32::MAX),
-            // As deep as before; once is enough to know who has it.
-            Op::WaitEnd { lock, .. } => self.take(lock, event.thread, event.pc, event.stack),
+        match op.and_then(locks::Step::of) {
+            // After a wait, as deep as before; once is enough to know who has it.
+            Some((lock, step)) if step.takes() => self.take(lock, event.thread, event.pc, event.stack),
+            Some((lock, locks::Step::GiveBack)) => self.give_back(lock, event.thread, 1),
+            Some((lock, locks::Step::GiveUp)) => self.give_back(lock, event.thread, u32::MAX),
             _ => {}
         }
     }

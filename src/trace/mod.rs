@@ -43,6 +43,7 @@ pub use trace_format::{
 pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
+use crate::semantics::memory::Part;
 use accesses::Accesses;
 use excused::Excuses;
 use hashbrown::HashMap;
@@ -329,17 +330,11 @@ impl Trace {
         &self.incarnations
     }
 
-    /// A cell that makes two events conflict: they come from different threads, both access it,
-    /// at least one writes, and not both are atomic. The lowest such cell; `None` if there is none.
+    /// The lowest cell that makes two events of different threads conflict; `None` if there is none.
     #[must_use]
     pub fn conflict(&self, a: EventId, b: EventId) -> Option<CellId> {
         let (x, y) = (self.access(a)?, self.access(b)?);
-        if self.thread(a) == self.thread(b)
-            || !(x.kind.writes() || y.kind.writes())
-            || (x.kind.is_atomic() && y.kind.is_atomic())
-        {
-            return None;
-        }
-        x.lowest_common_cell(y)
+        let conflicting = self.thread(a) != self.thread(b) && Part::of(x.kind).conflicts(Part::of(y.kind));
+        conflicting.then(|| x.lowest_common_cell(y)).flatten()
     }
 }

@@ -7,7 +7,8 @@
 //! A lock that one thread gave back for another has no sections: which acquire a release goes with then
 //! depends on the schedule. Such a lock is *handed over*; what is known of it is its events in order.
 
-use super::{EventId, Marks, Op, Trace};
+use super::{EventId, Marks, Trace};
+use crate::semantics::locks::{self, Step};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl Section {
     /// a recursive mutex never fails in π.
     #[must_use]
     pub fn denies(&self, shared: bool) -> bool {
-        !(self.shared && shared)
+        locks::excludes(self.shared, shared)
     }
 }
 
@@ -193,20 +194,21 @@ impl Sections {
         let mut read: HashSet<ObjectId> = HashSet::new();
         for event in trace.events() {
             let thread = trace.thread(event);
-            let changed = match trace.op(event) {
-                op if found.any_handed_over() && op.lock().is_some_and(|lock| found.is_handed_over(lock)) => None,
-                Op::Acquire { lock } => found.take(&mut held, event, lock, thread, false, 1),
-                Op::AcquireShared { lock } => {
-                    read.insert(lock);
-                    found.take(&mut held, event, lock, thread, true, 1)
+            let changed = match Step::of(trace.op(event)) {
+                Some((lock, _)) if found.is_handed_over(lock) => None,
+                Some((lock, Step::Take { shared })) => {
+                    if shared {
+                        read.insert(lock);
+                    }
+                    found.take(&mut held, event, lock, thread, shared, 1)
                 }
-                Op::WaitEnd { lock, .. } => {
+                Some((lock, Step::TakeAgain)) => {
                     let begin = trace.wait_begin(event);
                     let depth = begin.and_then(|begin| waiting.remove(&begin)).unwrap_or(1);
                     found.take(&mut held, event, lock, thread, false, depth)
                 }
-                Op::Release { lock } | Op::WaitBegin { lock, .. } => {
-                    let wait = matches!(trace.op(event), Op::WaitBegin { .. });
+                Some((lock, step @ (Step::GiveBack | Step::GiveUp))) => {
+                    let wait = step == Step::GiveUp;
                     // Once the lock was read, those that give back what they held from the start were readers.
                     let alone_from_start = ahead.from_start.iter().filter(|_| !read.contains(&lock));
                     let others = held.keys().chain(alone_from_start.map(|(holder, _)| holder));
@@ -234,7 +236,7 @@ impl Sections {
                         }
                     }
                 }
-                _ => None,
+                Some((_, Step::FindHeld { .. })) | None => None,
             };
             let now = &mut now[thread.index()];
             let change = changed.map(|id| {

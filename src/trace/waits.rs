@@ -4,7 +4,8 @@
 //! section 1): an end belongs to the last wait on its condition and lock that its thread has begun and not ended, and
 //! what began after that never ends.
 
-use super::{EventId, ObjectId, Op, ThreadId, Trace};
+use super::{EventId, ObjectId, ThreadId, Trace};
+use crate::semantics::{locks, waits};
 use hashbrown::HashMap;
 
 /// A wait of a thread.
@@ -32,8 +33,12 @@ impl Waits {
         let mut open: HashMap<ThreadId, Vec<(u32, ObjectId, ObjectId)>> = HashMap::new();
         for event in trace.events() {
             let thread = trace.thread(event);
-            match trace.op(event) {
-                Op::WaitBegin { condition, lock } => {
+            let op = trace.op(event);
+            let (Some((condition, step)), Some((lock, _))) = (waits::Step::of(op), locks::Step::of(op)) else {
+                continue;
+            };
+            match step {
+                waits::Step::Begin => {
                     let open = open.entry(thread).or_default();
                     let waits = found.of_thread.entry(thread).or_default();
                     waits.push(Wait {
@@ -43,7 +48,7 @@ impl Waits {
                     });
                     open.push((waits.len() as u32 - 1, condition, lock));
                 }
-                Op::WaitEnd { condition, lock, .. } => {
+                waits::Step::End(_) => {
                     let (Some(open), Some(waits)) = (open.get_mut(&thread), found.of_thread.get_mut(&thread)) else {
                         continue;
                     };
@@ -55,7 +60,7 @@ impl Waits {
                         open.truncate(at);
                     }
                 }
-                _ => {}
+                waits::Step::Notify | waits::Step::NotifyAll => {}
             }
         }
         found

@@ -5,7 +5,9 @@
 //! the sequence last) finds a matching whenever there is one: exchanging a later-ending waiter for
 //! an earlier-ending one never hurts. Waits that timed out take part in no matching.
 
-use super::{EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
+use super::{EventId, ObjectId, ThreadId, Trace, WaitOutcome};
+use crate::semantics::Need;
+use crate::semantics::waits::Step;
 use hashbrown::{HashMap, HashSet};
 
 /// A matching of notifies and waits.
@@ -60,7 +62,7 @@ impl Wakes {
     ) -> Wakes {
         let mut returns: HashMap<EventId, usize> = HashMap::new();
         for (place, event) in order.clone().enumerate() {
-            if let Op::WaitEnd { .. } = trace.op(event) {
+            if let Some((_, Step::End(_))) = Step::of(trace.op(event)) {
                 returns.insert(event, place);
             }
         }
@@ -76,8 +78,11 @@ impl Wakes {
         }
         for event in order {
             let thread = trace.thread(event);
-            match trace.op(event) {
-                Op::WaitBegin { condition, .. } => {
+            let Some((condition, step)) = Step::of(trace.op(event)) else {
+                continue;
+            };
+            match step {
+                Step::Begin => {
                     let end = trace.wait_end(event);
                     if !end.is_some_and(|end| trace.op(end).times_out()) {
                         let returns = returns(end);
@@ -87,7 +92,7 @@ impl Wakes {
                             .push(Waiting { thread, end, returns });
                     }
                 }
-                Op::Notify { condition } => {
+                Step::Notify => {
                     let waiters = waiting.entry(condition).or_default();
                     let first = (0..waiters.len()).min_by_key(|&at| (waiters[at].returns, waiters[at].thread));
                     if let Some(at) = first {
@@ -96,15 +101,12 @@ impl Wakes {
                         woken_by.extend(waiter.end.map(|end| (end, event)));
                     }
                 }
-                Op::NotifyAll { condition } => {
+                Step::NotifyAll => {
                     for waiter in waiting.remove(&condition).unwrap_or_default() {
                         woken_by.extend(waiter.end.map(|end| (end, event)));
                     }
                 }
-                Op::WaitEnd {
-                    outcome: WaitOutcome::Notified,
-                    ..
-                } => match woken_by.remove(&event) {
+                Step::End(WaitOutcome::Notified) => match woken_by.remove(&event) {
                     Some(notify) => {
                         wakes.by.insert(event, notify);
                     }
@@ -112,7 +114,7 @@ impl Wakes {
                     None if trace.place(event) == 0 && !is_waiting_at_start(trace, event) => {}
                     None => wakes.unserved.push(event),
                 },
-                _ => {}
+                Step::End(WaitOutcome::TimedOut) => {}
             }
         }
         wakes
@@ -124,14 +126,10 @@ impl Trace {
     pub(super) fn find_waiting_at_start(&mut self) {
         let mut notified: HashSet<ObjectId> = HashSet::new();
         for event in self.events() {
-            if let Op::Notify { condition } | Op::NotifyAll { condition } = self.op(event) {
+            if let Some(Need::Wake(condition)) = Need::served_by(self.op(event)) {
                 notified.insert(condition);
             }
-            if let Op::WaitEnd {
-                condition,
-                outcome: WaitOutcome::Notified,
-                ..
-            } = self.op(event)
+            if let Some(Need::Wake(condition)) = Need::of(self.op(event))
                 && self.place(event) == 0
                 && notified.contains(&condition)
             {

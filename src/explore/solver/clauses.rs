@@ -8,6 +8,7 @@ use super::events::{Event, Events, List, Relation};
 use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::explore::tables::Held;
 use crate::forest::TreeId;
+use crate::semantics::locks::excludes;
 use hashbrown::{HashMap, HashSet};
 
 /// When something has to hold.
@@ -237,7 +238,7 @@ impl Formulas {
                     row.act,
                     crate::explore::tables::Act::Acquire(_, crate::forest::Mode::Shared)
                 );
-                if row.tree == tree || reads && shared || self.cannot_precede(event, at) {
+                if row.tree == tree || !excludes(reads, shared) || self.cannot_precede(event, at) {
                     return None;
                 }
                 let choice = self.choice();

@@ -14,6 +14,7 @@ use crate::explore::session::Prefix;
 use crate::explore::states::Limits;
 use crate::explore::tables::{AccessKind, Act, Class, Tables};
 use crate::forest::{Mode, NodeId, ObjectId, Outcome, Patience, TreeId};
+use crate::semantics::onces::Progress;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -417,7 +418,7 @@ fn waits_at_end(
                 Act::Acquire(lock, mode) if !denied(formulas, replay, node, lock, mode) => {
                     violated.push(not_locked(at, lock, wait.tree, mode));
                 }
-                Act::Take(semaphore) if replay.state.count[semaphore.index()] > 0 => {
+                Act::Take(semaphore) if replay.state.has_permit(semaphore) => {
                     violated.push(replay.permits(at, semaphore));
                 }
                 _ => {}
@@ -460,16 +461,16 @@ fn waits_at_end(
         Act::BarrierExit(barrier) if replay.state.phase[thread as usize] == Phase::Complete => {
             violated.extend(replay.complete(formulas, wait.choice, node, barrier));
         }
-        Act::Take(semaphore) if replay.state.count[semaphore.index()] > 0 => {
+        Act::Take(semaphore) if replay.state.has_permit(semaphore) => {
             violated.push(replay.permits(at, semaphore));
         }
-        Act::Once(once) => match replay.state.count[once.index()] {
-            0 => violated.push(Violation::NotBegun {
+        Act::Once(once) => match replay.state.progress(once) {
+            Progress::NotBegun => violated.push(Violation::NotBegun {
                 choice: wait.choice,
                 once,
             }),
-            1 => {}
-            _ => violated.push(Violation::Never {
+            Progress::Begun => {}
+            Progress::Done => violated.push(Violation::Never {
                 choice: wait.choice,
                 list: List::OnceEnds(once),
             }),

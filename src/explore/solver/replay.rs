@@ -7,6 +7,7 @@ use crate::explore::session::{Opening, Prefix, PrefixThread};
 use crate::explore::states::Walk;
 use crate::explore::tables::{AccessKind, Act, Held, Tables};
 use crate::forest::{Forest, Mode, NodeId, ObjectId, Outcome, TreeId};
+use crate::semantics::locks::excludes;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
@@ -310,7 +311,7 @@ impl<'t, 'f> Replay<'t, 'f> {
         self.held.iter().any(|&(held, by)| {
             let section = formulas.events.row(by);
             let reads = matches!(section.act, Act::Acquire(_, Mode::Shared));
-            held == lock && section.tree != tree && !(reads && shared)
+            held == lock && section.tree != tree && excludes(reads, shared)
         })
     }
 
@@ -538,7 +539,7 @@ impl<'t, 'f> Replay<'t, 'f> {
         for &(held, by) in &self.held {
             let section = formulas.events.row(by);
             let reads = matches!(section.act, Act::Acquire(_, Mode::Shared));
-            if held == lock && section.tree != tree && !(reads && shared) {
+            if held == lock && section.tree != tree && excludes(reads, shared) {
                 self.violations.push(Violation::Locked { event, by });
             }
         }
