@@ -2,7 +2,7 @@
 
 use super::Scope;
 use crate::prune::{LockContextId, LockContexts};
-use crate::semantics::memory::Part;
+use crate::semantics::conflict::Part;
 use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
@@ -147,7 +147,7 @@ fn sites(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, accesses
         let access = trace.access_by_id(id);
         let thread = trace.thread(access.event);
         let pc = scope.map_or_else(|| place(trace, access), |scope| scope.positions[&access.event]);
-        let part = Part::of(access.kind);
+        let part = access.kind.part();
         let site = *numbers.entry((thread, pc, part)).or_insert_with(|| {
             sites.push(Site {
                 thread,

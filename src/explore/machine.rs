@@ -10,7 +10,7 @@
 use super::session::Opening;
 use super::tables::{AccessKind, Act, Class, Held, Tables, UNKNOWN};
 use crate::forest::{Mode, ObjectId, Outcome, Patience, TreeId};
-use crate::semantics::memory::Part;
+use crate::semantics::conflict::Part;
 use crate::semantics::onces::{self, Progress};
 use crate::semantics::{barriers, locks, semaphores};
 

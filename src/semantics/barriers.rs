@@ -3,7 +3,7 @@
 //! Who meets whom may be an outcome: another thread may come in the place of one that came. Where each round has all threads
 //! that ever come, it is not.
 
-use super::synchronizes::{Among, Passing};
+use super::passing::{Among, Passing};
 use crate::trace::{ObjectId, Op, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;

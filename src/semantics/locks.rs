@@ -1,6 +1,6 @@
 //! Locks: taken alone or beside other readers, given back, found held. A wait gives its lock up and takes it again.
 
-use super::synchronizes::{Among, Passing};
+use super::passing::{Among, Passing};
 use super::{Grounds, InOrder};
 use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;

@@ -1,32 +1,6 @@
-//! Memory: which accesses conflict, and what a read sees after a sequence of events.
+//! Memory: what a read sees after a sequence of events.
 
-use crate::trace::{AccessKind, CellUse, EventId, Trace};
-
-/// What matters of an access for whether it conflicts with another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Part {
-    /// It changes memory.
-    pub writes: bool,
-    /// It is atomic, or the use of an object.
-    pub atomic: bool,
-}
-
-impl Part {
-    /// That of a kind of access.
-    #[must_use]
-    pub fn of(kind: AccessKind) -> Part {
-        Part {
-            writes: kind.writes(),
-            atomic: kind.is_atomic(),
-        }
-    }
-
-    /// Whether two accesses of one cell by different threads conflict.
-    #[must_use]
-    pub fn conflicts(self, other: Part) -> bool {
-        (self.writes || other.writes) && !(self.atomic && other.atomic)
-    }
-}
+use crate::trace::{CellUse, EventId, Trace};
 
 /// A cell that a read touches, and what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 //! The checker does not ask here, nor do the oracles of the tests: they judge what does.
 
 pub mod barriers;
+pub mod conflict;
 pub mod locks;
 pub mod memory;
 pub mod onces;
@@ -19,6 +20,7 @@ pub mod waits;
 mod before;
 mod grounds;
 mod needs;
+mod passing;
 
 pub use before::Before;
 pub use grounds::Grounds;

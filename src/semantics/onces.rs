@@ -1,7 +1,7 @@
 //! Once cells: found initialized only after some initialization has ended.
 
 use super::InOrder;
-use super::synchronizes::{Among, Passing};
+use super::passing::{Among, Passing};
 use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 

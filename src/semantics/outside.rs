@@ -1,6 +1,6 @@
 //! What comes from outside of the program, and what goes there.
 
-use super::synchronizes::{Among, Passing};
+use super::passing::{Among, Passing};
 use crate::trace::{ObjectId, Op};
 
 /// What an operation does with a source or a destination.

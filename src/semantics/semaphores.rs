@@ -1,6 +1,6 @@
 //! Semaphores: a count that posts raise and waits lower; an attempt that fails finds it 0, and a program may ask for it.
 
-use super::synchronizes::{Among, Passing};
+use super::passing::{Among, Passing};
 use super::{Grounds, InOrder};
 use crate::trace::{ObjectId, Op};
 

@@ -4,29 +4,11 @@
 //! kept apart by who left it, since not everyone learns of everyone: one reader of a lock learns nothing of another.
 //! Memory and threads pass on knowledge, too; what that takes is not a matter of their operations alone.
 
+pub use super::passing::{Among, Passing};
+
 use super::{Family, barriers, locks, onces, outside, semaphores};
 use crate::trace::{ObjectId, Op, ThreadId};
 use hashbrown::HashMap;
-
-/// Whose knowledge is kept at an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Among {
-    /// Those that gave something: they gave back the lock, posted, arrived, initialized, sent something out.
-    Givers,
-    /// Readers that gave a lock back. Only who takes it alone waits for them.
-    Readers,
-    /// Those that took something, a lock or a permit: they are why nothing was left for others.
-    Takers,
-}
-
-/// One step of what an operation does with what is known at its object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passing {
-    /// Its thread learns what these knew.
-    Learns(Among),
-    /// Its thread is one of these, with all that it knows now.
-    Tells(Among),
-}
 
 /// Which holds of locks are readers': whom a thread that gives one back tells of what it knows depends on that.
 #[derive(Clone, Debug)]

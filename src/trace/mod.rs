@@ -43,7 +43,6 @@ pub use trace_format::{
 pub use wakes::{Waiter, Wakes};
 pub use writers::Writers;
 
-use crate::semantics::memory::Part;
 use accesses::Accesses;
 use excused::Excuses;
 use hashbrown::HashMap;
@@ -334,7 +333,7 @@ impl Trace {
     #[must_use]
     pub fn conflict(&self, a: EventId, b: EventId) -> Option<CellId> {
         let (x, y) = (self.access(a)?, self.access(b)?);
-        let conflicting = self.thread(a) != self.thread(b) && Part::of(x.kind).conflicts(Part::of(y.kind));
+        let conflicting = self.thread(a) != self.thread(b) && x.kind.part().conflicts(y.kind.part());
         conflicting.then(|| x.lowest_common_cell(y)).flatten()
     }
 }

@@ -1,6 +1,7 @@
 //! What an event is, in the model: as in the file, but with accesses resolved to cells.
 
 use super::IncarnationId;
+use crate::semantics::conflict::Part;
 use crate::semantics::locks;
 use trace_format::{MemoryOrder, ObjectId, ThreadId, WaitOutcome};
 
@@ -52,6 +53,15 @@ impl AccessKind {
     #[must_use]
     pub fn writes_value(self) -> bool {
         self.writes() && self != AccessKind::Free
+    }
+
+    /// What matters of it for whether it conflicts with another.
+    #[must_use]
+    pub fn part(self) -> Part {
+        Part {
+            writes: self.writes(),
+            atomic: self.is_atomic(),
+        }
     }
 
     /// Whether it is an atomic operation or the use of an object, which is one inside of the library; two of these never race.

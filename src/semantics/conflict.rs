@@ -1,0 +1,18 @@
+//! Which accesses conflict (`docs/SEMANTICS.md`, section 1).
+
+/// What matters of an access for whether it conflicts with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// It changes memory.
+    pub writes: bool,
+    /// It is atomic, or the use of an object.
+    pub atomic: bool,
+}
+
+impl Part {
+    /// Whether two accesses of one cell by different threads conflict.
+    #[must_use]
+    pub fn conflicts(self, other: Part) -> bool {
+        (self.writes || other.writes) && !(self.atomic && other.atomic)
+    }
+}
