@@ -62,7 +62,7 @@ impl Decider<'_> {
         first: Instance,
     ) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
-        let needs = Needs::without_reads(self.trace, order, self.sections);
+        let needs = self.needs.without_reads(order);
         let closed = |a, b| {
             needs.exclude(a, b)
                 || self

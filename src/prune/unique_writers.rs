@@ -20,6 +20,7 @@ use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writer
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Writes that may come last before a read, above which no unique one is searched among them.
 const MAX_POSSIBLE: usize = 64;
@@ -32,7 +33,7 @@ pub struct Needs<'t> {
     trace: &'t Trace,
     must: &'t MustHappenBefore,
     sections: &'t Sections,
-    semaphores: Semaphores,
+    semaphores: Arc<Semaphores>,
     needed: Cow<'t, MustHappenBefore>,
     writers: Writers,
 }
@@ -51,20 +52,23 @@ impl<'t> Needs<'t> {
             trace,
             must,
             sections,
-            semaphores: Semaphores::of(trace),
+            semaphores: Arc::new(Semaphores::of(trace)),
             needed: Cow::Owned(needed),
             writers,
         }
     }
 
-    /// What a race needs whatever reads see: must-happen-before and locks alone.
+    /// What a race needs whatever reads see: must-happen-before, on weaker grounds perhaps, locks and semaphores alone.
     #[must_use]
-    pub fn without_reads(trace: &'t Trace, must: &'t MustHappenBefore, sections: &'t Sections) -> Needs<'t> {
+    pub fn without_reads<'m>(&self, must: &'m MustHappenBefore) -> Needs<'m>
+    where
+        't: 'm,
+    {
         Needs {
-            trace,
+            trace: self.trace,
             must,
-            sections,
-            semaphores: Semaphores::of(trace),
+            sections: self.sections,
+            semaphores: Arc::clone(&self.semaphores),
             needed: Cow::Borrowed(must),
             writers: Writers::default(),
         }
