@@ -233,12 +233,14 @@ library! {
     } (done, pc) { done = sent(file, done, pc); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
         passes(message, size_of::<msghdr>(), pc);
+        let most = memory::at(message).map_or(0, |given| given.msg_namelen as usize);
     } (done, pc) {
         done = received(file, done, amount(done), flags, pc);
         if done >= 0 {
             let message = &*message;
             writes(message, size_of::<msghdr>(), pc);
-            let named = if message.msg_name.is_null() { 0 } else { message.msg_namelen as usize };
+            // Of a name that was longer than its room, the kernel tells the whole length.
+            let named = if message.msg_name.is_null() { 0 } else { most.min(message.msg_namelen as usize) };
             ports::arrives(message.msg_name.cast(), named, pc);
             writes(message.msg_name, named, pc);
             writes(message.msg_control, message.msg_controllen, pc);

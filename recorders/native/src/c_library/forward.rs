@@ -22,7 +22,7 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    const fn new(name: &'static str) -> Self {
+    pub const fn new(name: &'static str) -> Self {
         let function = AtomicPtr::new(ptr::null_mut());
         let to_own = false;
         Self { function, name, to_own }
@@ -36,27 +36,34 @@ impl Forwarded {
     }
 }
 
+/// Exports functions, each under a name and passed on to another.
 macro_rules! forward {
-    ($($name:ident = $forwarded:expr;)*) => { $(
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
+    ($($name:expr => $forwarded:expr;)*) => { $(
+        const _: () = {
+            use $crate::c_library::forward::{Forwarded, keep_arguments_and_find};
+
             static FORWARDED: Forwarded = $forwarded;
-            naked_asm!(
-                "lea r11, [rip + {forwarded}]",
-                "cmp qword ptr [r11], 0",
-                "jne 2f",
-                "call {find}",
-                "2: jmp qword ptr [rip + {forwarded}]",
-                forwarded = sym FORWARDED,
-                find = sym keep_arguments_and_find,
-            )
-        }
+
+            #[unsafe(naked)]
+            #[unsafe(export_name = $name)]
+            unsafe extern "C" fn pass_on() {
+                core::arch::naked_asm!(
+                    "lea r11, [rip + {forwarded}]",
+                    "cmp qword ptr [r11], 0",
+                    "jne 2f",
+                    "call {find}",
+                    "2: jmp qword ptr [rip + {forwarded}]",
+                    forwarded = sym FORWARDED,
+                    find = sym keep_arguments_and_find,
+                )
+            }
+        };
     )* };
 }
+pub(crate) use forward;
 
 macro_rules! forward_each {
-    ($($name:ident)*) => { forward! { $($name = Forwarded::new(concat!(stringify!($name), "\0"));)* } };
+    ($($name:ident)*) => { forward! { $(stringify!($name) => Forwarded::new(concat!(stringify!($name), "\0"));)* } };
 }
 
 forward_each! {
@@ -66,15 +73,15 @@ forward_each! {
 
 // Names that the C library does not have.
 forward! {
-    sigsetjmp = Forwarded::new("__sigsetjmp\0");
-    __isoc99_printf = Forwarded::to_own("printf\0");
-    __isoc99_fprintf = Forwarded::to_own("fprintf\0");
-    __isoc99_sprintf = Forwarded::to_own("sprintf\0");
-    __isoc99_snprintf = Forwarded::to_own("snprintf\0");
-    __isoc99_vprintf = Forwarded::to_own("vprintf\0");
-    __isoc99_vfprintf = Forwarded::to_own("vfprintf\0");
-    __isoc99_vsprintf = Forwarded::to_own("vsprintf\0");
-    __isoc99_vsnprintf = Forwarded::to_own("vsnprintf\0");
+    "sigsetjmp" => Forwarded::new("__sigsetjmp\0");
+    "__isoc99_printf" => Forwarded::to_own("printf\0");
+    "__isoc99_fprintf" => Forwarded::to_own("fprintf\0");
+    "__isoc99_sprintf" => Forwarded::to_own("sprintf\0");
+    "__isoc99_snprintf" => Forwarded::to_own("snprintf\0");
+    "__isoc99_vprintf" => Forwarded::to_own("vprintf\0");
+    "__isoc99_vfprintf" => Forwarded::to_own("vfprintf\0");
+    "__isoc99_vsprintf" => Forwarded::to_own("vsprintf\0");
+    "__isoc99_vsnprintf" => Forwarded::to_own("vsnprintf\0");
 }
 
 extern "C" fn missing() {

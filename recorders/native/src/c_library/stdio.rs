@@ -49,6 +49,25 @@ fn from_input(pc: usize) {
     channels::stream_reads(libc::STDIN_FILENO, pc);
 }
 
+/// A function is about to read a line into a buffer that it may enlarge.
+fn looks_for_room(line: *const *mut c_char, room: *const usize, pc: usize) {
+    reads(line, size_of::<*mut c_char>(), pc);
+    reads(room, size_of::<usize>(), pc);
+}
+
+/// It has read so many characters; at the end, or in vain, less than none.
+///
+/// # Safety
+/// `line` is valid if there are any.
+unsafe fn has_line(line: *const *mut c_char, room: *const usize, len: ssize_t, pc: usize) {
+    writes(line, size_of::<*mut c_char>(), pc);
+    writes(room, size_of::<usize>(), pc);
+    if let Ok(len) = usize::try_from(len) {
+        // SAFETY: promised by the caller.
+        writes(unsafe { *line }, len + 1, pc);
+    }
+}
+
 library! {
     fflush(stream: *mut FILE) -> c_int, "rsi": slow {
         if !stream.is_null() { to_stream(stream, pc); }
@@ -140,32 +159,17 @@ library! {
         from_stream(from, pc);
         writes_text(line, pc);
     }
-    getline(line: *mut *mut c_char, room: *mut usize, from: *mut FILE) -> ssize_t, "rcx": slow {
-        reads(line, size_of::<*mut c_char>(), pc);
-        reads(room, size_of::<usize>(), pc);
-    } (len, pc) {
+    getline(line: *mut *mut c_char, room: *mut usize, from: *mut FILE) -> ssize_t, "rcx": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
-        writes(line, size_of::<*mut c_char>(), pc);
-        writes(room, size_of::<usize>(), pc);
-        writes(*line, (len + 1) as usize, pc);
+        has_line(line, room, len, pc);
     }
-    getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow {
-        reads(line, size_of::<*mut c_char>(), pc);
-        reads(room, size_of::<usize>(), pc);
-    } (len, pc) {
+    getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
-        writes(line, size_of::<*mut c_char>(), pc);
-        writes(room, size_of::<usize>(), pc);
-        writes(*line, (len + 1) as usize, pc);
+        has_line(line, room, len, pc);
     }
-    __getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow {
-        reads(line, size_of::<*mut c_char>(), pc);
-        reads(room, size_of::<usize>(), pc);
-    } (len, pc) {
+    __getdelim(line: *mut *mut c_char, room: *mut usize, last: c_int, from: *mut FILE) -> ssize_t, "r8": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
-        writes(line, size_of::<*mut c_char>(), pc);
-        writes(room, size_of::<usize>(), pc);
-        writes(*line, (len + 1) as usize, pc);
+        has_line(line, room, len, pc);
     }
 }
 

@@ -3,31 +3,12 @@
 //!
 //! Each is passed on to the function of that name: this runtime's, or else the C library's.
 
-use crate::c_library::forward::{Forwarded, keep_arguments_and_find};
-use core::arch::naked_asm;
+use crate::c_library::forward::forward;
 
 macro_rules! interceptors {
-    ($($name:ident)*) => { $(
-        mod $name {
-            use super::*;
-
-            static FORWARDED: Forwarded = Forwarded::to_own(concat!(stringify!($name), "\0"));
-
-            #[unsafe(naked)]
-            #[unsafe(export_name = concat!("__interceptor_", stringify!($name)))]
-            unsafe extern "C" fn pass_on() {
-                naked_asm!(
-                    "lea r11, [rip + {forwarded}]",
-                    "cmp qword ptr [r11], 0",
-                    "jne 2f",
-                    "call {find}",
-                    "2: jmp qword ptr [rip + {forwarded}]",
-                    forwarded = sym FORWARDED,
-                    find = sym keep_arguments_and_find,
-                )
-            }
-        }
-    )* };
+    ($($name:ident)*) => { forward! { $(
+        concat!("__interceptor_", stringify!($name)) => Forwarded::to_own(concat!(stringify!($name), "\0"));
+    )* } };
 }
 
 interceptors! {

@@ -1,21 +1,20 @@
 //! Order that a library makes, as atomics on variables of the runtime's own: what comes later finds set what came before it
 //! has set.
 
-use crate::events::pending;
+use crate::events::{pending, variable};
 use crate::platform::memory::NOBODYS;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::slot;
 use recorder_ring::Record;
 
 const RELAXED: u8 = 0;
-const SEQUENTIALLY_CONSISTENT: u8 = 5;
 
 /// Variables within a variable: see [`part`].
 const PARTS: u64 = 1 << 16;
 
 /// A variable that was never used, in addresses that no program has. A thread's n-th is the same in every order of events.
 pub fn variable() -> u64 {
-    // SAFETY: as in `await_turn`.
+    // SAFETY: a slot holds a thread, which lives for ever, or nothing.
     let (thread, number) = match unsafe { slot().as_ref() } {
         Some(thread) => {
             let number = thread.variables.get();
@@ -42,25 +41,13 @@ pub fn await_turn() {
 /// What the calling thread did happens before whatever finds the variable set.
 pub fn set(addr: u64, pc: usize) {
     await_turn();
-    pending::push(Record::AtomicStore {
-        pc: pc as u64,
-        addr,
-        size: 1,
-        order: SEQUENTIALLY_CONSISTENT,
-        value: 1,
-    });
+    variable::set(addr, pc);
 }
 
 /// What the calling thread does from here on comes after the variable was set.
 pub fn find_set(addr: u64, pc: usize) {
     await_turn();
-    pending::push(Record::AtomicLoad {
-        pc: pc as u64,
-        addr,
-        size: 1,
-        order: SEQUENTIALLY_CONSISTENT,
-        value: 1,
-    });
+    variable::find_set(addr, pc);
 }
 
 /// The calling thread gets a number, as from an atomic counter: that orders nothing else.

@@ -81,7 +81,7 @@ pub fn is_open(file: c_int) -> bool {
 }
 
 /// Not in the child of a `vfork`: its descriptors are others.
-fn is_followed() -> bool {
+pub fn is_followed() -> bool {
     sys::process_id() == recording::process()
 }
 
@@ -182,18 +182,30 @@ pub fn as_recorded(file: c_int, pc: usize) -> c_int {
         return file;
     }
     let wanted = crate::runtime::accesses::returns(file.into(), pc) as c_int;
-    if wanted == file || wanted < 0 || is_open(wanted) {
+    if wanted == file || wanted < 0 {
         return file;
     }
-    let (from, to) = (file as usize, wanted as usize);
-    // SAFETY: no memory is involved, and nobody knows the number yet.
+    // SAFETY: no memory is involved. Both numbers are nobody's yet: the kernel gives the copy one that is free, since a thread that is
+    // in the kernel without the baton may get the wanted one at any time.
     unsafe {
+        let from = file as usize;
         let closes_on_exec = sys::call(libc::SYS_fcntl, from, libc::F_GETFD as usize, 0, 0) & 1 != 0;
-        let flags = if closes_on_exec { libc::O_CLOEXEC as usize } else { 0 };
-        sys::call(libc::SYS_dup3, from, to, flags, 0);
-        sys::call(libc::SYS_close, from, 0, 0, 0);
+        let copies = if closes_on_exec {
+            libc::F_DUPFD_CLOEXEC
+        } else {
+            libc::F_DUPFD
+        };
+        let copy = sys::call(libc::SYS_fcntl, from, copies as usize, wanted as usize, 0);
+        let (kept, closed) = if copy == wanted as isize {
+            (wanted, file)
+        } else {
+            (file, copy as c_int)
+        };
+        if closed >= 0 {
+            sys::call(libc::SYS_close, closed as usize, 0, 0, 0);
+        }
+        kept
     }
-    wanted
 }
 
 /// A number was given out.

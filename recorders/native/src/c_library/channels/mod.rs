@@ -70,7 +70,7 @@ struct Channels {
     talks_to_itself: Cell<bool>,
 }
 
-// SAFETY: only the thread with the baton gets here.
+// SAFETY: only the thread with the baton gets here. (A child of `vfork` is its parent's thread, which waits for it.)
 unsafe impl Sync for Channels {}
 
 /// Whether order matters: there was a second thread, and this is no child of `vfork`.
@@ -113,7 +113,9 @@ fn file(file: c_int) -> File {
 }
 
 fn set(file: c_int, is: File) {
-    if let Some(entry) = CHANNELS.files.get(file as usize) {
+    if let Some(entry) = CHANNELS.files.get(file as usize)
+        && descriptor::is_followed()
+    {
         entry.set(is);
     }
 }
