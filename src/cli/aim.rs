@@ -10,6 +10,7 @@ use super::explain;
 use super::explored::{Ends, Positions, races, result, unproven};
 use super::output::{Color, say};
 use super::reports::ReportArgs;
+use super::watched::Watched;
 use anyhow::{bail, ensure};
 use hashbrown::HashSet;
 use std::cell::RefCell;
@@ -17,11 +18,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use witness::analyze::Options as AnalysisOptions;
 use witness::confirm::{Finding, Question, Unmatched, races as warned_races};
-use witness::explore::{Goal, Learnt, Options, Prefix, Program, Progress, Ran, Remembered, Session, What, explore};
+use witness::explore::{Goal, Learnt, Options, Prefix, Program, Progress, What, explore};
 use witness::forest::Forest;
 use witness::symbols::{Places, Symbols};
 use witness::trace::Trace;
-use witness::verdict::{Fact, Refutation, Verdict};
+use witness::verdict::Verdict;
 use witness::warnings::{Format, Warning};
 
 /// The cost of a branch that has nothing to do with what is asked for: beyond all others.
@@ -126,7 +127,6 @@ pub struct Aimed<'a> {
     program: &'a mut Program,
     aim: &'a Aim,
     known: RefCell<Known>,
-    remembered: usize,
 }
 
 #[derive(Default)]
@@ -153,24 +153,9 @@ impl Known {
                 self.witnessed.insert(positions);
             }
         }
-        self.near.extend(places_near(&one));
+        self.near.extend(one.places_near());
         self.asked.push(one);
     }
-}
-
-/// Where other outcomes may bring about what a trace was asked for: at the pairs themselves, and at the reads by which they are excluded.
-pub fn places_near(asked: &Asked) -> Vec<u64> {
-    let mut near = Vec::new();
-    for pair in &asked.confirmation.analysis.pairs {
-        near.extend([pair.positions.0, pair.positions.1]);
-        if let Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) = &pair.verdict {
-            near.extend(core.iter().filter_map(|fact| match fact {
-                Fact::Read { read, .. } => Some(asked.trace.pc(*read)),
-                _ => None,
-            }));
-        }
-    }
-    near
 }
 
 impl<'a> Aimed<'a> {
@@ -184,7 +169,6 @@ impl<'a> Aimed<'a> {
             program,
             aim,
             known: RefCell::new(known),
-            remembered: 0,
         }
     }
 
@@ -210,19 +194,26 @@ impl<'a> Aimed<'a> {
             prefers: Some(&is_near),
             ..options
         };
-        let mut asking = Asking {
-            program: self.program,
-            aim: self.aim,
-            known: &known,
-            remembered: self.remembered,
+        let mut look = |program: &Program, run: usize, learnt: &Learnt| {
+            let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
+            if run == 0 || learnt.shows.iter().any(shows_race) {
+                let path = program.trace_of(run);
+                let asked = confirm::ask(&path, Trace::open(&path)?, &self.aim.questions, &self.aim.options)?;
+                if run == 0 {
+                    self.aim.must_exist(&asked)?;
+                }
+                known.borrow_mut().add(asked);
+            }
+            Ok(())
         };
-        let explored = explore(&mut asking, &options, &mut |progress| {
+        let mut watched = Watched::from_the_first(self.program, &mut look);
+        let explored = explore(&mut watched, &options, &mut |progress| {
             if known.borrow().open.is_empty() {
                 return ControlFlow::Break(());
             }
             watch(progress)
         })?;
-        let program = &*asking.program;
+        let program = &*self.program;
         ensure!(
             explored.runs > 0,
             "interrupted before the first run had ended: nothing is known"
@@ -264,54 +255,5 @@ impl<'a> Aimed<'a> {
             ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,
             code => code,
         })
-    }
-}
-
-/// The program as what is explored: what its runs say of the questions is noted.
-struct Asking<'a> {
-    program: &'a mut Program,
-    aim: &'a Aim,
-    known: &'a RefCell<Known>,
-    remembered: usize,
-}
-
-impl Asking<'_> {
-    fn ask(&self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
-        let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
-        if run == 0 || learnt.shows.iter().any(shows_race) {
-            let path = self.program.trace_of(run);
-            let asked = confirm::ask(&path, Trace::open(&path)?, &self.aim.questions, &self.aim.options)?;
-            if run == 0 {
-                self.aim.must_exist(&asked)?;
-            }
-            self.known.borrow_mut().add(asked);
-        }
-        Ok(())
-    }
-}
-
-impl Session for Asking<'_> {
-    type Error = anyhow::Error;
-
-    fn run(&mut self, forest: &Forest, prefix: &Prefix) -> anyhow::Result<Ran> {
-        Ok(self.program.run(forest, prefix)?)
-    }
-
-    fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> anyhow::Result<Vec<Ran>> {
-        Ok(self.program.run_all(forest, prefixes)?)
-    }
-
-    fn keep(&mut self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
-        self.program.keep(run, learnt)?;
-        self.ask(run, learnt)
-    }
-
-    fn remember(&mut self) -> anyhow::Result<Option<Remembered>> {
-        let remembered = self.program.remember()?;
-        if let Some(Remembered { learnt, .. }) = &remembered {
-            self.ask(self.remembered, learnt)?;
-            self.remembered += 1;
-        }
-        Ok(remembered)
     }
 }

@@ -1,7 +1,6 @@
 //! `witness confirm`: decides other tools' warnings from a trace.
 
 use super::ExitCode;
-use super::aim::places_near;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
 use super::explored::Positions;
@@ -29,7 +28,7 @@ use witness::report::{Findings, Noise, Words};
 use witness::results::{ExplorationResult, Summary};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::Verdict;
+use witness::verdict::{Fact, Refutation, Verdict};
 use witness::warnings::{self, Format, Warning};
 
 /// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
@@ -116,6 +115,24 @@ pub struct Telling<'a> {
 }
 
 impl Asked {
+    /// Where other outcomes may bring about what the trace was asked for: at the pairs themselves, and at the reads by which they are
+    /// excluded.
+    pub fn places_near(&self) -> Vec<u64> {
+        let mut near = Vec::new();
+        for pair in &self.confirmation.analysis.pairs {
+            near.extend([pair.positions.0, pair.positions.1]);
+            if let Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) =
+                &pair.verdict
+            {
+                near.extend(core.iter().filter_map(|fact| match fact {
+                    Fact::Read { read, .. } => Some(self.trace.pc(*read)),
+                    _ => None,
+                }));
+            }
+        }
+        near
+    }
+
     /// Whether a question has a witness here.
     pub fn is_witnessed(&self, question: usize) -> bool {
         match &self.confirmation.answers[question].finding {
@@ -303,7 +320,7 @@ impl Answers<'_> {
     fn add(&mut self, number: u32, how: &str, path: &Path) -> anyhow::Result<()> {
         let run = ask(path, Trace::open(path)?, self.questions, self.options)?;
         self.open.retain(|&question| !run.is_witnessed(question));
-        self.near.borrow_mut().extend(places_near(&run));
+        self.near.borrow_mut().extend(run.places_near());
         let all = self.questions.len();
         say!(
             "witness: run {number} ({how}): {} events, {} of {all} warnings witnessed so far: {}",

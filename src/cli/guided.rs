@@ -8,6 +8,7 @@ use super::ExitCode;
 use super::explored::{Ends, Positions, result, unproven};
 use super::program_end;
 use super::runs;
+use super::watched::Watched;
 use anyhow::Context;
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -15,10 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
 use witness::explore::{
-    Delays, Exploration, Goal, Learnt, Limits, Options, Prefix, Program, Ran, Remembered, Session, What, explore,
-    fewest_context_switches,
+    Delays, Exploration, Goal, Learnt, Limits, Options, Program, What, explore, fewest_context_switches,
 };
-use witness::forest::Forest;
 use witness::record::{self, EndsWhenAsked, Launch, Recorded, Settings, StandardInput, asked_to_end};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
@@ -200,22 +199,24 @@ impl Guided {
             ..Options::default()
         };
         let is_over = Cell::new(false);
-        let mut runs = Runs {
-            program: self.program,
-            timeout: self.timeout,
-            made,
-            is_over: &is_over,
+        let mut program = self.program;
+        let mut look = |program: &Program, run: usize, learnt: &Learnt| {
+            let path = program.trace_of(run);
+            let shows_end = (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..))));
+            let run = Made::of(run as u32 + 1, &path, self.timeout, shows_end)?;
+            if made(&run)?.is_break() {
+                is_over.set(true);
+            }
+            Ok(())
         };
-        let explored = explore(&mut runs, &options, &mut |_| {
+        let mut watched = Watched::new(&mut program, &mut look);
+        let explored = explore(&mut watched, &options, &mut |_| {
             if is_over.get() || asked_to_end() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         })?;
-        Ok(Guidance {
-            program: runs.program,
-            explored,
-        })
+        Ok(Guidance { program, explored })
     }
 }
 
@@ -233,43 +234,5 @@ impl Guidance {
         let mut found = Ends::of(&self.explored, &self.program)?.found;
         found.extend(unproven(&self.explored, &self.program, is_proved)?);
         Ok(Some(result(&self.explored, &self.program, found)?))
-    }
-}
-
-/// The program as what is explored: each run is handed on as soon as it is made.
-struct Runs<'a> {
-    program: Program,
-    timeout: Option<Duration>,
-    made: &'a mut dyn FnMut(&Made<'_>) -> anyhow::Result<ControlFlow<()>>,
-    is_over: &'a Cell<bool>,
-}
-
-impl Session for Runs<'_> {
-    type Error = anyhow::Error;
-
-    fn run(&mut self, forest: &Forest, prefix: &Prefix) -> anyhow::Result<Ran> {
-        Ok(self.program.run(forest, prefix)?)
-    }
-
-    fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> anyhow::Result<Vec<Ran>> {
-        Ok(self.program.run_all(forest, prefixes)?)
-    }
-
-    fn keep(&mut self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
-        self.program.keep(run, learnt)?;
-        let path = self.program.trace_of(run);
-        let shows_end = learnt
-            .shows
-            .iter()
-            .any(|what| !matches!(what, What::Goal(Goal::Race(..))));
-        let made = Made::of(run as u32 + 1, &path, self.timeout, shows_end)?;
-        if (self.made)(&made)?.is_break() {
-            self.is_over.set(true);
-        }
-        Ok(())
-    }
-
-    fn remember(&mut self) -> anyhow::Result<Option<Remembered>> {
-        Ok(self.program.remember()?)
     }
 }

@@ -38,6 +38,7 @@ mod runs;
 mod suite;
 mod test;
 mod watch;
+mod watched;
 
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
