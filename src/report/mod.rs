@@ -36,12 +36,12 @@ pub use junit::JUnit;
 pub use live::{Live, in_short};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
-pub use races::{AttachedWarning, Race, Row, name_of};
+pub use races::{AttachedWarning, Race, Row};
 pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;
 pub(crate) use text::{TOLD_RACES, Told};
-pub use words::{Words, value};
+pub use words::{Words, name_of, value};
 
 use crate::results::{ExplorationResult, Options};
 use crate::symbols::Symbols;

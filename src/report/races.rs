@@ -2,7 +2,8 @@
 
 use super::Findings;
 use super::noise::Hidden;
-use crate::schedule::{Goal, Schedule};
+use super::words::name_of;
+use crate::schedule::Schedule;
 use crate::symbols::{Frame, printable};
 use crate::trace::{EventId, IncarnationId};
 use crate::verdict::{Pair, Verdict};
@@ -58,16 +59,6 @@ impl<'a> Race<'a> {
     #[must_use]
     pub fn name(&self) -> &'static str {
         name_of(self.schedule.goal)
-    }
-}
-
-/// What reports call what a schedule shows.
-#[must_use]
-pub fn name_of(goal: Goal) -> &'static str {
-    match goal {
-        Goal::Race(..) => "data race",
-        Goal::UnorderedRace(..) => "unordered data race",
-        Goal::OtherValue { .. } => "another value",
     }
 }
 

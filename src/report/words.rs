@@ -6,6 +6,16 @@ use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace};
 use trace_format::{NOBODYS, ObjectKind};
 
+/// What reports call what a schedule shows.
+#[must_use]
+pub fn name_of(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Race(..) => "data race",
+        Goal::UnorderedRace(..) => "unordered data race",
+        Goal::OtherValue { .. } => "another value",
+    }
+}
+
 /// The descriptor whose block lies there: `trace-format/FORMAT.md`, section 10.
 fn descriptor(addr: u64) -> Option<u64> {
     (addr >> 57 == (NOBODYS | 1 << 57) >> 57).then_some(addr >> 32 & 0x1ff_ffff)

@@ -1,9 +1,11 @@
 //! The runtime's files form layers, one folder each, and a file uses its own layer and those below. Within a layer, no file
-//! uses itself through others. What counts is what a file names: paths that begin with `crate` or `super`.
+//! uses itself through others.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+#[path = "../../../tests/layers/arrows.rs"]
+mod arrows;
+
+use arrows::{Arrows, arrows, in_circles, upward};
+use std::path::Path;
 
 /// The folders of `src`, lowest first.
 const LAYERS: [&str; 11] = [
@@ -31,141 +33,19 @@ const ONE_IDEA: [&str; 7] = [
     "libraries::gomp::team",
 ];
 
-type Arrows = BTreeMap<String, BTreeSet<String>>;
-
-fn files(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the folder is there") {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() {
-            files(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            into.push(path);
-        }
-    }
-}
-
-/// The module that a file is.
-fn module(file: &Path, root: &Path) -> String {
-    let path = file.strip_prefix(root).expect("below the root").with_extension("");
-    let mut parts: Vec<&str> = path.iter().map(|part| part.to_str().expect("plain letters")).collect();
-    if parts.last() == Some(&"mod") {
-        parts.pop();
-    }
-    parts.join("::")
-}
-
-/// The paths that a text names after `start`, those in braces one by one.
-fn paths(text: &str, start: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices(start) {
-        let before = text[..at].chars().next_back();
-        if !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
-            expand(&text[at + start.len()..], String::new(), &mut found);
-        }
-    }
-    found
-}
-
-/// Reads one path, or a list in braces, from the start of a text; how long it is.
-fn expand(text: &str, mut path: String, found: &mut Vec<String>) -> usize {
-    let mut at = 0;
-    while let Some(letter) = text[at..].chars().next() {
-        match letter {
-            '{' => {
-                at += 1;
-                loop {
-                    at += expand(&text[at..], path.clone(), found);
-                    let rest = text[at..].trim_start();
-                    at = text.len() - rest.len();
-                    match rest.chars().next() {
-                        Some(',') => at += 1,
-                        _ => return at + 1,
-                    }
-                }
-            }
-            ' ' | '\n' if path.is_empty() || path.ends_with("::") => at += 1,
-            letter if letter.is_alphanumeric() || letter == '_' || letter == ':' => {
-                path.push(letter);
-                at += 1;
-            }
-            _ => break,
-        }
-    }
-    found.push(path);
-    at
-}
-
-/// What each file uses.
-fn arrows() -> Arrows {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut all = Vec::new();
-    files(&root, &mut all);
-    let modules: BTreeSet<String> = all.iter().map(|file| module(file, &root)).collect();
-    let known = |path: &str| {
-        let parts: Vec<&str> = path.split("::").filter(|part| *part != "self").collect();
-        let prefixes = (1..=parts.len()).rev().map(|len| parts[..len].join("::"));
-        prefixes.into_iter().find(|prefix| modules.contains(prefix))
-    };
-    let mut arrows = Arrows::new();
-    for file in &all {
-        let own = module(file, &root);
-        if own == "lib" {
-            continue;
-        }
-        let text = fs::read_to_string(file).expect("it can be read");
-        let code: Vec<&str> = text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or(line))
-            .collect();
-        let code = code.join("\n");
-        let parent = own.rsplit_once("::").map_or("", |(parent, _)| parent);
-        let from_super = paths(&code, "super::")
-            .into_iter()
-            .map(|path| format!("{parent}::{path}"));
-        let used = paths(&code, "crate::").into_iter().chain(from_super);
-        let used = used.filter_map(|path| known(&path)).filter(|used| *used != own);
-        arrows.insert(own.clone(), used.collect());
-    }
-    arrows
-}
-
-fn layer(module: &str) -> usize {
-    let folder = module.split("::").next().unwrap_or(module);
-    let found = LAYERS.iter().position(|layer| *layer == folder);
-    found.unwrap_or_else(|| panic!("{module} is in no layer: name its folder in LAYERS"))
+fn of_runtime() -> Arrows {
+    arrows(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
 }
 
 #[test]
 fn every_file_uses_its_own_layer_and_those_below() {
-    let arrows = arrows();
+    let arrows = of_runtime();
     assert!(arrows.len() > 80, "the runtime has more files than {}", arrows.len());
-    let up: Vec<String> = arrows
-        .iter()
-        .flat_map(|(file, used)| used.iter().map(move |used| (file, used)))
-        .filter(|(file, used)| layer(used) > layer(file))
-        .map(|(file, used)| format!("{file} uses {used}"))
-        .collect();
+    let up = upward(&arrows, &LAYERS);
     assert!(up.is_empty(), "upward arrows:\n{}", up.join("\n"));
 }
 
 #[test]
 fn no_file_uses_itself_through_others() {
-    let arrows = arrows();
-    let reaches = |from: &str| {
-        let (mut seen, mut next) = (BTreeSet::new(), vec![from.to_owned()]);
-        while let Some(file) = next.pop() {
-            for used in arrows.get(&file).into_iter().flatten() {
-                if seen.insert(used.clone()) {
-                    next.push(used.clone());
-                }
-            }
-        }
-        seen
-    };
-    let circle: Vec<&str> = arrows
-        .keys()
-        .filter(|file| reaches(file).contains(*file))
-        .map(String::as_str)
-        .collect();
-    assert_eq!(circle, ONE_IDEA, "files in circles");
+    assert_eq!(in_circles(&of_runtime()), ONE_IDEA, "files in circles");
 }

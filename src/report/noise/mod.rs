@@ -12,7 +12,7 @@ pub use baseline::{Baseline, BaselineError};
 pub use suppressions::{Names, ReportType, Reported, SuppressionError, Suppressions};
 
 use super::Words;
-use super::races::name_of;
+use super::words::name_of;
 use crate::symbols::{Frame, file_name};
 use crate::trace::EventId;
 use crate::verdict::{Analysis, Pair, Verdict};
