@@ -26,7 +26,7 @@ pub fn flag(policy: Policy) -> &'static str {
         Policy::Random => "random",
         Policy::Pct => "pct",
         Policy::Pos => "pos",
-        Policy::Fifo | Policy::Schedule => "fifo",
+        Policy::Fifo | Policy::InTurn | Policy::Schedule => "fifo",
     }
 }
 

@@ -40,7 +40,7 @@ pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
 pub use program::{Names, Program, ProgramError, Then};
 pub use session::{
-    Divergence, End, Followed, Learnt, Move, Opening, Prefix, PrefixThread, Ran, Remembered, Session, Wanted,
+    Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session, Wanted,
 };
 pub use states::{Limits, Searched, search};
 
@@ -544,7 +544,8 @@ impl<S: Session> Exploring<'_, '_, S> {
     fn next_near(&mut self, count: usize) -> Vec<Near> {
         self.near_rounds += 1;
         if self.near_rounds >= RUNS_BEFORE_TURNS && self.near_rounds.is_multiple_of(2) {
-            let mut deep = self.new_near(Stops::AllInTurn, count);
+            let number = (self.near_rounds - RUNS_BEFORE_TURNS) / 2;
+            let mut deep = self.new_near(Stops::AllInTurn(number as u32), count);
             if deep.is_empty() && self.near_rounds.is_multiple_of(4) {
                 deep = self.most_exchanged(count);
             }

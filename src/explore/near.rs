@@ -18,7 +18,7 @@
 
 use super::goal::{Goal, Waiting};
 use super::machine::{Goes, NONE, State, Turn};
-use super::session::{Opening, Prefix, PrefixThread, Wanted};
+use super::session::{Onward, Opening, Prefix, PrefixThread, Wanted};
 use super::states::{Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
 use crate::forest::{Forest, Outcome};
@@ -69,8 +69,8 @@ pub(super) enum Stops {
     /// One, which another thread precedes up to a point of its own.
     Two,
     /// All of them, again and again: they go on in turn, a few steps each. That is the other end of the scale, with as many changes
-    /// of threads as there can be.
-    AllInTurn,
+    /// of threads as there can be. How many comes in turn, too, by this number.
+    AllInTurn(u32),
 }
 
 impl Near {
@@ -132,6 +132,7 @@ struct Found {
     key: Key,
     places: [u64; 2],
     cost: (u32, u32, u32),
+    onward: Onward,
 }
 
 impl Found {
@@ -143,6 +144,7 @@ impl Found {
                 tree: Forest::MAIN,
                 forked_by: None,
             }],
+            onward: self.onward,
             ..Prefix::default()
         };
         let mut turns: Vec<Turn> = past.turns.back(self.turns).collect();
@@ -169,6 +171,7 @@ impl Found {
                 }
             }
         };
+        walk.pass(forest, tables, self.thread as usize, &mut prefix);
         prefix.wanted = Some(Wanted {
             thread: walk.row_of(self.thread),
             node: walk.node_of(self.thread),
@@ -283,9 +286,8 @@ impl Search<'_, '_> {
                 self.stop_each(&start, Before::Nothing);
             }
             Stops::Two => self.stop_two(&start),
-            Stops::AllInTurn => {
-                self.go_in_turn(&start);
-                self.found.sort_by_key(|found| std::cmp::Reverse(found.cost.2));
+            Stops::AllInTurn(number) => {
+                self.go_in_turn(&start, number);
                 return;
             }
         }
@@ -301,19 +303,24 @@ impl Search<'_, '_> {
     }
 
     /// Lets threads go on in turn, so many steps each that others can tell, until one comes to what is open: from the start, and from where the first
-    /// thread has to wait for others.
-    fn go_in_turn(&mut self, start: &Simulation<'_>) {
+    /// thread has to wait for others. How many steps show most differs between programs, so each number comes first in turn; the ways that lead farthest
+    /// come first among those of a number.
+    fn go_in_turn(&mut self, start: &Simulation<'_>, number: u32) {
         let mut forked = start.clone();
         self.advance(&mut forked, 0, None);
-        for from in [&forked, start] {
-            let mut kinds = Vec::new();
-            for first in from.state.threads().collect::<Vec<_>>() {
-                if !self.is_new_kind(&mut kinds, from, first) {
-                    continue;
+        self.found.clear();
+        self.best.clear();
+        for number in number..number + MOST_STEPS_IN_TURN {
+            let steps = 1 + number % MOST_STEPS_IN_TURN;
+            for from in [&forked, start] {
+                let before = self.found.len();
+                let mut kinds = Vec::new();
+                for first in from.state.threads().collect::<Vec<_>>() {
+                    if self.is_new_kind(&mut kinds, from, first) {
+                        self.take_turns(&mut from.clone(), first, steps);
+                    }
                 }
-                for steps in 1..=MOST_STEPS_IN_TURN {
-                    self.take_turns(&mut from.clone(), first, steps);
-                }
+                self.found[before..].sort_by_key(|found| std::cmp::Reverse(found.cost.2));
             }
         }
     }
@@ -338,8 +345,11 @@ impl Search<'_, '_> {
                     turns += u32::from(now.class(thread).in_loop);
                     any |= !now.class(thread).in_loop;
                 }
-                if let Some(key) = now.open_at(thread) {
-                    self.note(now, thread, key, None);
+                if done < steps
+                    && let Some(key) = now.open_at(thread)
+                {
+                    let left = steps - done - 1;
+                    self.note(now, thread, key, None, Onward::InTurn { steps, left });
                     return;
                 }
             }
@@ -500,12 +510,12 @@ impl Search<'_, '_> {
             }
         }
         if let Some(key) = now.open_at(thread) {
-            self.note(now, thread, key, still);
+            self.note(now, thread, key, still, Onward::Freely);
         }
         steps > 0
     }
 
-    fn note(&mut self, now: &Simulation<'_>, thread: u32, key: Key, still: Option<Still>) {
+    fn note(&mut self, now: &Simulation<'_>, thread: u32, key: Key, still: Option<Still>, onward: Onward) {
         let place = |thread: u32| now.class(thread).position;
         let middle = still.filter(|still| still.in_the_middle);
         let rank = match (&key, middle) {
@@ -531,8 +541,11 @@ impl Search<'_, '_> {
             key: key.clone(),
             places,
             cost,
+            onward,
         };
         match self.best.get(&key) {
+            // Each number of steps in turn has what is farthest first, and what was found by an earlier one is no better by a later.
+            Some(_) if matches!(onward, Onward::InTurn { .. }) => {}
             None => {
                 self.best.insert(key, self.found.len());
                 self.found.push(found);
@@ -565,7 +578,7 @@ impl Search<'_, '_> {
         match (asked, waits.first()) {
             (Some(&asked), _) => {
                 let classes = waits.iter().map(|&thread| now.state.at[thread as usize]).collect();
-                self.note(now, asked, Key::Standstill(classes), still);
+                self.note(now, asked, Key::Standstill(classes), still, Onward::Freely);
             }
             (None, Some(&first)) => {
                 let mut waiting: Vec<Waiting> = waits
@@ -574,7 +587,8 @@ impl Search<'_, '_> {
                     .collect();
                 waiting.sort_unstable();
                 let main_ended = now.class(0).act == Act::Ended;
-                self.note(now, first, Key::Deadlock(Goal::Deadlock { waiting, main_ended }), still);
+                let goal = Key::Deadlock(Goal::Deadlock { waiting, main_ended });
+                self.note(now, first, goal, still, Onward::Freely);
             }
             (None, None) => {}
         }

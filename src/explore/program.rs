@@ -2,7 +2,9 @@
 
 use super::beyond::beyond;
 use super::journal::{Entry, Journal, JournalError, Subject};
-use super::{Divergence, End, FailsIf, Followed, Learnt, Move, Opening, Prefix, Ran, Remembered, Session, Wanted};
+use super::{
+    Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
+};
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run};
 use crate::record::{Launch, Policy, RecordError, Settings, asked_to_end, asks_to_end};
 use crate::replay::live::{LiveError, Shortest, shortest_that};
@@ -268,11 +270,18 @@ impl Program {
     /// The plan of a run.
     fn plan(&self, forest: &Forest, prefix: &Prefix, number: usize) -> (Vec<Step>, Vec<usize>, Settings) {
         let (steps, moves) = steps(forest, prefix);
-        let (policy, seed) = (self.then)(number as u32 + 1, self.seed);
+        let (policy, seed, turn) = match prefix.onward {
+            Onward::Freely => {
+                let (policy, seed) = (self.then)(number as u32 + 1, self.seed);
+                (policy, seed, 0)
+            }
+            Onward::InTurn { steps, left } => (Policy::InTurn, u64::from(left), u64::from(steps)),
+        };
         let then = Settings {
             policy,
             seed,
             depth: PCT_DEPTH,
+            steps: turn,
             clocks_stand_at: CLOCKS_STAND_AT,
             ..Settings::fifo()
         };

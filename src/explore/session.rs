@@ -123,6 +123,23 @@ pub struct Prefix {
     pub moves: Vec<Move>,
     /// What the thread that comes next is hoped to show.
     pub wanted: Option<Wanted>,
+    /// How the run is to go on.
+    pub onward: Onward,
+}
+
+/// How a run goes on behind its prefix, and what is wanted there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Onward {
+    /// As the session likes.
+    #[default]
+    Freely,
+    /// Threads go on in turn, so many operations each, of which the one that comes next has so many left.
+    InTurn {
+        /// Operations of a turn.
+        steps: u32,
+        /// Of the first turn.
+        left: u32,
+    },
 }
 
 /// A thread of a prefix.

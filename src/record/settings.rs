@@ -35,6 +35,7 @@ pub(crate) fn text(settings: Settings) -> String {
         Policy::Pct if settings.steps == 0 => format!("pct, depth {}, steps {DRAWN}", settings.depth),
         Policy::Pct => format!("pct, depth {}, steps {}", settings.depth, settings.steps),
         Policy::Pos => "pos".to_owned(),
+        Policy::InTurn => format!("in turn, steps {}", settings.steps),
         Policy::Schedule => "schedule".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use trace_format::ProgramEnd;
 use witness::check;
 use witness::record::{Launch, Policy, Settings, plan};
 use witness::session::{Bounds, Choice, Diverged, Ran, Session, Step};
-use witness::trace::{EventId, Op, ThreadId, Trace};
+use witness::trace::{AccessKind, EventId, Op, ThreadId, Trace};
 
 const MAIN: u32 = 0;
 const FIRST: u32 = 1;
@@ -89,6 +89,7 @@ fn policies() -> Vec<Settings> {
         with(Policy::Random, 0),
         with(Policy::Pct, 3),
         with(Policy::Pos, 0),
+        with(Policy::InTurn, 0),
     ]
 }
 
@@ -349,4 +350,34 @@ fn a_run_that_does_not_end_is_ended() {
         assert_eq!((ran.end, ran.diverged), (ProgramEnd::TimeLimit, None));
         assert!(ran.trace().unwrap().len() > 1000);
     }
+}
+
+/// The threads of the atomic stores, in order, but for the first thread's.
+fn storing(trace: &Trace) -> Vec<u32> {
+    let stores = trace.accesses().filter(|access| access.kind == AccessKind::AtomicStore);
+    let threads = stores.map(|access| trace.thread(access.event).0);
+    threads.filter(|&thread| thread != MAIN).collect()
+}
+
+#[test]
+fn threads_go_on_in_turn_behind_a_prefix() {
+    let mut session = session("alternating.c", &[], "alternating");
+    let recorded = trace(&session.run(&[], Settings::fifo()).unwrap());
+    assert_eq!(storing(&recorded), [1, 1, 1, 1, 2, 2, 2, 2]);
+    let joins = before(&recorded, MAIN, |op| matches!(op, Op::Join { .. }));
+    let begins = 1;
+    let steps = prefix(&recorded, &[(MAIN, joins), (FIRST, begins), (SECOND, begins)]);
+    let mut in_turn = |operations, left| {
+        let then = Settings {
+            policy: Policy::InTurn,
+            seed: left,
+            steps: operations,
+            ..Settings::fifo()
+        };
+        storing(&trace(&session.run(&steps, then).unwrap()))
+    };
+    assert_eq!(in_turn(1, 1), [2, 1, 2, 1, 2, 1, 2, 1]);
+    assert_eq!(in_turn(2, 2), [2, 2, 1, 1, 2, 2, 1, 1]);
+    assert_eq!(in_turn(2, 1), [2, 1, 1, 2, 2, 1, 1, 2]);
+    assert_eq!(in_turn(1, 0), [1, 2, 1, 2, 1, 2, 1, 2]);
 }

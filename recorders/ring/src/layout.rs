@@ -265,6 +265,8 @@ pub enum Policy {
     /// Partial order sampling (Yuan, Yang, Gu, CAV 2018): the operation of the highest of random priorities is performed;
     /// those that race with it draw new ones.
     Pos = 4,
+    /// Threads go on in turn, the one that has waited longest first, so many [`steps`](Settings::steps) each.
+    InTurn = 5,
     /// None: the run ends with its [`plan`](crate::plan), if it is not let go on from the race.
     Schedule = 3,
 }
@@ -277,6 +279,7 @@ impl Policy {
             2 => Policy::Pct,
             3 => Policy::Schedule,
             4 => Policy::Pos,
+            5 => Policy::InTurn,
             _ => Policy::Fifo,
         }
     }
@@ -287,11 +290,12 @@ impl Policy {
 pub struct Settings {
     /// The scheduling policy.
     pub policy: Policy,
-    /// Its seed.
+    /// Its seed. For [`Policy::InTurn`]: the steps that the first turn behind a [`plan`](crate::plan) has.
     pub seed: u64,
     /// For [`Policy::Pct`]: the depth d of the bugs looked for; priorities change d − 1 times.
     pub depth: u32,
-    /// For [`Policy::Pct`]: the steps (hooks passed) within which they change, the paper's k; 0 to draw it.
+    /// For [`Policy::Pct`]: the steps (hooks passed) within which they change, the paper's k; 0 to draw it. For
+    /// [`Policy::InTurn`]: those of a turn.
     pub steps: u64,
     /// The program is ended at its first operation after so many events.
     pub most: u64,

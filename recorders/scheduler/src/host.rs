@@ -60,6 +60,9 @@ pub trait Host: Sized + 'static {
     /// The calling thread waits again, for what it waited for before.
     fn waits_again(&self, me: &Self::Thread, deadline: i64);
 
+    /// Whether an address is on the thread's own stack.
+    fn is_on_stack(&self, thread: &Self::Thread, addr: usize) -> bool;
+
     // What the watcher looks at.
 
     /// How far the holder has come: changes whenever it passes a hook that records something, or enters the runtime.

@@ -30,6 +30,11 @@
 //! - A copy that is announced as a write and a read, and a call that accesses several places, is one operation; it races by its
 //!   first two accesses.
 //! - What lies between two hooks, memory that no hook announces included, belongs to the hook before.
+//!
+//! # In turn
+//!
+//! The other end of the scale from `fifo`: threads change after every operation, or every few. What a thread accesses of its own stack does not
+//! count, or it would be for the compiler to say how many others there are in between.
 
 use crate::intent::Intent;
 use crate::sync::Cell;
@@ -71,6 +76,10 @@ pub struct Choices {
     shared: Cell<bool>,
     /// The depth of `pct`, if the length of the run is to be drawn.
     depth: Cell<u32>,
+    /// Where threads go on in turn: the operations of a turn, of the first turn behind a plan, and how many are left.
+    turn: Cell<u64>,
+    first_turn: Cell<Option<u64>>,
+    left: Cell<u64>,
 }
 
 /// What an access does to memory.
@@ -119,6 +128,9 @@ impl Choices {
                 lowest: Cell::new(0),
                 shared: Cell::new(false),
                 depth: Cell::new(0),
+                turn: Cell::new(1),
+                first_turn: Cell::new(None),
+                left: Cell::new(0),
             }
         }
     }
@@ -133,6 +145,8 @@ impl Choices {
         self.passed.set(0);
         self.count.set(0);
         self.shared.set(false);
+        self.turn.set(settings.steps.max(1));
+        self.first_turn.set(None);
         if settings.policy == Policy::Pct {
             if settings.steps == 0 {
                 self.depth.set(settings.depth);
@@ -230,6 +244,8 @@ impl Choices {
         if self.policy.get() == Policy::Pct && self.shared.get() && self.depth.get() > 0 {
             self.draw_run();
         }
+        // It is in the middle of its turn.
+        self.first_turn.set(Some(self.random.get().min(self.turn.get())));
     }
 
     /// Draws how long the run is, and the steps at which a priority changes; the first of these.
@@ -247,6 +263,10 @@ impl Choices {
             Policy::Fifo | Policy::Schedule => FIFO_QUANTUM,
             Policy::Pos if !alone => 0,
             Policy::Pos => FIFO_QUANTUM,
+            Policy::InTurn => {
+                self.left.set(self.first_turn.take().unwrap_or(self.turn.get()));
+                if alone { FIFO_QUANTUM } else { 0 }
+            }
             Policy::Random => {
                 self.count_steps(before, thread);
                 let fitting = match self.next() % 4 {
@@ -291,12 +311,24 @@ impl Choices {
         }
     }
 
+    /// Whether threads go on in turn.
+    pub fn go_in_turn(&self) -> bool {
+        self.policy.get() == Policy::InTurn
+    }
+
+    /// The running thread comes to an operation of its turn. Whether it may perform it.
+    pub fn take_step(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left > 0
+    }
+
     /// Whether `thread`, which just became ready, must run before the running one.
     pub fn precedes(&self, thread: &Scheduled, running: &Scheduled) -> bool {
         match self.policy.get() {
             Policy::Pct => thread.priority.get() > running.priority.get(),
             // It was alone, perhaps.
-            Policy::Pos => true,
+            Policy::Pos | Policy::InTurn => true,
             _ => false,
         }
     }
@@ -304,7 +336,7 @@ impl Choices {
     /// Which of the threads that could go on does, of which the first has waited longest.
     pub fn pick<'a>(&self, threads: impl Iterator<Item = &'a Scheduled> + Clone) -> Option<usize> {
         match self.policy.get() {
-            Policy::Fifo | Policy::Schedule => threads.clone().next().map(|_| 0),
+            Policy::Fifo | Policy::Schedule | Policy::InTurn => threads.clone().next().map(|_| 0),
             Policy::Random => {
                 let count = threads.count() as u64;
                 (count > 0).then(|| (self.next() % count) as usize)

@@ -60,9 +60,22 @@ impl<H: Host> Scheduler<H> {
     pub fn turn_over(&self, me: &'static H::Thread, intent: &Intent) {
         self.poll(me);
         // Meanwhile its next turn may have begun.
-        if self.gate(me, intent) && me.turn_is_over() {
+        if self.gate(me, intent) && me.turn_is_over() && !self.turn_lasts(me, intent) {
             self.yield_baton(me, intent, false);
+            // What it has come to is the first operation of its next turn.
+            self.turn_lasts(me, intent);
         }
+    }
+
+    /// Where threads go on in turn, whether the thread has an operation left, or is about to make one that is no business of others.
+    fn turn_lasts(&self, me: &H::Thread, intent: &Intent) -> bool {
+        let scheduler = self.lock();
+        if !scheduler.choices.go_in_turn() {
+            return false;
+        }
+        let mut accesses = intent.accesses.iter().filter(|access| access.size > 0).peekable();
+        let unseen = accesses.peek().is_some() && accesses.all(|access| self.host.is_on_stack(me, access.addr));
+        unseen || scheduler.choices.take_step()
     }
 
     /// The plan that the run has followed is over: the thread, which has the baton, is the first that runs under the policy.

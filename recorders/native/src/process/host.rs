@@ -34,6 +34,10 @@ impl Host for Process {
         clocks::stand()
     }
 
+    fn is_on_stack(&self, thread: &Thread, addr: usize) -> bool {
+        (thread.stack.get()..thread.stack_end.get()).contains(&addr)
+    }
+
     fn skip_to(&self, moment: i64) -> i64 {
         clocks::skip_to(moment)
     }

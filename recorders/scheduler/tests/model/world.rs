@@ -66,6 +66,10 @@ impl Host for World {
         false
     }
 
+    fn is_on_stack(&self, _: &Self::Thread, _: usize) -> bool {
+        false
+    }
+
     fn skip_to(&self, _moment: i64) -> i64 {
         0
     }
