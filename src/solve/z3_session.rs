@@ -16,6 +16,7 @@
 use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::trace::EventId;
 use hashbrown::HashMap;
+use std::time::Instant;
 use z3::ast::{Bool, Int};
 use z3::{Params, SatResult, Solver, StatisticsValue};
 
@@ -159,6 +160,17 @@ impl Z3Session {
         self.budget = budget;
         let mut params = Params::new();
         params.set_u32("rlimit", budget);
+        self.solver.set_params(&params);
+    }
+
+    /// Ends each further check by then at the latest, if that is a time. The answer is that of a spent budget.
+    pub(crate) fn end_by(&mut self, until: Option<Instant>) {
+        let Some(until) = until else { return };
+        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        let mut params = Params::new();
+        params.set_u32("rlimit", self.budget);
+        // To Z3, nothing is no limit.
+        params.set_u32("timeout", u32::try_from(left).unwrap_or(u32::MAX).max(1));
         self.solver.set_params(&params);
     }
 

@@ -1,9 +1,11 @@
 //! How many runs known programs take.
 
 use crate::compare::{How, explored, goals};
-use crate::interpreter::Hides;
+use crate::interpreter::{Hides, Interpreter};
 use crate::program::{Instruction, Program, Term};
-use witness::explore::{Classes, Engine, Exploration, classes};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use witness::explore::{Classes, Engine, Exploration, Limits, Options, Reason, classes, explore};
 
 const HOW: How = How {
     seed: 1,
@@ -159,4 +161,30 @@ fn classes_are_counted_within_a_bound() {
         panic!("the bound was not noticed");
     };
     assert!(count <= 24);
+}
+
+#[test]
+fn a_question_to_the_solver_ends_with_the_time() {
+    let program = forks(&vec![count().repeat(4); 3]);
+    let mut session = Interpreter {
+        program: &program,
+        random: fastrand::Rng::with_seed(1),
+        most: 400,
+        hides: Hides::default(),
+        diverged: 0,
+    };
+    let limit = Duration::from_secs(2);
+    let options = Options {
+        limits: Limits {
+            until: Some(Instant::now() + limit),
+            ..Limits::default()
+        },
+        engine: Engine::Solver,
+        ..Options::default()
+    };
+    let begun = Instant::now();
+    let exploration = explore(&mut session, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    println!("{:?} for {limit:?}, {} runs", begun.elapsed(), exploration.runs);
+    assert_eq!(exploration.not_exhausted, [Reason::Stopped]);
+    assert!(begun.elapsed() < 3 * limit);
 }

@@ -209,6 +209,7 @@ impl Solver {
                 .chain(&all)
                 .map(|&literal| self.z3.literal(&self.formulas, literal))
                 .collect();
+            self.z3.end_by(limits.until);
             let status = self.z3.check(&assumptions);
             let round = ROUND_PER_CLAUSE * self.formulas.clauses().len() as u64;
             self.spent += round + u64::from(self.z3.spent().wrapping_sub(counted));
