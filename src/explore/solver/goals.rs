@@ -12,7 +12,7 @@ use crate::explore::goal::{Goal, Side, Waiting};
 use crate::explore::machine::{Choice as Chance, Goes, NONE, Phase, State};
 use crate::explore::session::Prefix;
 use crate::explore::states::Limits;
-use crate::explore::tables::{AccessKind, Act, Class, Tables};
+use crate::explore::tables::{AccessKind, Act, Class, Held, Tables};
 use crate::forest::{Mode, NodeId, ObjectId, Outcome, Patience, TreeId};
 use crate::semantics::onces::Progress;
 use hashbrown::{HashMap, HashSet};
@@ -479,7 +479,7 @@ fn waits_at_end(
     }
 }
 
-/// The rounds of loops that begin at a node: outcomes on the way back to it.
+/// The rounds of loops that begin at a node, and that a thread may go for ever while nobody else does anything: outcomes on the way back to it.
 fn rounds(tables: &Tables<'_>, node: NodeId) -> Vec<Vec<Outcome>> {
     let forest = tables.forest;
     if !tables.class(tables.class_of[node.index()]).in_loop {
@@ -492,13 +492,29 @@ fn rounds(tables: &Tables<'_>, node: NodeId) -> Vec<Vec<Outcome>> {
             let mut way: Vec<Outcome> = way.clone();
             way.push(edge.outcome);
             if edge.to == node {
-                rounds.push(way);
+                if is_steady(tables, node, &way) {
+                    rounds.push(way);
+                }
             } else if edge.to > at && tables.class(tables.class_of[edge.to.index()]).in_loop {
                 ways.push((edge.to, way));
             }
         }
     }
     rounds
+}
+
+/// Whether a round sees one value in each cell.
+fn is_steady(tables: &Tables<'_>, node: NodeId, round: &[Outcome]) -> bool {
+    let mut seen: HashMap<u32, Held> = HashMap::new();
+    let mut at = node;
+    round.iter().all(|&outcome| {
+        let class = tables.class(tables.class_of[at.index()]);
+        let edge = class.edges.iter().find(|edge| edge.outcome == outcome);
+        let edge = edge.expect("rounds are made of edges");
+        at = tables.forest.node(at).edge(outcome).expect("it is one").to;
+        let mut cells = class.cells.iter().zip(&edge.saw);
+        cells.all(|(&cell, &saw)| *seen.entry(cell).or_insert(saw) == saw)
+    })
 }
 
 /// Who waits, and how, if nobody can go on; checked by the machine alone.
