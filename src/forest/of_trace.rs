@@ -720,4 +720,46 @@ mod tests {
                 .contains(&Reservation::Nondeterministic { thread, after: 3 })
         );
     }
+
+    /// What a forest of a single thread's run has against it, if the thread does this.
+    fn reservations(operations: Vec<Op>) -> Vec<Reservation> {
+        let all = std::iter::once(Op::Begin).chain(operations);
+        let event = |op| Event {
+            thread: ThreadId(0),
+            pc: 0x40,
+            stack: StackId::EMPTY,
+            op,
+        };
+        let mut forest = Forest::new();
+        forest.add(&Run::of_events(
+            &Tables::default(),
+            &all.map(event).collect::<Vec<_>>(),
+            false,
+        ));
+        forest.reservations().iter().cloned().collect()
+    }
+
+    const MEM: MemRange = MemRange { addr: 0x2000, size: 4 };
+
+    #[test]
+    fn memory_that_nobody_is_seen_to_change_is_told() {
+        let write = Op::Write { mem: MEM, value: 1 };
+        let read = |value| Op::Read { mem: MEM, value };
+        assert!(reservations(vec![write, read(1)]).is_empty());
+        let told = reservations(vec![write, read(2)]);
+        assert_eq!(told, [Reservation::External { position: 0x40 }]);
+    }
+
+    #[test]
+    fn loops_that_are_cut_are_told() {
+        let load = Op::AtomicLoad {
+            mem: MEM,
+            value: 0,
+            order: MemoryOrder::SeqCst,
+        };
+        let rounds = Forest::SPIN_ROUNDS;
+        assert!(reservations(vec![load; rounds as usize - 1]).is_empty());
+        let told = reservations(vec![load; rounds as usize + 3]);
+        assert_eq!(told, [Reservation::SpinRounds { rounds }]);
+    }
 }
