@@ -229,6 +229,11 @@ impl World {
         }
     }
 
+    /// Whether a thread holds a lock exclusively.
+    pub fn is_owned(&self, lock: usize) -> bool {
+        self.owner.contains_key(&lock)
+    }
+
     fn free(&self, lock: usize) -> bool {
         !self.owner.contains_key(&lock) && !self.readers.keys().any(|&(read, _)| read == lock)
     }

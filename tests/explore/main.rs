@@ -8,10 +8,11 @@
 //! The search of states, the solver, and both by turns are compared alike.
 //!
 //! `WITNESS_EXPLORE_PROGRAMS` and `WITNESS_EXPLORE_SEED` set the number of programs and the first seed; `WITNESS_EXPLORE_STATES`, how many states
-//! the oracle may visit for one.
+//! the oracle may visit for one; `WITNESS_EXPLORE_KIND` (of `random_program.rs`: `Waits`, …), what each program may do.
 
 mod compare;
 mod counts;
+mod executions;
 mod interpreter;
 mod machine;
 mod oracle;
@@ -20,8 +21,9 @@ mod random_program;
 
 use compare::{Compared, How, compare};
 use interpreter::Hides;
+use random_program::{KINDS, Kind};
 use std::collections::BTreeMap;
-use witness::explore::{Engine, Limits};
+use witness::explore::{Classes, Engine, Limits, classes};
 
 fn environment(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
@@ -48,6 +50,13 @@ fn how(seed: u64, engine: Engine, random: &mut fastrand::Rng) -> How {
     }
 }
 
+/// The kind of statements that each program may have, if the environment asks for one.
+fn kind() -> Option<Kind> {
+    let name = std::env::var("WITNESS_EXPLORE_KIND").ok()?;
+    let kind = KINDS.into_iter().find(|kind| format!("{kind:?}") == name);
+    Some(kind.unwrap_or_else(|| panic!("there is no kind {name}")))
+}
+
 /// Compares many programs; so many, if the environment does not say otherwise.
 fn compare_programs(engine: Engine, programs: u64) {
     let programs = environment("WITNESS_EXPLORE_PROGRAMS", programs);
@@ -56,7 +65,7 @@ fn compare_programs(engine: Engine, programs: u64) {
     let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in first..first + programs {
         let mut random = fastrand::Rng::with_seed(seed);
-        let program = random_program::program(&mut random);
+        let program = random_program::program(&mut random, kind());
         let how = how(seed, engine, &mut random);
         match compare(&program, how, limit) {
             Compared::Wrong(what) => {
@@ -102,4 +111,39 @@ fn the_solver_finds_what_exhaustive_search_finds() {
 #[test]
 fn engines_that_take_turns_find_what_exhaustive_search_finds() {
     compare_programs(Engine::Auto, 60);
+}
+
+#[test]
+fn classes_are_those_that_all_schedules_make() {
+    let first = environment("WITNESS_EXPLORE_SEED", 1);
+    let limit = environment("WITNESS_EXPLORE_STATES", 1500) as usize;
+    let (mut compared, mut sum, mut most) = (0, 0, 0);
+    for seed in first..first + environment("WITNESS_EXPLORE_PROGRAMS", 300) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let program = random_program::program(&mut random, kind());
+        let how = how(seed, Engine::States, &mut random);
+        let Compared::Right { truth, exploration } = compare(&program, how, limit) else {
+            continue;
+        };
+        // A thread that fails ends the others somewhere.
+        if !exploration.is_exhausted() || !truth.failures.is_empty() {
+            continue;
+        }
+        let (Some(executions), Some(classes)) = (
+            executions::executions(&program, 10 * limit),
+            classes(&exploration.forest, usize::MAX),
+        ) else {
+            continue;
+        };
+        let expected = Classes {
+            count: executions,
+            at_least: false,
+        };
+        assert_eq!(classes, expected, "seed {seed}: {:#?}", program.code);
+        compared += 1;
+        sum += executions;
+        most = most.max(executions);
+    }
+    println!("{compared} programs, {sum} classes, at most {most}");
+    assert!(compared > 0);
 }

@@ -67,10 +67,11 @@ struct Maker<'r> {
     forks: usize,
 }
 
-/// A program from a seed.
-pub fn program(random: &mut fastrand::Rng) -> Program {
+/// A random program, which may have statements of the kind that is asked for.
+pub fn program(random: &mut fastrand::Rng, kind: Option<Kind>) -> Program {
     // Few kinds meet each other more often than all do.
     let mut kinds = vec![Kind::Memory];
+    kinds.extend(kind);
     for _ in 0..random.usize(1..4) {
         kinds.push(KINDS[random.usize(0..KINDS.len())]);
     }
@@ -90,8 +91,10 @@ pub fn program(random: &mut fastrand::Rng) -> Program {
         nested: 0,
         forks: 0,
     };
-    if maker.kinds.contains(&Kind::Waits) && maker.random.u32(0..4) == 0 {
+    if maker.kinds.contains(&Kind::Waits) && maker.random.u32(0..3) == 0 {
         maker.two_wait();
+    } else if maker.kinds.contains(&Kind::Semaphores) && maker.random.u32(0..3) == 0 {
+        maker.two_take();
     } else {
         maker.main(size);
     }
@@ -551,7 +554,6 @@ impl Maker<'_> {
         let (condition, lock) = (0, 0);
         let timed = self.random.u32(0..3) == 0;
         let first = self.code.len();
-        let again = self.random.bool();
         self.code.extend([Instruction::Fork { at: 0, into: HANDLE }; 2]);
         let waits_until = |maker: &mut Self, variable: usize| {
             let top = maker.code.len();
@@ -568,11 +570,13 @@ impl Maker<'_> {
             maker.code.push(Instruction::Wait { condition, lock });
             maker.code.push(Instruction::Jump { to: top });
         };
-        // Where both wait for certain, nothing but whom the notify wakes says which goes on.
-        let counted = self.random.bool();
-        for _ in 0..=u32::from(again) {
+        // Where both wait for certain, nothing but whom the notify wakes says which goes on; where one of them does, when the other one began to
+        // wait says it, too.
+        let counts = [self.random.bool(), self.random.bool()];
+        let counted = counts.iter().filter(|&&counts| counts).count() as i64;
+        for _ in 0..self.random.u32(1..4) {
             self.code.push(Instruction::Lock { lock, shared: false });
-            if counted {
+            if counted > 0 {
                 self.code.push(Instruction::Read {
                     from: 1,
                     into: 1,
@@ -581,7 +585,7 @@ impl Maker<'_> {
                 let notify = self.code.len() + 2;
                 self.code.push(Instruction::JumpIf {
                     left: Term::Plus(1, 0),
-                    equals: 2,
+                    equals: counted,
                     to: notify,
                 });
                 self.code.push(Instruction::Jump { to: notify + 1 });
@@ -602,7 +606,7 @@ impl Maker<'_> {
             let at = self.code.len();
             self.code[first + thread] = Instruction::Fork { at, into: HANDLE };
             self.code.push(Instruction::Lock { lock, shared: false });
-            if counted {
+            if counts[thread] {
                 self.code.push(Instruction::Read {
                     from: 1,
                     into: 0,
@@ -623,8 +627,51 @@ impl Maker<'_> {
                 }),
                 _ => self.code.push(Instruction::Wait { condition, lock }),
             }
+            if self.random.u32(0..3) == 0 {
+                self.code.push(Instruction::Wait { condition, lock });
+            }
             self.memory(false);
             self.code.push(Instruction::Unlock { lock });
+            if self.random.bool() {
+                self.memory(false);
+            }
+            self.code.push(Instruction::End);
+        }
+    }
+
+    /// Two threads that take permits, and say who was first.
+    fn two_take(&mut self) {
+        let semaphore = 0;
+        let first = self.code.len();
+        self.code.extend([Instruction::Fork { at: 0, into: HANDLE }; 2]);
+        for _ in 0..self.random.u32(0..3) {
+            self.code.push(Instruction::Post { semaphore });
+        }
+        if self.random.bool() {
+            self.memory(false);
+        }
+        self.code.push(Instruction::End);
+        for thread in 0..2 {
+            let at = self.code.len();
+            self.code[first + thread] = Instruction::Fork { at, into: HANDLE };
+            for _ in 0..self.random.u32(1..3) {
+                self.code.push(Instruction::Take { semaphore });
+                if self.random.bool() {
+                    self.code.push(Instruction::Read {
+                        from: 0,
+                        into: 0,
+                        atomic: false,
+                    });
+                }
+                self.code.push(Instruction::Write {
+                    to: 0,
+                    value: Term::Plus(0, thread as i64 + 1),
+                    atomic: false,
+                });
+                if self.random.bool() {
+                    self.code.push(Instruction::Post { semaphore });
+                }
+            }
             if self.random.bool() {
                 self.memory(false);
             }
