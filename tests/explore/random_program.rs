@@ -602,11 +602,11 @@ impl Maker<'_> {
             self.memory(false);
         }
         self.code.push(Instruction::End);
-        for thread in 0..2 {
+        for (thread, counts) in counts.into_iter().enumerate() {
             let at = self.code.len();
             self.code[first + thread] = Instruction::Fork { at, into: HANDLE };
             self.code.push(Instruction::Lock { lock, shared: false });
-            if counts[thread] {
+            if counts {
                 self.code.push(Instruction::Read {
                     from: 1,
                     into: 0,
