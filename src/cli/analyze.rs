@@ -255,9 +255,9 @@ impl AnalysisArgs {
         }
     }
 
-    /// Watches an analysis that begins now.
-    pub fn watch(&self, trace: &Path, stage: &'static str) -> Watch {
-        Watch::begin(trace, stage, self.until(), self.memory_limit)
+    /// Watches an analysis that begins now, and the reports that are to be made of it.
+    pub fn watch(&self, trace: &Path, stage: &'static str, reports: Option<&ReportArgs>) -> Watch {
+        Watch::begin(trace, stage, self.until(), self.memory_limit, reports)
     }
 
     /// How long an analysis may take.
@@ -456,7 +456,7 @@ pub fn verdict_code(summary: Summary, cut: bool) -> ExitCode {
 }
 
 pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let watch = args.analysis.watch(&args.input.trace, "reading");
+    let watch = args.analysis.watch(&args.input.trace, "reading", Some(&args.reports));
     let trace = args.input.load()?;
     if let Some(shard) = args.shard {
         return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard, &watch);

@@ -165,7 +165,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     if args.shorten {
         ends.shorten(&program)?;
     }
-    let mut races = Merged::new(None, &filters);
+    let mut races = Merged::new(None, &filters, args.reports.clone());
     // The first run is told of in any case; those that show something else stay, whatever they add to the races.
     let others: HashSet<usize> = runs_of(&explored, false).chain([0]).collect();
     let of_races = runs_of(&explored, true).filter(|&run| run > 0);

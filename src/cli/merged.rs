@@ -37,6 +37,7 @@ pub struct Merged<'a> {
     /// Which process of a program they are all of, if it is not the one that was started.
     number: Option<ProcessNumber>,
     filters: &'a Filters,
+    reports: ReportArgs,
     traces: Vec<Analysed>,
     /// By id.
     best: HashMap<String, Said>,
@@ -80,10 +81,12 @@ pub struct Live {
 }
 
 impl<'a> Merged<'a> {
-    pub fn new(number: Option<ProcessNumber>, filters: &'a Filters) -> Merged<'a> {
+    /// For reports that are made once all traces are there; if an analysis has to be ended before, they say so.
+    pub fn new(number: Option<ProcessNumber>, filters: &'a Filters, reports: ReportArgs) -> Merged<'a> {
         Merged {
             number,
             filters,
+            reports,
             traces: Vec::new(),
             best: HashMap::new(),
             witnessed: HashSet::new(),
@@ -114,7 +117,7 @@ impl<'a> Merged<'a> {
     /// if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
         let trace = Trace::open(path)?;
-        let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis"))?;
+        let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis", Some(&self.reports)))?;
         let mut one = Analysed {
             path: path.to_owned(),
             folder: analysis.folder(path),

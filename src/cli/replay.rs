@@ -65,7 +65,7 @@ pub struct ReplayArgs {
 }
 
 pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let watch = args.analysis.watch(&args.input.trace, "reading");
+    let watch = args.analysis.watch(&args.input.trace, "reading", None);
     let trace = args.input.load()?;
     if !args.schedule.is_empty() {
         drop(watch);

@@ -8,9 +8,12 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use witness::record::ProcessNumber;
 use witness::report::noise::{Baseline, Suppressions};
-use witness::report::{ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Paint, Sarif, Text};
+use witness::report::{
+    ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Paint, Sarif, Text, Unfinished,
+};
 
 /// What to show, in which forms, and what not.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,7 +31,13 @@ pub struct ReportArgs {
     /// The folder of the sources, to which SARIF and annotations refer [default: the current one].
     #[arg(long, env = "WITNESS_SOURCE_ROOT", value_name = "DIR")]
     source_root: Option<PathBuf>,
+    #[arg(skip)]
+    written: Written,
 }
+
+/// The files whose reports are there. Files are written under other names and then put in their places, so that none is there
+/// in part, also if the analysis is ended by its time limit meanwhile.
+type Written = Arc<Mutex<Vec<PathBuf>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -171,15 +180,55 @@ impl ReportArgs {
             };
             match &target.file {
                 None => print(|out| to(out, Paint { on: color.for_stdout() }))?,
-                Some(path) => {
-                    let context = || format!("cannot write the report {}", path.display());
-                    let mut out = BufWriter::new(File::create(path).with_context(context)?);
-                    to(&mut out, Paint::default()).with_context(context)?;
-                    out.flush().with_context(context)?;
-                }
+                Some(path) => self
+                    .put(path, ".part", &|out| to(out, Paint::default()))
+                    .with_context(|| format!("cannot write the report {}", path.display()))?,
             }
         }
         Ok(())
+    }
+
+    /// Writes a file, whole or not at all. What is no regular file (a terminal, a pipe) is written as it comes.
+    fn put(&self, path: &Path, suffix: &str, to: &dyn Fn(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let is_special = fs::metadata(&place).is_ok_and(|about| !about.is_file());
+        let mut part = place.clone().into_os_string();
+        part.push(if is_special { "" } else { suffix });
+        let mut out = BufWriter::new(File::create(&part)?);
+        to(&mut out)?;
+        out.flush()?;
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_special {
+            fs::rename(&part, &place)?;
+        }
+        written.push(path.to_owned());
+        Ok(())
+    }
+
+    /// Writes, where no report is yet, that the analysis was ended before there was one.
+    pub fn write_unfinished(&self, analysis: &Unfinished<'_>) {
+        let written = |path: &PathBuf| {
+            self.written
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(path)
+        };
+        for target in &self.report {
+            let exporter: &dyn Exporter = match target.kind {
+                Kind::Text => &Text::default(),
+                Kind::Json => &Json,
+                Kind::Sarif => &Sarif,
+                Kind::JUnit => &JUnit,
+                Kind::GitHub => &GitHub,
+                Kind::ChromeTrace => &ChromeTrace,
+                Kind::Html => &Html,
+            };
+            if let Some(path) = target.file.as_ref().filter(|path| !written(path))
+                && let Err(error) = self.put(path, ".unfinished", &|out| Ok(exporter.unfinished(analysis, out)?))
+            {
+                say!("witness: cannot write the report {}: {error}", path.display());
+            }
+        }
     }
 }
 

@@ -61,12 +61,13 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     let mut shown = Shown {
         analysis: &args.analysis,
         filters: &filters,
+        reports: &args.reports,
         live: (!args.no_live).then(|| Live {
             input,
             attempts: args.attempts,
             companions: args.record.companions(),
         }),
-        processes: vec![Merged::new(None, &filters)],
+        processes: vec![Merged::new(None, &filters, args.reports.clone())],
         code: ExitCode::Nothing,
         wrong: Vec::new(),
     };
@@ -150,6 +151,7 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
 struct Shown<'a> {
     analysis: &'a AnalysisArgs,
     filters: &'a Filters,
+    reports: &'a ReportArgs,
     live: Option<Live>,
     /// The traces of each process of the program.
     processes: Vec<Merged<'a>>,
@@ -187,7 +189,11 @@ impl Shown<'_> {
             let (number, path) = (&process.number, &process.summary.path);
             let known = self.processes.iter().position(|one| one.number() == Some(number));
             let row = known.unwrap_or_else(|| {
-                self.processes.push(Merged::new(Some(number.clone()), self.filters));
+                self.processes.push(Merged::new(
+                    Some(number.clone()),
+                    self.filters,
+                    self.reports.of_process(number),
+                ));
                 self.processes.len() - 1
             });
             let keep = keep || self.processes[row].is_empty();

@@ -92,7 +92,7 @@ pub fn run(args: &TestArgs, color: Color) -> anyhow::Result<std::process::ExitCo
         attempts: args.attempts,
         companions: Companions::default(),
     });
-    let mut merged = Merged::new(None, &filters);
+    let mut merged = Merged::new(None, &filters, args.reports.clone());
     let mut failed = None;
     let mut deadlock = false;
     let mut seen = 0;

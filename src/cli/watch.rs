@@ -7,6 +7,7 @@
 
 use super::ExitCode;
 use super::output::say;
+use super::reports::ReportArgs;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 use witness::analyze::Decision;
+use witness::report::Unfinished;
 use witness::results::Summary;
 use witness::verdict::Verdict;
 
@@ -38,6 +40,8 @@ struct State {
     trace: PathBuf,
     until: Option<Instant>,
     memory: Option<Bytes>,
+    /// What is to be said where a report would be, if the analysis is ended.
+    reports: Option<ReportArgs>,
 }
 
 #[derive(Default)]
@@ -55,7 +59,13 @@ struct Progress {
 
 impl Watch {
     /// Begins to watch the analysis of a trace, with its first stage.
-    pub fn begin(trace: &Path, stage: &'static str, until: Option<Instant>, memory: Option<Bytes>) -> Watch {
+    pub fn begin(
+        trace: &Path,
+        stage: &'static str,
+        until: Option<Instant>,
+        memory: Option<Bytes>,
+        reports: Option<&ReportArgs>,
+    ) -> Watch {
         let bar = ProgressBar::new_spinner();
         bar.enable_steady_tick(Duration::from_millis(200));
         let state = Arc::new(State {
@@ -64,6 +74,7 @@ impl Watch {
             trace: trace.to_owned(),
             until,
             memory: memory.or_else(Bytes::of_machine),
+            reports: reports.cloned(),
         });
         let watched = Arc::clone(&state);
         thread::spawn(move || watched.watch());
@@ -184,21 +195,28 @@ impl State {
                 progress.decided
             ),
         };
-        say!("witness: {trace}: {what} ({stage}): {decided}; try {remedy}");
-        if let Some(all) = progress.pairs {
+        let why = format!("{what} ({stage}): {decided}; try {remedy}");
+        say!("witness: {trace}: {why}");
+        let summary = progress.pairs.map(|all| {
             let Summary {
                 witnessed,
                 refuted,
                 not_in_trace,
                 ..
             } = progress.found;
-            let summary = Summary {
+            Summary {
                 unknown: all.saturating_sub(witnessed + refuted + not_in_trace),
                 ..progress.found
-            };
-            say!("SUMMARY: witness: {summary}");
-        } else {
-            say!("SUMMARY: witness: nothing decided");
+            }
+        });
+        match summary {
+            Some(summary) => say!("SUMMARY: witness: {summary}"),
+            None => say!("SUMMARY: witness: nothing decided"),
+        }
+        if let Some(reports) = &self.reports {
+            let trace = &self.trace;
+            let why = &why;
+            reports.write_unfinished(&Unfinished { trace, why, summary });
         }
         signal_hook::low_level::exit(i32::from(status as u8));
     }

@@ -5,7 +5,7 @@
 //! wakes, and reads from other threads' writes; critical sections are tracks of their own.
 
 use super::links::{Kind, Links};
-use super::{Exporter, Findings, Race};
+use super::{Exporter, Findings, Race, Unfinished};
 use crate::check::Checker;
 use crate::replay::{PendingAccess, Replay};
 use crate::trace::{EventId, Op, ThreadId};
@@ -45,6 +45,15 @@ impl Exporter for ChromeTrace {
             "displayTimeUnit": "ns",
             "otherData": { "tool": crate::results::tool(), "time": "ten microseconds a step of the schedule" },
             "traceEvents": events,
+        });
+        serde_json::to_writer(&mut *out, &trace)?;
+        writeln!(out)
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let trace = json!({
+            "otherData": { "tool": crate::results::tool(), "unfinished": analysis.in_one_line() },
+            "traceEvents": [],
         });
         serde_json::to_writer(&mut *out, &trace)?;
         writeln!(out)

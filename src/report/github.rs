@@ -5,7 +5,7 @@
 
 use super::command::replay_command;
 use super::paths::seen;
-use super::{Exporter, Findings};
+use super::{Exporter, Findings, Unfinished};
 use crate::results::{Summary, unknown_name};
 use crate::trace::EventId;
 use crate::verdict::Verdict;
@@ -61,6 +61,14 @@ impl Exporter for GitHub {
             .map(String::as_str)
             .collect();
         writeln!(out, "::notice title=every schedule::{}", data(&text.join("\n")))
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "::error title=analysis not finished::{}",
+            data(&analysis.in_one_line())
+        )
     }
 }
 

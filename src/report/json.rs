@@ -1,6 +1,6 @@
 //! The results object as JSON: one object, also for several traces.
 
-use super::{Exporter, Findings};
+use super::{Exporter, Findings, Unfinished};
 use crate::results::Results;
 use std::io::{self, Write};
 
@@ -15,5 +15,16 @@ impl Exporter for Json {
             writeln!(out)?;
         }
         Ok(())
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let object = serde_json::json!({
+            "schema": "witness-unfinished/1",
+            "trace": analysis.trace.display().to_string(),
+            "why": analysis.why,
+            "summary": analysis.summary,
+        });
+        serde_json::to_writer_pretty(&mut *out, &object)?;
+        writeln!(out)
     }
 }

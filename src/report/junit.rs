@@ -1,11 +1,11 @@
 //! JUnit XML, for viewers of test results.
 //!
 //! Each trace is a test suite, each race or pair of places a test case: a witnessed race fails, a refuted pair passes;
-//! an undecided pair is skipped, and so is one that is not in this trace or that the user hides.
+//! an undecided pair is skipped, and so is one that is not in this trace or that the user hides. An analysis that was ended is an error.
 
 use super::noise::Hidden;
 use super::text::Told;
-use super::{Exporter, Findings, Paint, SourceText};
+use super::{Exporter, Findings, Paint, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
@@ -31,6 +31,18 @@ impl Exporter for JUnit {
         if let Some(all) = findings.first().and_then(|first| first.exploration) {
             report.add_test_suite(exploration(all, Summary::total(findings).has_no_race()));
         }
+        report.serialize(&mut *out).map_err(io::Error::other)?;
+        writeln!(out)
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("unfinished");
+        status.set_message(analysis.in_one_line());
+        let mut suite = TestSuite::new(analysis.trace.display().to_string());
+        suite.add_test_case(TestCase::new("analysis", status));
+        let mut report = Report::new("witness");
+        report.add_test_suite(suite);
         report.serialize(&mut *out).map_err(io::Error::other)?;
         writeln!(out)
     }

@@ -24,6 +24,7 @@ mod sarif;
 mod snippet;
 mod source_text;
 mod text;
+mod unfinished;
 mod words;
 
 pub use chrome_trace::ChromeTrace;
@@ -41,6 +42,7 @@ pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;
 pub(crate) use text::{TOLD_RACES, Told};
+pub use unfinished::Unfinished;
 pub use words::{Words, name_of, value};
 
 use crate::results::{ExplorationResult, Options};
@@ -93,4 +95,10 @@ pub trait Exporter {
     /// # Errors
     /// Only if `out` fails.
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes that there are no findings yet, and why: whole in its form, so that nobody takes it for an all-clear.
+    ///
+    /// # Errors
+    /// Only if `out` fails.
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()>;
 }

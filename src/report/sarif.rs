@@ -12,7 +12,7 @@ use super::command::{another_run, replay_command};
 use super::condense::{Line, lines};
 use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
-use super::{Exporter, Findings, Race};
+use super::{Exporter, Findings, Race, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{FoundResult, Summary, UNPROVEN_RACE, refutation_name, unknown_name};
@@ -115,6 +115,26 @@ impl Exporter for Sarif {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
             "runs": [run],
+        });
+        serde_json::to_writer(&mut *out, &log)?;
+        writeln!(out)
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let log = json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{
+                "tool": { "driver": driver() },
+                "invocations": [{
+                    "executionSuccessful": false,
+                    "toolExecutionNotifications": [
+                        { "level": "error", "message": { "text": analysis.in_one_line() } },
+                    ],
+                }],
+                "columnKind": "unicodeCodePoints",
+                "results": [],
+            }],
         });
         serde_json::to_writer(&mut *out, &log)?;
         writeln!(out)

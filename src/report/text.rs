@@ -6,7 +6,7 @@ use super::location::location;
 use super::paint::Paint;
 use super::snippet::snippet;
 use super::source_text::SourceText;
-use super::{Exporter, Findings, Row};
+use super::{Exporter, Findings, Row, Unfinished};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
 use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
@@ -72,6 +72,10 @@ impl Exporter for Text {
         let total = Summary::total(findings);
         self.summary(&total, out)?;
         exploration.map_or(Ok(()), |all| self.statement(all, total.has_no_race(), out))
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", analysis.in_one_line())
     }
 }
 

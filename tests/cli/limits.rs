@@ -36,6 +36,45 @@ fn memory_that_runs_out_is_an_error_with_a_remedy() {
 }
 
 #[test]
+fn reports_on_what_was_ended_are_whole_and_say_so() {
+    const KINDS: [&str; 7] = ["text", "json", "sarif", "junit", "github", "html", "chrome-trace"];
+    let folder = folder("reports", "600000");
+    let mut arguments = vec!["analyze".to_owned(), "t.bin".to_owned(), "--memory-limit=1".to_owned()];
+    for kind in KINDS {
+        // What another analysis found.
+        fs::write(folder.join(kind), "no races").expect("a file");
+        arguments.push(format!("--report={kind}={kind}"));
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    witness(&folder, &arguments).status(2);
+    let report = |kind: &str| fs::read_to_string(folder.join(kind)).expect("a report");
+    for kind in KINDS {
+        assert!(report(kind).contains("out of memory"), "{kind}: {}", report(kind));
+        assert!(!report(kind).contains("no races"), "{kind}: {}", report(kind));
+    }
+    let json = |kind: &str| serde_json::from_str::<serde_json::Value>(&report(kind)).expect("JSON");
+    assert_eq!(json("sarif")["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    assert_eq!(json("json")["schema"], "witness-unfinished/1");
+    assert_eq!(json("chrome-trace")["traceEvents"].as_array().map(Vec::len), Some(0));
+    assert!(report("junit").contains(r#"errors="1""#), "{}", report("junit"));
+    assert!(report("html").ends_with("</html>"), "{}", report("html"));
+    assert!(report("github").starts_with("::error "), "{}", report("github"));
+    // It is no baseline.
+    witness(&folder, &["analyze", "t.bin", "--baseline", "json"]).status(2);
+    let names = fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name());
+    let parts: Vec<_> = names
+        .filter(|name| {
+            [".part", ".unfinished"]
+                .iter()
+                .any(|end| name.to_string_lossy().ends_with(end))
+        })
+        .collect();
+    assert!(parts.is_empty(), "{parts:?}");
+}
+
+#[test]
 fn the_time_limit_holds_while_the_trace_is_read() {
     let folder = folder("time", "1500000");
     let started = Instant::now();

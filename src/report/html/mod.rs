@@ -7,7 +7,7 @@ mod overview;
 mod picture;
 mod race;
 
-use super::{Exporter, Findings, SourceText};
+use super::{Exporter, Findings, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, tool};
@@ -81,6 +81,25 @@ impl Exporter for Html {
         };
         out.write_all(page.into_string().as_bytes())?;
         writeln!(out)
+    }
+
+    fn unfinished(&self, analysis: &Unfinished<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="generator" content=(tool());
+                    title { "Not finished: " (analysis.trace.display()) }
+                }
+                body {
+                    h1 { "Not finished" }
+                    p { (analysis.in_one_line()) }
+                }
+            }
+        };
+        out.write_all(page.into_string().as_bytes())
     }
 }
 
