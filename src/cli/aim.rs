@@ -10,6 +10,7 @@ use super::explain;
 use super::explored::{Ends, Positions, races, result, unproven};
 use super::output::{Color, say};
 use super::reports::ReportArgs;
+use super::runs;
 use super::watched::Watched;
 use anyhow::{bail, ensure};
 use hashbrown::HashSet;
@@ -158,6 +159,17 @@ impl Known {
     }
 }
 
+impl Known {
+    /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one stays.
+    fn drop_unused(&mut self, aim: &Aim) -> bool {
+        let used = confirm::used(&aim.warnings, &self.asked, &aim.options);
+        let stays = used.last() == Some(&true);
+        let mut used = used.into_iter();
+        self.asked.retain(|_| used.next() == Some(true));
+        stays
+    }
+}
+
 impl<'a> Aimed<'a> {
     /// Nothing is known yet.
     pub fn new(program: &'a mut Program, aim: &'a Aim) -> Aimed<'a> {
@@ -196,13 +208,19 @@ impl<'a> Aimed<'a> {
         };
         let mut look = |program: &Program, run: usize, learnt: &Learnt| {
             let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
-            if run == 0 || learnt.shows.iter().any(shows_race) {
-                let path = program.trace_of(run);
+            let path = program.trace_of(run);
+            // Of one that was not searched, only its analysis tells.
+            let is_untold = program.is_unsearched() && path.exists();
+            if run == 0 || is_untold || learnt.shows.iter().any(shows_race) {
                 let asked = confirm::ask(&path, Trace::open(&path)?, &self.aim.questions, &self.aim.options)?;
                 if run == 0 {
                     self.aim.must_exist(&asked)?;
                 }
-                known.borrow_mut().add(asked);
+                let known = &mut *known.borrow_mut();
+                known.add(asked);
+                if is_untold && !known.drop_unused(self.aim) && run > 0 && learnt.shows.is_empty() {
+                    runs::remove(&path, None);
+                }
             }
             Ok(())
         };

@@ -205,6 +205,15 @@ impl AnalysisArgs {
         }
     }
 
+    /// For a part of something that ends then.
+    pub fn ending(&self, until: Option<Instant>) -> AnalysisArgs {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        AnalysisArgs {
+            time_limit: left.map(|left| left.as_secs().max(1)),
+            ..self.clone()
+        }
+    }
+
     /// For one of many traces: its results have a place of their own, called after it.
     pub fn of_trace(&self, trace: &Path) -> AnalysisArgs {
         AnalysisArgs {

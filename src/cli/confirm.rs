@@ -4,7 +4,7 @@ use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
 use super::execution::must_be_execution;
 use super::explored::Positions;
-use super::guided::{Delayed, Guided};
+use super::guided::Guided;
 use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
@@ -272,27 +272,11 @@ fn record_until_witnessed(
             Err(error) => say!("witness: no run can be chosen: {error:#}"),
         }
     }
-    let trace = if made == 1 && args.runs > 1 && !answers.open.is_empty() {
-        Some(Trace::open(&first.summary.path)?)
-    } else {
-        None
-    };
-    let mut delayed = trace
-        .as_ref()
-        .and_then(|trace| Delayed::new(&recording(1), &first, trace, args.runs));
-    let near = answers.near.clone();
     for number in made + 1..=args.runs {
         if answers.open.is_empty() || all_schedules.is_some() || asked_to_end() {
             break;
         }
         made = number;
-        if let Some(delayed) = delayed.as_mut().filter(|_| number % 2 == 0)
-            && delayed.run(number, &|place| near.borrow().contains(&place), &mut |made| {
-                answers.add(made.run, "chosen", made.path)
-            })?
-        {
-            continue;
-        }
         input.rewind();
         let recording = recording(number);
         let recorded = record::record(&recording)?;
@@ -459,8 +443,20 @@ fn findings<'a>(
 
 /// Removes the traces that answer nothing better than the others.
 fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Vec<Asked> {
+    let used = used(warnings, &asked, options);
+    let kept = asked.into_iter().zip(used).filter(|(asked, used)| {
+        if !used {
+            runs::remove(&asked.path, None);
+        }
+        *used
+    });
+    kept.map(|(asked, _)| asked).collect()
+}
+
+/// Which traces answer something better than the others; one in any case.
+pub fn used(warnings: &[Warning], asked: &[Asked], options: &Options) -> Vec<bool> {
     if asked.len() == 1 {
-        return asked;
+        return vec![true];
     }
     let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
     let noise = Noise::default();
@@ -482,15 +478,7 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
     // One trace stays in any case.
     used[0] = outcome.confirmed().next().is_none();
     outcome.confirmed().for_each(|confirmed| used[confirmed.run] = true);
-    drop(runs);
-    drop(symbols);
-    let kept = asked.into_iter().zip(used).filter(|(asked, used)| {
-        if !used {
-            runs::remove(&asked.path, None);
-        }
-        *used
-    });
-    kept.map(|(asked, _)| asked).collect()
+    used
 }
 
 /// Where the schedules of the warnings go, so that they do not take the place of a whole analysis' results.

@@ -10,6 +10,7 @@ use super::output::{Color, say};
 use super::record::{seconds, split};
 use super::reports::ReportArgs;
 use super::runs;
+use super::watched::Watched;
 use anyhow::{Context, ensure};
 use hashbrown::HashSet;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,7 +20,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use witness::explore::{
-    Engine, Exploration, FailsIf, Found, Goal, Limits, Options, Program, Progress, What, explore,
+    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, What, explore,
     fewest_context_switches,
 };
 use witness::record::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
@@ -154,7 +155,19 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
             color,
         );
     }
-    let explored = explore(&mut program, &options, &mut |progress| watch.see(progress))?;
+    let mut races = Merged::new(None, &filters, args.reports.clone());
+    let mut look = |program: &Program, run: usize, learnt: &Learnt| {
+        let path = program.trace_of(run);
+        // Which races one shows that was not searched, only its analysis tells.
+        if program.is_unsearched() && path.exists() {
+            let keep = run == 0 || !learnt.shows.is_empty();
+            let analysis = args.analysis.of_run(run as u32 + 1).ending(until);
+            races.add(&path, &analysis, None, keep)?;
+        }
+        Ok(())
+    };
+    let mut watched = Watched::from_the_first(&mut program, &mut look);
+    let explored = explore(&mut watched, &options, &mut |progress| watch.see(progress))?;
     watch.bar.finish_and_clear();
     ensure!(
         explored.runs > 0,
@@ -165,11 +178,11 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     if args.shorten {
         ends.shorten(&program)?;
     }
-    let mut races = Merged::new(None, &filters, args.reports.clone());
     // The first run is told of in any case; those that show something else stay, whatever they add to the races.
     let others: HashSet<usize> = runs_of(&explored, false).chain([0]).collect();
     let of_races = runs_of(&explored, true).filter(|&run| run > 0);
-    for (number, run) in (1..).zip([0].into_iter().chain(of_races)) {
+    let untold = [0].into_iter().filter(|_| !program.is_unsearched()).chain(of_races);
+    for (number, run) in (1..).zip(untold) {
         races.add(
             &program.trace_of(run),
             &args.analysis.of_run(number),

@@ -1,29 +1,25 @@
 //! Further runs of a program that was recorded once, each along a schedule that shows something no run has shown, as `witness explore` makes
 //! them: for `witness run` and `witness confirm --run`.
 //!
-//! A long run is too much for a search: then every other run is the first one again with one delay. Where no run can be chosen (a program that
-//! starts others, one with commands around its runs), the caller goes on under one policy and seed after another.
+//! Where no run can be chosen (a program that starts others, one with commands around its runs), the caller goes on under one policy and seed
+//! after another.
 
 use super::ExitCode;
 use super::explored::{Ends, Positions, result, unproven};
 use super::program_end;
 use super::runs;
 use super::watched::Watched;
-use anyhow::Context;
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
-use witness::explore::{
-    Delays, Exploration, Goal, Learnt, Limits, Options, Program, What, explore, fewest_context_switches,
-};
-use witness::record::{self, EndsWhenAsked, Launch, Recorded, Settings, StandardInput, asked_to_end};
+use witness::explore::{Exploration, Goal, Learnt, Limits, Options, Program, What, explore, fewest_context_switches};
+use witness::record::{self, EndsWhenAsked, Launch, Recorded, StandardInput, asked_to_end};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
-use witness::trace::Trace;
 
-/// Runs of more events are not explored: searches take longer than runs.
+/// Runs of more events are not searched: that takes longer than the runs.
 const MAX_EVENTS: u64 = 20_000;
 
 /// States of each exact search.
@@ -91,57 +87,6 @@ impl Terms {
     }
 }
 
-/// Runs of a program that is too long to be explored: each in the order of the first one, with one delay.
-pub struct Delayed<'t> {
-    session: witness::session::Session,
-    delays: Delays<'t>,
-    seed: u64,
-    first: PathBuf,
-    timeout: Option<Duration>,
-}
-
-impl<'t> Delayed<'t> {
-    /// Of a first recording, and its trace; `None` if no run can be chosen.
-    pub fn new(options: &record::Options, first: &Recorded, trace: &'t Trace, runs: u32) -> Option<Delayed<'t>> {
-        let terms = Terms::of(options, first, runs).filter(|_| first.summary.events > MAX_EVENTS)?;
-        Some(Delayed {
-            session: witness::session::Session::new(&terms.launch, terms.bounds).ok()?,
-            delays: Delays::of(trace),
-            seed: options.seed,
-            first: first.summary.path.clone(),
-            timeout: options.timeout,
-        })
-    }
-
-    /// Makes a run, unless nothing is left to try, and gives it to `made`; whether it did.
-    pub fn run(
-        &mut self,
-        run: u32,
-        prefers: &dyn Fn(u64) -> bool,
-        made: &mut dyn FnMut(&Made<'_>) -> anyhow::Result<()>,
-    ) -> anyhow::Result<bool> {
-        let Some(delay) = self.delays.next(prefers) else {
-            return Ok(false);
-        };
-        let _ends = EndsWhenAsked::new()?;
-        let (policy, seed) = runs::policy_of(run, self.seed);
-        let then = Settings {
-            policy,
-            seed,
-            ..Settings::fifo()
-        };
-        let ran = self.session.run(&self.delays.steps(delay), then)?;
-        if asked_to_end() {
-            return Ok(false);
-        }
-        let path = runs::trace_of(&self.first, run);
-        ran.save(&path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        made(&Made::of(run, &path, self.timeout, false)?)?;
-        Ok(true)
-    }
-}
-
 impl<'a> Made<'a> {
     fn of(run: u32, path: &'a Path, timeout: Option<Duration>, shows_end: bool) -> anyhow::Result<Made<'a>> {
         let file = TraceFile::open(path)?;
@@ -168,10 +113,18 @@ impl<'a> Made<'a> {
 impl Guided {
     /// Of a first recording; `None` if exploration cannot serve.
     pub fn new(options: &record::Options, first: &Recorded, runs: u32) -> Option<Guided> {
-        let terms = Terms::of(options, first, runs).filter(|_| first.summary.events <= MAX_EVENTS)?;
+        let terms = Terms::of(options, first, runs)?;
         let program = Program::new(&terms.launch, terms.bounds, Path::new(""), options.seed).ok()?;
+        // If the first one is searched, those that are longer by as much as they may be are, too.
+        let searched = if first.summary.events > MAX_EVENTS {
+            MAX_EVENTS
+        } else {
+            u64::MAX
+        };
         Some(Guided {
-            program: program.after(first.summary.path.clone(), runs::trace_of, runs::policy_of),
+            program: program
+                .after(first.summary.path.clone(), runs::trace_of, runs::policy_of)
+                .searched_below(searched),
             runs,
             timeout: options.timeout,
         })

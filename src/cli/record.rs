@@ -32,12 +32,8 @@ pub struct RecordArgs {
     /// did not name, the next free name is taken: trace-2.bin.
     #[arg(short, long, env = "WITNESS_OUTPUT", value_name = "PATH")]
     output: Option<PathBuf>,
-    /// The policy that chooses the thread to run next.
-    #[arg(long, env = "WITNESS_POLICY", value_enum, default_value = "fifo")]
-    policy: PolicyName,
-    /// Seed of the policy: the same seed gives the same run, as far as the program depends on its schedule alone.
-    #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    order: OrderArgs,
     /// For pct: the number of ordering constraints that the bugs sought have.
     #[arg(long, env = "WITNESS_DEPTH", value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     depth: u32,
@@ -45,12 +41,8 @@ pub struct RecordArgs {
     /// seed draws a power of two from 16 to 65,536.
     #[arg(long, env = "WITNESS_STEPS", value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
-    /// End the program once the trace has N events; the trace is complete, the exit status 0.
-    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
-    max_events: Option<u64>,
-    /// End the program after S seconds; the trace is complete, the exit status 124.
-    #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     companions: CompanionArgs,
     /// Why the trace lacks something, if who built the program knows.
@@ -67,6 +59,39 @@ pub struct RecordArgs {
         value_name = "PROGRAM"
     )]
     command: Vec<OsString>,
+}
+
+/// In which order threads run.
+#[derive(Debug, Args)]
+pub struct OrderArgs {
+    /// The policy that chooses the thread to run next.
+    #[arg(long, env = "WITNESS_POLICY", value_enum, default_value = "fifo")]
+    policy: PolicyName,
+    /// Seed of the policy: the same seed gives the same run, as far as the program depends on its schedule alone.
+    #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl OrderArgs {
+    pub fn policy(&self) -> Policy {
+        match self.policy {
+            PolicyName::Fifo => Policy::Fifo,
+            PolicyName::Random => Policy::Random,
+            PolicyName::Pct => Policy::Pct,
+            PolicyName::Pos => Policy::Pos,
+        }
+    }
+}
+
+/// When a recorded program is ended.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// End the program once its trace has N events; the trace is complete, the exit status 0.
+    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
+    pub max_events: Option<u64>,
+    /// End the program after S seconds; the trace is complete, the exit status 124.
+    #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds)]
+    pub timeout: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -130,17 +155,12 @@ pub fn options(args: &RecordArgs) -> anyhow::Result<Options> {
         arguments: arguments.to_vec(),
         output,
         naming,
-        policy: match args.policy {
-            PolicyName::Fifo => Policy::Fifo,
-            PolicyName::Random => Policy::Random,
-            PolicyName::Pct => Policy::Pct,
-            PolicyName::Pos => Policy::Pos,
-        },
-        seed: args.seed,
+        policy: args.order.policy(),
+        seed: args.order.seed,
         depth: args.depth,
         steps: args.steps.unwrap_or(0),
-        max_events: args.max_events,
-        timeout: args.timeout,
+        max_events: args.limits.max_events,
+        timeout: args.limits.timeout,
         degraded: args.degraded.clone(),
         arg0: None,
         companions: args.companions(),
@@ -157,7 +177,7 @@ pub fn record(args: &RecordArgs) -> anyhow::Result<Recorded> {
 
 /// Records a run after the first, whose trace is `first`.
 pub fn record_again(args: &RecordArgs, first: &Path, run: u32) -> anyhow::Result<Recorded> {
-    let (policy, seed) = runs::policy_of(run, args.seed);
+    let (policy, seed) = runs::policy_of(run, args.order.seed);
     let recorded = record::record(&Options {
         output: runs::trace_of(first, run),
         naming: Naming::Exact,

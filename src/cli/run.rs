@@ -3,7 +3,7 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
-use super::guided::{Delayed, Guided, Made};
+use super::guided::{Guided, Made};
 use super::merged::{Live, Merged};
 use super::output::{Color, say};
 use super::program_end;
@@ -12,7 +12,6 @@ use super::reports::ReportArgs;
 use std::ops::ControlFlow;
 use witness::record::{Recorded, StandardInput, asked_to_end};
 use witness::report::Filters;
-use witness::trace::Trace;
 
 /// Record runs of a program, analyze them, and show each race live.
 ///
@@ -97,26 +96,11 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
             Err(error) => say!("witness: no run can be chosen: {error:#}"),
         }
     }
-    let trace = if made == 1 && args.runs > 1 && !shown.is_settled() {
-        Some(Trace::open(&first.summary.path)?)
-    } else {
-        None
-    };
-    let options = record::options(&args.record)?;
-    let mut delayed = trace
-        .as_ref()
-        .and_then(|trace| Delayed::new(&options, &first, trace, args.runs));
     for run in made + 1..=args.runs {
         if asked_to_end() || shown.is_settled() || all_schedules.is_some() {
             break;
         }
         made = run;
-        // In turn, so that it is never worse than chance alone by much.
-        if let Some(delayed) = delayed.as_mut().filter(|_| run % 2 == 0)
-            && delayed.run(run, &|_| false, &mut |made| shown.add(made))?
-        {
-            continue;
-        }
         input.rewind();
         let recorded = match record::record_again(&args.record, &first.summary.path, run) {
             Ok(recorded) => recorded,

@@ -4,7 +4,7 @@ use super::ExitCode;
 use super::analyze::AnalysisArgs;
 use super::merged::{Live, Merged};
 use super::output::{Color, say};
-use super::record::split;
+use super::record::{LimitArgs, OrderArgs, split};
 use super::reports::ReportArgs;
 use super::runs;
 use super::suite::{Process, processes};
@@ -52,18 +52,10 @@ pub struct TestArgs {
     /// Live runs for each witness that is not confirmed at once.
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 3, requires = "live", value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
-    /// The policy that chooses the thread to run next, in each program: fifo, random, pct or pos.
-    #[arg(long, env = "WITNESS_POLICY", value_name = "POLICY", default_value = "fifo", value_parser = ["fifo", "random", "pct", "pos"])]
-    policy: String,
-    /// Seed of the policy.
-    #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// End each program once its trace has N events.
-    #[arg(long, env = "WITNESS_MAX_EVENTS", value_name = "N")]
-    max_events: Option<u64>,
-    /// End each program after S seconds.
-    #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S")]
-    timeout: Option<f64>,
+    #[command(flatten)]
+    order: OrderArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     reports: ReportArgs,
     #[command(flatten)]
@@ -144,21 +136,21 @@ fn execute(args: &TestArgs, run: u32, folder: &Path) -> anyhow::Result<ExitStatu
     command.args(arguments);
     record::watch_suite(&mut command, folder)?;
     let (policy, seed) = match run {
-        1 => (args.policy.clone(), args.seed),
+        1 => (args.order.policy(), args.order.seed),
         run => {
-            let (policy, seed) = runs::policy_of(run, args.seed);
+            let (policy, seed) = runs::policy_of(run, args.order.seed);
             say!("witness: run {run} of {} ({})", args.runs, runs::name(policy, seed));
-            (runs::flag(policy).to_owned(), seed)
+            (policy, seed)
         }
     };
     command
-        .env("WITNESS_POLICY", policy)
+        .env("WITNESS_POLICY", runs::flag(policy))
         .env("WITNESS_SEED", seed.to_string());
-    if let Some(most) = args.max_events {
+    if let Some(most) = args.limits.max_events {
         command.env("WITNESS_MAX_EVENTS", most.to_string());
     }
-    if let Some(seconds) = args.timeout {
-        command.env("WITNESS_TIMEOUT", seconds.to_string());
+    if let Some(timeout) = args.limits.timeout {
+        command.env("WITNESS_TIMEOUT", timeout.as_secs_f64().to_string());
     }
     command
         .status()

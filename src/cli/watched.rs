@@ -44,6 +44,10 @@ impl Session for Watched<'_> {
         Ok(self.program.run_all(forest, prefixes)?)
     }
 
+    fn run_unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> anyhow::Result<Option<Ran>> {
+        Ok(self.program.run_unsearched(prefers)?)
+    }
+
     fn keep(&mut self, run: usize, learnt: &Learnt) -> anyhow::Result<()> {
         self.program.keep(run, learnt)?;
         (self.look)(self.program, run, learnt)

@@ -5,8 +5,8 @@
 //! threads take the same lock, or access the same memory atomically. Whether an order is feasible is not asked. The program is forced along it
 //! as far as it goes, and goes on from there under a policy: a wrong guess costs a run, never a wrong answer.
 //!
-//! Of all points of a thread that come before the other one, a few are tried: the first three, where counters have their first values, the last
-//! one, and some between. Orders at places in the code that were tried least come first.
+//! Of all points of a thread that come before the other one, a few are tried: the first three, where counters have their first values, and which
+//! leave the most to the policy, then the last one, and some between. Orders at places in the code that were tried least come first.
 
 use crate::session::Step;
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, ThreadId, Trace, Wakes};
@@ -48,8 +48,8 @@ enum Meeting {
 
 /// The orders of a trace that have not been tried.
 #[derive(Debug)]
-pub struct Delays<'t> {
-    trace: &'t Trace,
+pub struct Delays {
+    trace: Trace,
     left: Vec<Delay>,
     tried: HashMap<(u64, u64), u32>,
     woken: HashMap<EventId, ThreadId>,
@@ -57,25 +57,19 @@ pub struct Delays<'t> {
     forks: HashMap<ThreadId, EventId>,
 }
 
-impl<'t> Delays<'t> {
+impl Delays {
     /// Of a trace.
     #[must_use]
-    pub fn of(trace: &'t Trace) -> Delays<'t> {
-        let events = || (0..trace.len()).map(|event| EventId(event as u32));
-        let forks = events().filter_map(|event| match trace.op(event) {
+    pub fn of(trace: Trace) -> Delays {
+        let forks = trace.events().filter_map(|event| match trace.op(event) {
             Op::Fork { child } => Some((child, event)),
             _ => None,
         });
-        let mut delays = Delays {
-            trace,
-            left: Vec::new(),
-            tried: HashMap::new(),
-            woken: Wakes::of(trace, events()).woken.into_iter().collect(),
-            forks: forks.collect(),
-        };
+        let forks = forks.collect();
+        let woken = Wakes::of(&trace, trace.events()).woken.into_iter().collect();
         let mut meetings: HashMap<Meeting, Vec<EventId>> = HashMap::new();
         let mut order = Vec::new();
-        for event in events() {
+        for event in trace.events() {
             let meeting = match trace.op(event) {
                 Op::Acquire { lock } | Op::AcquireShared { lock } => Meeting::Lock(lock),
                 Op::Access(_) => match trace.access(event).filter(|access| changes_atomically(access.kind)) {
@@ -95,6 +89,13 @@ impl<'t> Delays<'t> {
                 })
                 .push(event);
         }
+        let mut delays = Delays {
+            trace,
+            left: Vec::new(),
+            tried: HashMap::new(),
+            woken,
+            forks,
+        };
         for meeting in order {
             delays.add(&meetings[&meeting]);
         }
@@ -103,12 +104,11 @@ impl<'t> Delays<'t> {
 
     /// Adds what can be tried among those that meet somewhere.
     fn add(&mut self, all: &[EventId]) {
-        let trace = self.trace;
         let mut before: HashMap<ThreadId, Vec<EventId>> = HashMap::new();
         let mut arrivals: HashMap<ThreadId, u32> = HashMap::new();
         let mut last = None;
         for &event in all {
-            let thread = trace.thread(event);
+            let thread = self.trace.thread(event);
             if last.is_some_and(|last| last != thread) {
                 let arrival = arrivals.entry(thread).or_default();
                 *arrival += 1;
@@ -130,10 +130,10 @@ impl<'t> Delays<'t> {
     fn stop_at_some(&mut self, points: &[EventId], first: EventId, rank: u32) {
         let last = points.len() - 1;
         let chosen = [
-            last,
             0,
             2,
             1,
+            last,
             last / 2,
             last / 4,
             last / 2 + last / 4,
@@ -167,7 +167,7 @@ impl<'t> Delays<'t> {
         self.after(first).iter().find(gives_back).copied().unwrap_or(first)
     }
 
-    fn after(&self, event: EventId) -> &'t [EventId] {
+    fn after(&self, event: EventId) -> &[EventId] {
         &self.trace.program_order(self.trace.thread(event))[self.trace.place(event) as usize..]
     }
 
@@ -195,7 +195,7 @@ impl<'t> Delays<'t> {
     /// What is forced: all that came before the thread stands still, then what the other one does up to its end, and what creates it.
     #[must_use]
     pub fn steps(&self, delay: Delay) -> Vec<Step> {
-        let trace = self.trace;
+        let trace = &self.trace;
         // Each thread that is to go on, up to which event.
         let mut goes_on: HashMap<ThreadId, EventId> = HashMap::new();
         goes_on.insert(trace.thread(delay.until), delay.until);

@@ -335,6 +335,10 @@ impl<S: Session> Exploring<'_, '_, S> {
                 return Ok(());
             }
         }
+        let too_long = |reason: &Reservation| matches!(reason, Reservation::TooLong { .. });
+        if self.forest.branches() == 0 && self.forest.reservations().iter().any(too_long) {
+            return self.run_unsearched(watch);
+        }
         loop {
             if self.run_near(watch)?.is_break() {
                 return Ok(());
@@ -369,6 +373,18 @@ impl<S: Session> Exploring<'_, '_, S> {
                 self.progress.open = open;
             }
         }
+    }
+
+    /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for one.
+    fn run_unsearched(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<(), S::Error> {
+        let prefers = self.options.prefers.unwrap_or(&|_| false);
+        while !self.is_over(watch) {
+            let Some(ran) = self.session.run_unsearched(prefers)? else {
+                break;
+            };
+            self.learn(&Prefix::default(), ran, None)?;
+        }
+        Ok(())
     }
 
     /// What is open, by the engine that is asked.

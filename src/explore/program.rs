@@ -1,6 +1,7 @@
 //! A program as what is explored: each run is one of a live [session](crate::session), forced along its prefix.
 
 use super::beyond::beyond;
+use super::delays::Delays;
 use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
@@ -10,7 +11,7 @@ use crate::record::{Launch, Policy, RecordError, Settings, asked_to_end, asks_to
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::standstill::Standstill;
-use crate::trace::{ThreadId, Trace};
+use crate::trace::{LoadError, ThreadId, Trace};
 use recorder_ring::plan::kind;
 use std::collections::VecDeque;
 use std::fs;
@@ -18,7 +19,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
-use trace_format::{ProgramEnd, ReadError, TraceFile};
+use trace_format::{Ending, ProgramEnd, ReadError, TraceFile};
 use twox_hash::XxHash64;
 
 /// The journal's name in the folder.
@@ -55,6 +56,14 @@ pub enum ProgramError {
         /// Why.
         source: io::Error,
     },
+    /// The trace of the first run cannot be read back.
+    #[error("cannot read {}", path.display())]
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: LoadError,
+    },
     /// The program's file, or the trace of its first run, cannot be read.
     #[error("cannot read {}", path.display())]
     Program {
@@ -80,6 +89,12 @@ const PCT_DEPTH: u32 = 3;
 /// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
 const RUNS_THAT_GO_ON_ALONE: u32 = 32;
 
+/// Between the seeds of runs with a delay and those of others.
+const SEEDS_APART: u64 = 1 << 32;
+
+/// Runs of so many events are too long to be searched, if nothing else is said: each search would take longer than many runs.
+const TOO_LONG: u64 = 100_000;
+
 /// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
 #[derive(Debug)]
 pub struct Program {
@@ -99,6 +114,12 @@ pub struct Program {
     made: VecDeque<Vec<u8>>,
     /// What the first run told of the program's code that no run shows.
     beyond: Option<Vec<Reservation>>,
+    /// Runs of so many events are too long to be searched.
+    too_long: u64,
+    /// Whether the first one is.
+    is_unsearched: bool,
+    /// The orders to try then.
+    delays: Option<Delays>,
 }
 
 /// From the first trace and the number of a run, from 1, to its trace.
@@ -146,6 +167,9 @@ impl Program {
             journal: None,
             made: VecDeque::new(),
             beyond: None,
+            too_long: TOO_LONG,
+            is_unsearched: false,
+            delays: None,
         })
     }
 
@@ -157,6 +181,21 @@ impl Program {
             then,
             ..self
         }
+    }
+
+    /// Takes runs of so many events for too long to be searched.
+    #[must_use]
+    pub fn searched_below(self, events: u64) -> Program {
+        Program {
+            too_long: events,
+            ..self
+        }
+    }
+
+    /// Whether its runs are too long to be searched: then every trace is kept, since what it shows is for its analysis to say.
+    #[must_use]
+    pub fn is_unsearched(&self) -> bool {
+        self.is_unsearched
     }
 
     /// Looks for no failures before all else: runs go on at random after their prefixes.
@@ -270,22 +309,55 @@ impl Program {
     /// The plan of a run.
     fn plan(&self, forest: &Forest, prefix: &Prefix, number: usize) -> (Vec<Step>, Vec<usize>, Settings) {
         let (steps, moves) = steps(forest, prefix);
-        let (policy, seed, turn) = match prefix.onward {
-            Onward::Freely => {
-                let (policy, seed) = (self.then)(number as u32 + 1, self.seed);
-                (policy, seed, 0)
-            }
-            Onward::InTurn { steps, left } => (Policy::InTurn, u64::from(left), u64::from(steps)),
+        let settings = match prefix.onward {
+            Onward::Freely => self.settings((self.then)(number as u32 + 1, self.seed)),
+            Onward::InTurn { steps, left } => Settings {
+                steps: u64::from(steps),
+                ..self.settings((Policy::InTurn, u64::from(left)))
+            },
         };
-        let then = Settings {
+        (steps, moves, settings)
+    }
+
+    fn settings(&self, (policy, seed): (Policy, u64)) -> Settings {
+        Settings {
             policy,
             seed,
             depth: PCT_DEPTH,
-            steps: turn,
             clocks_stand_at: CLOCKS_STAND_AT,
             ..Settings::fifo()
+        }
+    }
+
+    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Every other one is left to chance alone:
+    /// those are the ones that as many recordings would be.
+    fn unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<(Vec<Step>, Settings), ProgramError> {
+        let number = self.runs as u32;
+        if number.is_multiple_of(2) {
+            let then = if self.first.is_some() { self.then } else { at_random };
+            return Ok((Vec::new(), self.settings(then(number / 2 + 1, self.seed))));
+        }
+        let then = match self.first {
+            // By turns as the others, and otherwise than they.
+            Some(_) => (self.then)(number / 2 + 2, self.seed.wrapping_add(SEEDS_APART)),
+            None => (self.then)(number + 1, self.seed),
         };
-        (steps, moves, then)
+        let mut delays = match self.delays.take() {
+            Some(delays) => delays,
+            None => {
+                let first = self.trace_of(0);
+                let trace = Trace::open(&first).map_err(|source| ProgramError::Load { path: first, source })?;
+                let mut delays = Delays::of(trace);
+                // Those that earlier sessions have tried.
+                for _ in 0..number / 2 {
+                    delays.next(prefers);
+                }
+                delays
+            }
+        };
+        let steps = delays.next(prefers).map_or(Vec::new(), |delay| delays.steps(delay));
+        self.delays = Some(delays);
+        Ok((steps, self.settings(then)))
     }
 
     /// What a run showed. Its trace waits for what is learnt from it.
@@ -313,6 +385,15 @@ impl Program {
             source,
         };
         let trace = TraceFile::from_bytes("the run's trace", bytes.to_owned()).map_err(read)?;
+        if trace.len() >= self.too_long && !(was_cut(&trace) && waits_in_a_loop(&trace)) {
+            // Said once, of the first.
+            let too_long = (!self.is_unsearched).then_some(Reservation::TooLong { events: trace.len() });
+            self.is_unsearched |= number == 0;
+            return Ok(Run {
+                reservations: too_long.into_iter().collect(),
+                ..Run::default()
+            });
+        }
         let mut shown = Run::of_trace(&trace).map_err(read)?;
         let beyond = self.beyond.get_or_insert_with(|| {
             let mut beyond = beyond(trace.tables());
@@ -393,12 +474,22 @@ impl Session for Program {
         Ok(all)
     }
 
+    fn run_unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<Option<Ran>, ProgramError> {
+        let (steps, then) = self.unsearched(prefers)?;
+        let ran = self.sessions[0].run(&steps, then)?;
+        if asked_to_end() && ran.end_is_of_others() {
+            return Ok(None);
+        }
+        let moves = Vec::new();
+        self.read(Made { ran, moves }, &Prefix::default()).map(Some)
+    }
+
     fn keep(&mut self, run: usize, learnt: &Learnt) -> Result<(), ProgramError> {
         let Some(trace) = self.made.pop_front() else {
             return Ok(());
         };
         // The journal must not name what is not there.
-        if run == 0 || !learnt.shows.is_empty() || self.first.is_some() {
+        if run == 0 || !learnt.shows.is_empty() || self.first.is_some() || self.is_unsearched {
             self.save(run, &trace)?;
         }
         if let Some(journal) = &mut self.journal {
@@ -432,8 +523,16 @@ impl Session for Program {
 
 /// Whether threads wait in loops at the end of a run.
 fn spins(ran: &session::Ran) -> bool {
-    let standstill = ran.trace().and_then(|trace| Standstill::of(&trace));
-    standstill.is_ok_and(|standstill| !standstill.spins.is_empty())
+    ran.trace().is_ok_and(|trace| waits_in_a_loop(&trace))
+}
+
+fn waits_in_a_loop(trace: &TraceFile) -> bool {
+    Standstill::of(trace).is_ok_and(|standstill| !standstill.spins.is_empty())
+}
+
+fn was_cut(trace: &TraceFile) -> bool {
+    let program = ProgramEnd::EventLimit;
+    *trace.ending() == Ending::Complete { program }
 }
 
 /// Which move of the prefix was not done, and what happened in its place. `moves` has the move of each step.

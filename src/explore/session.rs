@@ -26,6 +26,15 @@ pub trait Session {
         prefixes.iter().map(|prefix| self.run(forest, prefix)).collect()
     }
 
+    /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in some other order than before, at places that it
+    /// `prefers` first. `None` if it cannot, or somebody asked for the end.
+    ///
+    /// # Errors
+    /// When there was no run.
+    fn run_unsearched(&mut self, _prefers: &dyn Fn(u64) -> bool) -> Result<Option<Ran>, Self::Error> {
+        Ok(None)
+    }
+
     /// What was learnt from a run, told once for each, in their order: so that another session can go on from there.
     ///
     /// # Errors

@@ -48,6 +48,11 @@ pub enum Reservation {
     WeakAtomics,
     /// The end of a recording is missing.
     Cut,
+    /// A run is too long to be searched with the others.
+    TooLong {
+        /// How many events it has.
+        events: u64,
+    },
     /// A thread gave back a lock that it did not hold.
     ForeignRelease,
     /// A wait began while its thread was waiting already (in a signal handler).
@@ -135,6 +140,10 @@ impl fmt::Display for Reservation {
                 "it has atomics weaker than sequentially consistent: races that only their order leaves open were not explored",
             ),
             Self::Cut => f.write_str("the end of a recording is missing"),
+            Self::TooLong { events } => write!(
+                f,
+                "a run of {events} events is too long to search all schedules of: runs were made in its order with one delay, and at random"
+            ),
             Self::ForeignRelease => f.write_str("a thread gave back a lock that it did not hold"),
             Self::NestedWait => f.write_str("a signal handler waited while its thread was waiting"),
             Self::SecondMainThread => f.write_str("several threads were there from the start"),

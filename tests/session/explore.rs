@@ -471,6 +471,48 @@ fn places_that_do_not_exist_are_told_from_those_that_nothing_executes() {
 }
 
 #[test]
+fn what_is_too_long_to_be_searched_is_run_with_delays() {
+    let explore = |name: &str, runs: &str, program: Option<Program>| {
+        let file = "session/programs/behind_a_count.c";
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
+        let program = program.unwrap_or_else(|| Program::compile(&format!("explore-{name}"), &source, &[]));
+        let mut command = witness();
+        command.args(["explore", "--max-events", "1000000", "--runs", runs]);
+        command.args(["--for", "behind_a_count.c:18", "behind_a_count.c:28"]);
+        let outcome = run(&program.folder, command.arg("--").arg(program.file())).unwrap();
+        (program, outcome)
+    };
+    let too_long = "NOT EXHAUSTED: some schedules may show more (";
+    // The delays are tried in their order, also if the exploration is ended between them.
+    let (program, three) = explore("long", "3", None);
+    let three = three.expect(&[3]).unwrap();
+    assert!(three.stdout.contains(too_long), "{}", three.stdout);
+    assert_eq!(
+        three.stdout.matches("is too long to search").count(),
+        1,
+        "{}",
+        three.stdout
+    );
+    let (_, eight) = explore("long", "8", Some(program));
+    let eight = eight.expect(&[66]).unwrap();
+    assert!(eight.stderr.contains("goes on after 3 runs"), "{}", eight.stderr);
+    let (_, at_once) = explore("long-at-once", "8", None);
+    let at_once = at_once.expect(&[66]).unwrap();
+    for outcome in [eight, at_once] {
+        assert!(
+            outcome.stdout.contains("witness replay runs/4.bin"),
+            "{}",
+            outcome.stdout
+        );
+        assert!(
+            outcome.stdout.contains(&format!("{too_long}4 runs")),
+            "{}",
+            outcome.stdout
+        );
+    }
+}
+
+#[test]
 fn a_file_in_place_of_the_folder_is_named_with_the_remedy() {
     let (program, _) = explore("no-folder", "programs/counter_orders.c", &["--runs", "1"], &[]);
     std::fs::write(program.folder.join("file"), "").unwrap();
