@@ -48,7 +48,7 @@ fn solve(criterion: &mut Criterion) {
                 |mut session| {
                     instances
                         .iter()
-                        .map(|&(a, b)| black_box(session.ask(Goal::race(a, b))))
+                        .map(|&(a, b)| black_box(session.ask(&Goal::race(a, b))))
                         .count()
                 },
                 BatchSize::PerIteration,
@@ -59,7 +59,7 @@ fn solve(criterion: &mut Criterion) {
             bencher.iter(|| {
                 instances
                     .iter()
-                    .filter(|&&(a, b)| predictor.predict(a, b).is_some())
+                    .filter(|&&(a, b)| predictor.predict(&[a, b]).is_some())
                     .count()
             });
         });

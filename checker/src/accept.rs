@@ -1,7 +1,7 @@
 //! Executes a schedule and says whether it ends in its goal.
 
 use crate::Checker;
-use crate::disabled::Violation;
+use crate::disabled::{NoWait, Violation};
 use crate::happens_before::HappensBefore;
 use crate::prefix::Prefix;
 use crate::recording::{Access, all};
@@ -11,14 +11,14 @@ use schedule_format::{Goal, Schedule};
 use trace_format::{EventId, ThreadId, TraceId};
 
 /// A schedule that the checker accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// What it shows.
     pub goal: Goal,
     /// How many events it executes before that.
     pub events: u64,
-    /// The first byte that both accesses of a race touch, or that the read does.
-    pub addr: u64,
+    /// The first byte that both accesses of a race touch, or that the read does; `None` of a deadlock.
+    pub addr: Option<u64>,
 }
 
 /// An event that a schedule executed.
@@ -157,6 +157,17 @@ pub enum Rejection {
     /// The trace does not tell what the read would see, and declares that what threads write depends on what they read.
     #[error("what event {} would see is not known: a thread may have written it that went another way", .0.0)]
     NotTold(EventId),
+    /// A deadlock of no operation.
+    #[error("it names no operation that waits")]
+    NobodyWaits,
+    /// An operation is to wait for one of the threads of a deadlock for ever, and does not.
+    #[error("event {} does not wait for ever: {why}", event.0)]
+    NoWait {
+        /// The operation.
+        event: EventId,
+        /// Why not.
+        why: NoWait,
+    },
     /// The two events do not conflict.
     #[error("events {} and {} do not conflict", a.0, b.0)]
     NoConflict {
@@ -187,7 +198,7 @@ pub(crate) fn follow_from<'c>(
 ) -> Result<(Accepted, State<'c>), Rejection> {
     fits(checker, schedule)?;
     let mut wakes = listed_wakes(schedule)?;
-    let mut synchronized = watches(schedule.goal).then(|| HappensBefore::new(checker));
+    let mut synchronized = watches(&schedule.goal).then(|| HappensBefore::new(checker));
     let as_recorded = all(checker.recording).take(schedule.as_recorded as usize);
     for event in as_recorded.skip(done as usize) {
         let step = state.step_as_recorded(event, wakes.remove(&event));
@@ -262,35 +273,36 @@ fn follow_slices(
     if let Some(&notify) = run.wakes.keys().min() {
         return Err(Rejection::WakeNotExecuted { notify });
     }
-    let addr = shown(checker, schedule.goal, state, synchronized.as_ref())?;
+    let addr = shown(checker, &schedule.goal, state, synchronized.as_ref())?;
     Ok(Accepted {
-        goal: schedule.goal,
+        goal: schedule.goal.clone(),
         events: schedule.len(),
         addr,
     })
 }
 
 /// Whether a goal asks what the prefix synchronizes, so that it has to be watched from the start.
-pub(crate) fn watches(goal: Goal) -> bool {
+pub(crate) fn watches(goal: &Goal) -> bool {
     matches!(goal, Goal::UnorderedRace(..))
 }
 
-/// The first byte that a goal is about, if the state at the end of a schedule is what the goal demands.
+/// The first byte that a goal is about, if it is about memory and the state at the end of a schedule is what the goal demands.
 fn shown(
     checker: &Checker<'_>,
-    goal: Goal,
+    goal: &Goal,
     state: &State<'_>,
     synchronized: Option<&HappensBefore<'_>>,
-) -> Result<u64, Rejection> {
+) -> Result<Option<u64>, Rejection> {
     let pending = |side, event| {
         let pending = state.pending(event);
         pending.map_err(|violation| Rejection::NotPending(Pending { side, violation }))
     };
-    match goal {
+    let conflict = |a, b| checker.conflict(a, b).map(Some).ok_or(Rejection::NoConflict { a, b });
+    match *goal {
         Goal::Race(a, b) => {
             pending(Side::First, a)?;
             pending(Side::Second, b)?;
-            checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })
+            conflict(a, b)
         }
         Goal::UnorderedRace(a, b) => {
             if !state.executed(a) {
@@ -300,7 +312,18 @@ fn shown(
             if synchronized.is_none_or(|order| order.before_next(a, checker.recording.thread(b))) {
                 return Err(Rejection::Synchronized { a, b });
             }
-            checker.conflict(a, b).ok_or(Rejection::NoConflict { a, b })
+            conflict(a, b)
+        }
+        Goal::Deadlock(ref waiting) => {
+            let threads: Vec<ThreadId> = waiting.iter().map(|&event| checker.recording.thread(event)).collect();
+            if threads.is_empty() {
+                return Err(Rejection::NobodyWaits);
+            }
+            for &event in waiting {
+                let waits = state.waits_for(event, &threads);
+                waits.map_err(|why| Rejection::NoWait { event, why })?;
+            }
+            Ok(None)
         }
         Goal::OtherValue { read, value: claimed } => {
             let access = Access::of(checker.recording.op(read));
@@ -315,7 +338,7 @@ fn shown(
                 found if found != claimed => Err(Rejection::SeesOther { read, claimed, found }),
                 None if checker.frees_reads => Err(Rejection::NotTold(read)),
                 Some(value) if value == sees => Err(Rejection::SameValue { read, value }),
-                _ => Ok(access.mem.addr),
+                _ => Ok(Some(access.mem.addr)),
             }
         }
     }

@@ -29,7 +29,13 @@ fn schedule(race: (u32, u32), slices: &[(u32, u32)]) -> Schedule {
 
 /// A race behind an unrelated critical section: 0 writes x, then locks; 1 locks, then writes x.
 fn hidden_race() -> Events {
-    let (acquire, release) = (Op::Acquire { lock: L }, Op::Release { lock: L });
+    let (acquire, release) = (
+        Op::Acquire {
+            lock: L,
+            attempt: false,
+        },
+        Op::Release { lock: L },
+    );
     trace(&[
         (0, write(1)),
         (0, acquire),
@@ -138,9 +144,9 @@ fn one_notify() -> Events {
         outcome: WaitOutcome::Notified,
     };
     trace(&[
-        (2, Op::Acquire { lock }),
+        (2, Op::Acquire { lock, attempt: false }),
         (2, wait),
-        (1, Op::Acquire { lock }),
+        (1, Op::Acquire { lock, attempt: false }),
         (1, wait),
         (0, Op::Notify { condition }),
         (0, write(1)),
@@ -202,7 +208,13 @@ fn validates_by_the_earliest_deadline() {
 
 #[test]
 fn validation_names_the_first_event_that_is_not_enabled() {
-    let (acquire, release) = (Op::Acquire { lock: L }, Op::Release { lock: L });
+    let (acquire, release) = (
+        Op::Acquire {
+            lock: L,
+            attempt: false,
+        },
+        Op::Release { lock: L },
+    );
     let overlapping = trace(&[(0, acquire), (1, acquire), (0, release), (1, release)]);
     let violation = validate(&overlapping).expect_err("the lock is held");
     assert_eq!((violation.event, violation.thread), (EventId(1), ThreadId(1)));

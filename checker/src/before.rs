@@ -35,6 +35,8 @@ pub(crate) struct Facts {
     /// Levels of locks that are held before the first event: who, and whether as a reader.
     pub(crate) held: Vec<(ObjectId, ThreadId, bool)>,
     pub(crate) waiting: Vec<WaitingFromStart>,
+    /// Locks that a thread gave back while, as far as the trace tells, it did not hold them. Only where that is declared.
+    handed_over: HashSet<ObjectId>,
 }
 
 impl Facts {
@@ -67,8 +69,8 @@ impl Facts {
                         facts.outputs.insert(event, last);
                     }
                 }
-                Op::Acquire { lock } => drop(locks.taken.insert(lock)),
-                Op::AcquireShared { lock } => locks.read(lock, thread),
+                Op::Acquire { lock, .. } => drop(locks.taken.insert(lock)),
+                Op::AcquireShared { lock, .. } => locks.read(lock, thread),
                 Op::Release { lock } => facts.held.extend(locks.give_back(lock, thread, foreign_unlock)),
                 Op::Notify { condition } | Op::NotifyAll { condition } => drop(notified.insert(condition)),
                 Op::WaitBegin { condition, lock } => {
@@ -102,7 +104,42 @@ impl Facts {
             }
         }
         facts.hold_in_one_mode();
+        if foreign_unlock {
+            facts.handed_over = facts.given_back_for_others(recording);
+        }
         facts
+    }
+
+    /// The locks that some thread gives back without holding them.
+    fn given_back_for_others(&self, recording: &dyn Recording) -> HashSet<ObjectId> {
+        let mut found = HashSet::new();
+        let mut levels: HashMap<(ObjectId, ThreadId), u32> = HashMap::new();
+        for &(lock, thread, _) in &self.held {
+            *levels.entry((lock, thread)).or_default() += 1;
+        }
+        // By the end of a wait: how deep the thread held the lock.
+        let mut kept: HashMap<EventId, u32> = HashMap::new();
+        for event in all(recording) {
+            let thread = recording.thread(event);
+            match recording.op(event) {
+                Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => {
+                    *levels.entry((lock, thread)).or_default() += 1;
+                }
+                Op::Release { lock } => match levels.get_mut(&(lock, thread)).filter(|levels| **levels > 0) {
+                    Some(levels) => *levels -= 1,
+                    None => drop(found.insert(lock)),
+                },
+                Op::WaitBegin { lock, .. } => {
+                    let depth = levels.remove(&(lock, thread)).unwrap_or(1);
+                    kept.extend(self.wait_end(event).map(|(end, _)| (end, depth)));
+                }
+                Op::WaitEnd { lock, .. } => {
+                    levels.insert((lock, thread), kept.remove(&event).unwrap_or(1));
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// No lock is held in two modes, so where one level is a reader's, all are.
@@ -138,6 +175,11 @@ impl Facts {
 
     pub(crate) fn outputs_before(&self, input: EventId) -> &[EventId] {
         self.outputs.get(&input).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether threads may give a lock back that another one holds.
+    pub(crate) fn is_handed_over(&self, lock: ObjectId) -> bool {
+        self.handed_over.contains(&lock)
     }
 
     /// The end of the wait that an event begins, and how it ended; `None` if the trace does not have it.

@@ -248,6 +248,30 @@ pub enum Disabled {
     },
 }
 
+/// Why an operation is none that waits for ever for certain threads, as long as none of them moves.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoWait {
+    /// It is not its thread's turn, or the thread is not there.
+    #[error("{0}")]
+    NotNext(Disabled),
+    /// It takes no lock and joins no thread.
+    #[error("it takes no lock and joins no thread")]
+    OtherOperation,
+    /// It gives up, at once or when its time is over.
+    #[error("it gives up, at once or when its time is over")]
+    GivesUp,
+    /// Any thread may give the lock back.
+    #[error("threads give lock {} back for each other", lock.0)]
+    HandedOver {
+        /// The lock.
+        lock: ObjectId,
+    },
+    /// What it waits for is not one of these threads.
+    #[error("none of these threads keeps it waiting")]
+    NotForThem,
+}
+
 fn list(threads: &[ThreadId]) -> String {
     let numbers: Vec<String> = threads.iter().map(|thread| thread.0.to_string()).collect();
     numbers.join(", ")

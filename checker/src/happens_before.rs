@@ -124,16 +124,16 @@ impl<'t> HappensBefore<'t> {
                 let parent = self.threads[thread.index()].clone();
                 join(&mut self.threads[child.index()], &parent);
             }
-            Op::Join { child } => {
+            Op::Join { child, .. } => {
                 let child = self.threads[child.index()].clone();
                 join(&mut self.threads[thread.index()], &child);
             }
-            Op::Acquire { lock } => self.take_alone(thread, lock),
+            Op::Acquire { lock, .. } => self.take_alone(thread, lock),
             Op::WaitEnd { lock, .. } => {
                 self.end_wait(event, thread);
                 self.take_alone(thread, lock);
             }
-            Op::AcquireShared { lock } => {
+            Op::AcquireShared { lock, .. } => {
                 *self.held_shared.entry((lock, thread)).or_default() += 1;
                 self.acquire(thread, lock);
                 self.take(thread, lock);

@@ -198,17 +198,29 @@ fn locks_fork_and_join_synchronize() {
     let (lock, child) = (LOCK, ThreadId(1));
     let critical = |thread, op| {
         [
-            (thread, Op::Acquire { lock }),
+            (thread, Op::Acquire { lock, attempt: false }),
             (thread, op),
             (thread, Op::Release { lock }),
         ]
     };
     let [a, b, c] = critical(0, store(Relaxed));
-    let locked = [(0, write()), a, b, c, (1, Op::Acquire { lock }), (1, read())];
+    let locked = [
+        (0, write()),
+        a,
+        b,
+        c,
+        (1, Op::Acquire { lock, attempt: false }),
+        (1, read()),
+    ];
     assert!(synchronized(&locked));
     let forked = [(0, write()), (0, Op::Fork { child }), (1, Op::Begin), (1, read())];
     assert!(synchronized(&forked));
-    let joined = [(1, write()), (1, Op::End), (0, Op::Join { child }), (0, read())];
+    let joined = [
+        (1, write()),
+        (1, Op::End),
+        (0, Op::Join { child, attempt: false }),
+        (0, read()),
+    ];
     assert!(synchronized(&joined));
 }
 
@@ -218,19 +230,19 @@ fn readers_of_a_lock_come_after_its_writers_and_not_after_each_other() {
     let shared = |second| {
         [
             (0, write()),
-            (0, Op::AcquireShared { lock }),
+            (0, Op::AcquireShared { lock, attempt: false }),
             (0, Op::Release { lock }),
             (1, second),
             (1, read()),
         ]
     };
-    assert!(!synchronized(&shared(Op::AcquireShared { lock })));
-    assert!(synchronized(&shared(Op::Acquire { lock })));
+    assert!(!synchronized(&shared(Op::AcquireShared { lock, attempt: false })));
+    assert!(synchronized(&shared(Op::Acquire { lock, attempt: false })));
     assert!(synchronized(&[
-        (0, Op::Acquire { lock }),
+        (0, Op::Acquire { lock, attempt: false }),
         (0, write()),
         (0, Op::Release { lock }),
-        (1, Op::AcquireShared { lock }),
+        (1, Op::AcquireShared { lock, attempt: false }),
         (1, read()),
     ]));
 }
@@ -253,15 +265,27 @@ fn what_a_plain_read_sees_is_before_it() {
 
 #[test]
 fn a_failed_acquire_comes_after_whoever_held_the_lock() {
-    let acquire = Op::Acquire { lock: LOCK };
+    let acquire = Op::Acquire {
+        lock: LOCK,
+        attempt: false,
+    };
     let failed = Op::AcquireFailed {
         lock: LOCK,
         shared: false,
     };
     assert!(synchronized(&[(0, write()), (0, acquire), (1, failed), (1, read())]));
     // And after all that the holder came after, through a reader, too.
-    let (shared, release) = (Op::AcquireShared { lock: LOCK }, Op::Release { lock: LOCK });
-    let join = Op::Join { child: ThreadId(0) };
+    let (shared, release) = (
+        Op::AcquireShared {
+            lock: LOCK,
+            attempt: false,
+        },
+        Op::Release { lock: LOCK },
+    );
+    let join = Op::Join {
+        child: ThreadId(0),
+        attempt: false,
+    };
     assert!(synchronized(&[
         (0, write()),
         (3, shared),

@@ -85,7 +85,7 @@ mod unrecorded_tests;
 
 pub use accept::{Accepted, Executed, Pending, Rejection, Side};
 pub use conditions::Waiter;
-pub use disabled::{Disabled, Violation};
+pub use disabled::{Disabled, NoWait, Violation};
 pub use locks::HeldLock;
 pub use prefix::Prefix;
 pub use recording::{Events, OpenError, Recording};

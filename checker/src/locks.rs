@@ -132,6 +132,13 @@ impl Lock {
         }
     }
 
+    /// The threads whose hold keeps another thread from taking it, perhaps as a reader.
+    pub(crate) fn holders_in_the_way(&self, thread: ThreadId, shared: bool) -> impl Iterator<Item = ThreadId> + '_ {
+        let owner = self.owner.map(|(owner, _)| owner);
+        let readers = self.readers.keys().copied().filter(move |_| !shared);
+        owner.into_iter().chain(readers).filter(move |&holder| holder != thread)
+    }
+
     fn holds(&self, thread: ThreadId) -> bool {
         self.held(ObjectId(0), thread).is_some()
     }

@@ -35,7 +35,7 @@ impl<'c> Prefix<'c> {
     #[must_use]
     pub fn is_shared_by(schedule: &Schedule) -> bool {
         let is_own = |&(notify, _): &(trace_format::EventId, _)| notify.0 < schedule.as_recorded;
-        !accept::watches(schedule.goal) && !schedule.wakes.iter().any(is_own)
+        !accept::watches(&schedule.goal) && !schedule.wakes.iter().any(is_own)
     }
 
     /// Executes the next events as recorded, until there are `events`, and hands each to `each`.

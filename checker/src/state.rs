@@ -3,7 +3,7 @@
 use crate::Checker;
 use crate::bytes::BlockId;
 use crate::conditions::{Condition, Waiter};
-use crate::disabled::{Disabled, Violation};
+use crate::disabled::{Disabled, NoWait, Violation};
 use crate::locks::{HeldLock, Lock};
 use crate::memory::Memory;
 use crate::outside::Outside;
@@ -180,6 +180,35 @@ impl<'a> State<'a> {
         pending.map_err(|why| Violation { event, thread, why })
     }
 
+    /// Whether an operation, the next one of its thread, waits for as long as none of certain threads moves: one of these holds
+    /// the lock that it wants, or is the thread that it joins. A lock is given back, and a thread ended, by nobody else.
+    pub(crate) fn waits_for(&self, event: EventId, among: &[ThreadId]) -> Result<(), NoWait> {
+        let thread = self.checker.recording.thread(event);
+        self.ready(event, thread).map_err(NoWait::NotNext)?;
+        let (lock, shared) = match self.checker.recording.op(event) {
+            Op::Acquire { attempt: true, .. } | Op::AcquireShared { attempt: true, .. } => return Err(NoWait::GivesUp),
+            Op::Join { attempt: true, .. } => return Err(NoWait::GivesUp),
+            Op::Join { child, .. } if among.contains(&child) && self.join(child).is_err() => return Ok(()),
+            Op::Join { .. } => return Err(NoWait::NotForThem),
+            Op::Acquire { lock, .. } => (lock, false),
+            Op::AcquireShared { lock, .. } => (lock, true),
+            // Notified or not, it does not end before it has the lock again.
+            Op::WaitEnd { lock, .. } => (lock, false),
+            _ => return Err(NoWait::OtherOperation),
+        };
+        if self.checker.facts.is_handed_over(lock) {
+            return Err(NoWait::HandedOver { lock });
+        }
+        let held = self.locks.get(&lock);
+        let mut holders = held
+            .into_iter()
+            .flat_map(|held| held.holders_in_the_way(thread, shared));
+        match holders.any(|holder| among.contains(&holder)) {
+            true => Ok(()),
+            false => Err(NoWait::NotForThem),
+        }
+    }
+
     fn perform(&mut self, event: EventId, thread: ThreadId, wakes: Option<ThreadId>) -> Result<Step, Disabled> {
         let op = self.checker.recording.op(event);
         if let (Some(read), Op::Branch | Op::Fork { .. } | Op::End | Op::Output { .. }) =
@@ -200,13 +229,13 @@ impl<'a> State<'a> {
                 Some(by) if by != event => return Err(Disabled::ForkedTwice { child, by }),
                 _ => {}
             },
-            Op::Join { child } => self.join(child)?,
+            Op::Join { child, .. } => self.join(child)?,
             Op::Read { .. } | Op::Write { .. } | Op::AtomicLoad { .. } | Op::AtomicStore { .. } => {
                 self.access(event, op, thread)?;
             }
             Op::AtomicRmw { .. } | Op::Use { .. } | Op::Free { .. } => self.access(event, op, thread)?,
-            Op::Acquire { lock } => self.lock(lock).acquire(lock, thread, event)?,
-            Op::AcquireShared { lock } => self.lock(lock).acquire_shared(lock, thread, event)?,
+            Op::Acquire { lock, .. } => self.lock(lock).acquire(lock, thread, event)?,
+            Op::AcquireShared { lock, .. } => self.lock(lock).acquire_shared(lock, thread, event)?,
             Op::AcquireFailed { lock, shared } => {
                 let objects = &self.checker.recording.tables().objects;
                 let object = objects.get(lock.index());

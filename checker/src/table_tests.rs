@@ -60,8 +60,14 @@ pub(super) fn write(value: u64) -> Op {
     Op::Write { mem: X, value }
 }
 
-const ACQUIRE: Op = Op::Acquire { lock: L };
-const SHARED: Op = Op::AcquireShared { lock: L };
+const ACQUIRE: Op = Op::Acquire {
+    lock: L,
+    attempt: false,
+};
+const SHARED: Op = Op::AcquireShared {
+    lock: L,
+    attempt: false,
+};
 const RELEASE: Op = Op::Release { lock: L };
 const WAIT: Op = Op::WaitBegin { condition: C, lock: L };
 const NOTIFY: Op = Op::Notify { condition: C };
@@ -120,7 +126,7 @@ fn join_after_end() {
         (0, Op::Fork { child }),
         (1, Op::Begin),
         (1, Op::End),
-        (0, Op::Join { child }),
+        (0, Op::Join { child, attempt: false }),
     ]);
     enabled(&trace, &[0, 1, 2, 3]);
     assert_eq!(disabled(&trace, &[0, 1, 3]), Disabled::NotEnded { child });
@@ -129,14 +135,20 @@ fn join_after_end() {
 #[test]
 fn join_of_a_thread_whose_end_is_not_recorded() {
     let child = ThreadId(1);
-    let without_end = trace(&[(1, write(1)), (0, Op::Join { child })]);
+    let without_end = trace(&[(1, write(1)), (0, Op::Join { child, attempt: false })]);
     enabled(&without_end, &[0, 1]);
     assert_eq!(disabled(&without_end, &[1]), Disabled::NotEnded { child });
 
     let without_events = trace(&[
         (0, Op::Fork { child }),
         (1, Op::Branch),
-        (2, Op::Join { child: ThreadId(3) }),
+        (
+            2,
+            Op::Join {
+                child: ThreadId(3),
+                attempt: false,
+            },
+        ),
     ]);
     enabled(&without_events, &[2]);
 }

@@ -51,9 +51,10 @@ pub(crate) fn well_formed(checker: &Checker<'_>) -> Result<(), Violation> {
 fn used(op: Op) -> [Option<(ObjectId, Kinds)>; 2] {
     let one = |object, kinds| [Some((object, kinds)), None];
     match op {
-        Op::Acquire { lock } | Op::AcquireShared { lock } | Op::Release { lock } | Op::AcquireFailed { lock, .. } => {
-            one(lock, LOCK)
-        }
+        Op::Acquire { lock, .. }
+        | Op::AcquireShared { lock, .. }
+        | Op::Release { lock }
+        | Op::AcquireFailed { lock, .. } => one(lock, LOCK),
         Op::WaitBegin { condition, lock } | Op::WaitEnd { condition, lock, .. } => {
             [Some((condition, CONDITION)), Some((lock, LOCK))]
         }

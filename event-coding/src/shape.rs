@@ -96,6 +96,16 @@ impl Shape {
         Shape { kind, parameter: 0 }
     }
 
+    /// A kind with a flag.
+    #[inline(always)]
+    #[must_use]
+    pub const fn flagged(kind: u8, flag: bool) -> Shape {
+        Shape {
+            kind,
+            parameter: flag as u8,
+        }
+    }
+
     /// Which operands its events have; `None` for a kind that does not exist.
     #[inline(always)]
     #[must_use]

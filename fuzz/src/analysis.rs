@@ -67,7 +67,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
                     panic!("the checker rejects a witness: {rejection}\n{schedule}");
                 }
                 assert_eq!(schedule.to_string().parse::<Schedule>().as_ref(), Ok(schedule));
-                if let (Some(races), Goal::Race(a, b)) = (&races, schedule.goal) {
+                if let (Some(races), &Goal::Race(a, b)) = (&races, &schedule.goal) {
                     assert!(races.contains(&(a, b)), "a false alarm: {schedule}");
                 }
             }

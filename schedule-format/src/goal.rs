@@ -4,7 +4,7 @@ use trace_format::EventId;
 
 /// What a prefix of a trace ends in: what it has performed, what is then next, and how these stand to each other.
 /// `docs/SEMANTICS.md`, section 3, defines each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Goal {
     /// Both accesses are next in their threads, enabled and in conflict. The first comes earlier in the trace.
     Race(EventId, EventId),
@@ -18,6 +18,9 @@ pub enum Goal {
         /// What it would see; `None`: a value that the trace does not tell.
         value: Option<u64>,
     },
+    /// These operations of different threads, in the order of the trace, are next, and each waits for ever for another of the threads:
+    /// for a lock that it holds, or for its end.
+    Deadlock(Vec<EventId>),
 }
 
 impl Goal {
@@ -27,33 +30,41 @@ impl Goal {
         Goal::Race(a.min(b), a.max(b))
     }
 
+    /// That these operations wait for each other.
+    #[must_use]
+    pub fn deadlock(mut waiting: Vec<EventId>) -> Goal {
+        waiting.sort_unstable();
+        Goal::Deadlock(waiting)
+    }
+
     /// Whether it is a race of two accesses of which the first has happened.
     #[must_use]
-    pub fn is_unordered(self) -> bool {
+    pub fn is_unordered(&self) -> bool {
         matches!(self, Goal::UnorderedRace(..))
     }
 
     /// The events that it is about, in its order: those that have happened, then those that are next.
-    pub fn events(self) -> impl Iterator<Item = EventId> + Clone {
+    pub fn events(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
         self.performed().chain(self.pending())
     }
 
     /// Those of its events that have happened.
-    pub fn performed(self) -> impl Iterator<Item = EventId> + Clone {
+    pub fn performed(&self) -> impl Iterator<Item = EventId> + Clone + use<> {
         let performed = match self {
-            Goal::UnorderedRace(first, _) => Some(first),
-            Goal::Race(..) | Goal::OtherValue { .. } => None,
+            Goal::UnorderedRace(first, _) => Some(*first),
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => None,
         };
         performed.into_iter()
     }
 
     /// Those of its events that are next in their threads.
-    pub fn pending(self) -> impl Iterator<Item = EventId> + Clone {
-        let pending = match self {
-            Goal::Race(first, second) => [Some(first), Some(second)],
-            Goal::UnorderedRace(_, second) => [Some(second), None],
-            Goal::OtherValue { read, .. } => [Some(read), None],
+    pub fn pending(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
+        let (listed, pending): (&[EventId], _) = match self {
+            Goal::Race(first, second) => (&[], [Some(*first), Some(*second)]),
+            Goal::UnorderedRace(_, second) => (&[], [Some(*second), None]),
+            Goal::OtherValue { read, .. } => (&[], [Some(*read), None]),
+            Goal::Deadlock(waiting) => (waiting, [None, None]),
         };
-        pending.into_iter().flatten()
+        listed.iter().copied().chain(pending.into_iter().flatten())
     }
 }

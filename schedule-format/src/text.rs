@@ -17,9 +17,10 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered` or `other-value` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value` or `deadlock` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
+//! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
@@ -55,6 +56,7 @@ pub const VERSION: u32 = 1;
 const CO_ENABLED: &str = "co-enabled";
 const UNORDERED: &str = "unordered";
 const OTHER_VALUE: &str = "other-value";
+const DEADLOCK: &str = "deadlock";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +93,7 @@ pub enum Malformed {
         version: u32,
     },
     /// The kind is not known.
-    #[error("`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}")]
+    #[error("`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}")]
     Kind {
         /// What stands there.
         kind: String,
@@ -115,11 +117,12 @@ pub enum Malformed {
 impl Goal {
     /// What the text calls its kind.
     #[must_use]
-    pub fn kind(self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Goal::Race(..) => CO_ENABLED,
             Goal::UnorderedRace(..) => UNORDERED,
             Goal::OtherValue { .. } => OTHER_VALUE,
+            Goal::Deadlock(_) => DEADLOCK,
         }
     }
 }
@@ -129,13 +132,18 @@ impl fmt::Display for Schedule {
         writeln!(f, "witness-schedule {VERSION}")?;
         writeln!(f, "trace {}", self.trace)?;
         writeln!(f, "kind {}", self.goal.kind())?;
-        match self.goal {
+        match &self.goal {
             Goal::Race(a, b) | Goal::UnorderedRace(a, b) => writeln!(f, "race {} {}", a.0, b.0)?,
             Goal::OtherValue {
                 read,
                 value: Some(value),
             } => writeln!(f, "read {} sees {value}", read.0)?,
             Goal::OtherValue { read, value: None } => writeln!(f, "read {} sees ?", read.0)?,
+            Goal::Deadlock(waiting) => {
+                write!(f, "waiting")?;
+                waiting.iter().try_for_each(|event| write!(f, " {}", event.0))?;
+                writeln!(f)?;
+            }
         }
         if self.as_recorded > 0 {
             writeln!(f, "as-recorded x{}", self.as_recorded)?;
@@ -190,10 +198,18 @@ impl FromStr for Schedule {
                 CO_ENABLED => Ok(CO_ENABLED),
                 UNORDERED => Ok(UNORDERED),
                 OTHER_VALUE => Ok(OTHER_VALUE),
+                DEADLOCK => Ok(DEADLOCK),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
-        let goal = if kind == OTHER_VALUE {
+        let goal = if kind == DEADLOCK {
+            lines.one("waiting EVENT …", |words| {
+                word(words, "waiting")?;
+                let waiting: Option<Vec<EventId>> = words.map(|word| digits(word).map(EventId)).collect();
+                let waiting = waiting.filter(|events| !events.is_empty() && events.is_sorted_by(|a, b| a < b));
+                waiting.map(|waiting| Ok(Goal::Deadlock(waiting)))
+            })?
+        } else if kind == OTHER_VALUE {
             lines.one("read EVENT sees VALUE", |words| {
                 word(words, "read")?;
                 let read = EventId(number(words)?);
@@ -349,6 +365,8 @@ mod tests {
                 read: EventId(read),
                 value
             }),
+            prop::collection::btree_set(any::<u32>(), 1..6)
+                .prop_map(|waiting| Goal::Deadlock(waiting.into_iter().map(EventId).collect())),
         ];
         (any::<[u8; 16]>(), goals, any::<u32>(), slices, wakes).prop_map(|(id, goal, as_recorded, slices, wakes)| {
             let slice = |(thread, events)| Slice {
@@ -415,8 +433,8 @@ mod tests {
             ),
             (
                 "co-enabled",
-                "deadlock",
-                "line 3: `deadlock` is not a kind of goal; known: co-enabled, unordered, other-value",
+                "livelock",
+                "line 3: `livelock` is not a kind of goal; known: co-enabled, unordered, other-value, deadlock",
             ),
             ("5 17", "5", "line 4: expected `race EVENT EVENT`, found `race 5`"),
             ("5 17", "5 4294967296", "line 4: expected `race EVENT EVENT`"),
@@ -469,6 +487,18 @@ mod tests {
                 said,
                 format!("line 4: expected `read EVENT sees VALUE`, found `{line}`")
             );
+        }
+        let waiting = |line: &str| {
+            let text = TEXT.replace("co-enabled", "deadlock").replace("race 5 17", line);
+            text.parse::<Schedule>().map(|schedule| schedule.goal)
+        };
+        assert_eq!(
+            waiting("waiting 5 17"),
+            Ok(Goal::Deadlock(vec![EventId(5), EventId(17)]))
+        );
+        for line in ["race 5 17", "waiting", "waiting 17 5", "waiting 5 5", "waiting 5 x"] {
+            let said = waiting(line).expect_err("malformed").to_string();
+            assert_eq!(said, format!("line 4: expected `waiting EVENT …`, found `{line}`"));
         }
         let empty = "".parse::<Schedule>().expect_err("empty");
         assert!(empty.to_string().starts_with("line 1: the schedule is cut"), "{empty}");

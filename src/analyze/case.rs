@@ -122,7 +122,7 @@ pub(super) fn decide(
 /// The facts that exclude an instance, of those that rest on these grounds; none if the budget does not suffice.
 pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, (a, b): Instance) -> Vec<Fact> {
     let order = known.order_on(grounds);
-    let explain = || session(known, order).explain(grounds, Goal::race(a, b));
+    let explain = || session(known, order).explain(grounds, &Goal::race(a, b));
     in_context(explain).unwrap_or_default()
 }
 
@@ -130,7 +130,7 @@ fn in_context<R: Send + Sync>(work: impl FnOnce() -> R + Send + Sync) -> R {
     z3::with_z3_config(&z3::Config::new(), work)
 }
 
-fn session<'s>(known: &'s Decider<'_>, order: &'s MustHappenBefore) -> Session<'s> {
+pub(super) fn session<'s>(known: &'s Decider<'_>, order: &'s MustHappenBefore) -> Session<'s> {
     let options = &known.options;
     let (trace, sections) = (known.trace, known.sections);
     Session::with_form(trace, order, sections, options.budget, options.form, options.mutation).until(options.until)
@@ -173,11 +173,11 @@ impl<'d> Case<'d, '_> {
         let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
         let visited = known.candidates.visit(sites, &mut |a, b| {
             instances.tried += 1;
-            if known.needs.exclude(a, b) {
+            if known.needs.exclude(&[a, b]) {
                 excluded.get_or_insert((a, b));
                 return ControlFlow::Continue(());
             }
-            if fast && let Some(found) = known.predictor.predict(a, b) {
+            if fast && let Some(found) = known.predictor.predict(&[a, b]) {
                 cut = Some(((a, b), found));
                 return ControlFlow::Break(());
             }
@@ -287,7 +287,7 @@ impl<'d> Case<'d, '_> {
     fn ask(&mut self, a: EventId, b: EventId) -> Result<Asked, NeedsZ3> {
         let known = self.known;
         if !known.solver_only() && known.options.solver != Solver::Z3 {
-            match known.native.ask(a, b, &mut self.steps) {
+            match known.native.ask(&[a, b], &mut self.steps) {
                 NativeAnswer::Feasible(as_recorded, then) => return Ok(Asked::Feasible(as_recorded, then)),
                 NativeAnswer::Infeasible => return Ok(Asked::Infeasible),
                 NativeAnswer::Unknown if known.options.solver == Solver::Native => {
@@ -304,7 +304,7 @@ impl<'d> Case<'d, '_> {
         if session.spent() >= allowance && known.options.solver != Solver::Z3Reference {
             return Ok(Asked::Open(Unknown::Budget));
         }
-        Ok(match session.ask(Goal::race(a, b)) {
+        Ok(match session.ask(&Goal::race(a, b)) {
             Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
             Answer::Infeasible => Asked::Infeasible,
             Answer::Budget => Asked::Open(Unknown::Budget),
@@ -354,7 +354,7 @@ impl<'d> Case<'d, '_> {
             {
                 break;
             }
-            match session.ask(Goal::UnorderedRace(a, b)) {
+            match session.ask(&Goal::UnorderedRace(a, b)) {
                 Answer::Feasible(prefix) => match self.schedule_of_unordered(&prefix, Goal::UnorderedRace(a, b)) {
                     Ok(schedule) => return Ok(Some(((a, b), schedule))),
                     Err(rejected) => self.rejected.push(reject(rejected.0, &rejected.1)),

@@ -125,8 +125,8 @@ impl Decider<'_> {
             return None;
         }
         let nearest = &candidate.nearest;
-        let late = |&(a, b): &Instance| Some(((a, b), self.predictor.predict_late(a, b)?));
-        let early = |&(a, b): &Instance| Some(((a, b), self.predictor.predict(a, b)?));
+        let late = |&(a, b): &Instance| Some(((a, b), self.predictor.predict_late(&[a, b])?));
+        let early = |&(a, b): &Instance| Some(((a, b), self.predictor.predict(&[a, b])?));
         let (race, cut) = nearest
             .iter()
             .find_map(late)

@@ -64,7 +64,7 @@ impl Decider<'_> {
         let order = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(order);
         let closed = |a, b| {
-            needs.exclude(a, b)
+            needs.exclude(&[a, b])
                 || self
                     .structure()
                     .initializers
@@ -125,11 +125,11 @@ impl Decider<'_> {
         let limit = self.options.instances.unwrap_or(u32::MAX);
         let mut open = None;
         self.candidates.visit_on(order, needs, sites, &mut |a, b| {
-            if needs.exclude(a, b) {
+            if needs.exclude(&[a, b]) {
                 return ControlFlow::Continue(());
             }
             asked += 1;
-            if asked <= limit && native.refutes(a, b) {
+            if asked <= limit && native.refutes(&[a, b]) {
                 return ControlFlow::Continue(());
             }
             open = Some((a, b));

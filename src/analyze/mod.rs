@@ -5,6 +5,7 @@
 //! or in a second attempt after the first was interrupted ([`Follow`]), and the results are the same to the byte.
 
 mod case;
+mod deadlocks;
 mod decider;
 mod exclude;
 mod follow;
@@ -157,7 +158,16 @@ pub fn analyze_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Analysis, F::Error> {
-    Ok(collect(trace, decide_with(trace, options, work, follow)?))
+    with_decider(trace, options, work.scope, follow, |known| {
+        let mut analysis = collect(
+            trace,
+            known.decide(work, follow.begin(&known.candidates.list)?, follow)?,
+        );
+        if work.scope.is_none() && work.shard == Shard::WHOLE {
+            stage(follow, "deadlocks", || deadlocks::decide(known, work.threads)).add_to(&mut analysis);
+        }
+        Ok(analysis)
+    })
 }
 
 /// As [`analyze_with`], but returns the decisions: what [`join`] needs of each shard.
@@ -170,6 +180,19 @@ pub fn decide_with<F: Follow>(
     work: &Work<'_>,
     follow: &F,
 ) -> Result<Vec<Decision>, F::Error> {
+    with_decider(trace, options, work.scope, follow, |known| {
+        known.decide(work, follow.begin(&known.candidates.list)?, follow)
+    })
+}
+
+/// Works out what is known of a trace before anything is decided.
+fn with_decider<R>(
+    trace: &Trace,
+    options: &Options,
+    scope: Option<&Scope>,
+    follow: &impl Follow,
+    then: impl FnOnce(&Decider<'_>) -> R,
+) -> R {
     let order = stage(follow, "must-happen-before", || MustHappenBefore::of(trace));
     let sections = stage(follow, "sections", || Sections::of(trace));
     let contexts = stage(follow, "locks", || {
@@ -177,7 +200,7 @@ pub fn decide_with<F: Follow>(
     });
     let needs = stage(follow, "unique writers", || Needs::of(trace, &order, &sections));
     let candidates = stage(follow, "candidates", || {
-        Candidates::within(trace, &order, &contexts, &needs, work.scope)
+        Candidates::within(trace, &order, &contexts, &needs, scope)
     });
     tracing::info!(
         candidates = candidates.list.len(),
@@ -213,8 +236,7 @@ pub fn decide_with<F: Follow>(
                 native: Native::new(trace, needs, &sections, &wakes),
             }),
     };
-    let earlier = follow.begin(&candidates.list)?;
-    decider.decide(work, earlier, follow)
+    then(&decider)
 }
 
 /// The analysis that some decisions make up, all of its shards for instance: schedules are checked again, and facts
@@ -228,7 +250,12 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
         .iter_mut()
         .filter_map(|decision| decision.pair.verdict.core_mut());
     cores.skip(limit).for_each(Vec::clear);
-    collect(trace, decisions)
+    let mut analysis = collect(trace, decisions);
+    let no_pairs = Scope::default();
+    with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
+        deadlocks::decide(known, NonZeroUsize::MIN).add_to(&mut analysis);
+    });
+    analysis
 }
 
 fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {

@@ -79,7 +79,7 @@ impl<'t> OtherValues<'t> {
             tracing::error!(?goal, "the solver found what it was not to find");
             return Err(Unknown::Rejected);
         }
-        let schedule = shorten::of_prefix(trace, self.order, self.sections, &prefix, goal);
+        let schedule = shorten::of_prefix(trace, self.order, self.sections, &prefix, goal.clone());
         match self.checker.check(&schedule) {
             Ok(_) => Ok(Some(OtherValue { value, schedule })),
             Err(rejection) => {

@@ -10,6 +10,7 @@
 //!
 //! What this drops has no witness (see [`crate::prune`]).
 
+mod cycles;
 mod nearest;
 mod scope;
 mod site;
@@ -18,6 +19,7 @@ mod visit;
 #[cfg(test)]
 mod tests;
 
+pub use cycles::{Cycle, Cycles, Waiting};
 pub use scope::Scope;
 pub(crate) use visit::SitePairs;
 pub use visit::Visited;

@@ -57,6 +57,10 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                             read.0
                         )
                     }
+                    Goal::Deadlock(waiting) => {
+                        let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
+                        format!("events {} wait for each other for ever", events.join(", "))
+                    }
                     Goal::UnorderedRace(a, b) => format!(
                         "event {} is next and in conflict with event {}, which does not happen before it",
                         b.0, a.0

@@ -58,9 +58,9 @@ pub fn fields(op: &Op) -> Map<String, Value> {
     };
     let object = match *op {
         Op::Begin | Op::End | Op::Branch => json!({}),
-        Op::Fork { child } | Op::Join { child } => json!({"child": child.0}),
+        Op::Fork { child } | Op::Join { child, .. } => json!({"child": child.0}),
         Op::Read { mem, value } | Op::Write { mem, value } => with(range(mem), json!({"value": hex(value)})),
-        Op::Acquire { lock } | Op::AcquireShared { lock } | Op::Release { lock } => json!({"lock": lock.0}),
+        Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } | Op::Release { lock } => json!({"lock": lock.0}),
         Op::AcquireFailed { lock, shared } => json!({"lock": lock.0, "shared": shared}),
         Op::WaitBegin { condition, lock } => json!({"condition": condition.0, "lock": lock.0}),
         Op::WaitEnd {

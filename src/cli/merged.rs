@@ -313,7 +313,7 @@ impl<'a> Merged<'a> {
                     _ => witnessed += 1,
                 }
                 if let (Some(shown), Some(schedule)) = (shown, row.schedule()) {
-                    let places = words.places(schedule.goal);
+                    let places = words.places(&schedule.goal);
                     tell(&format!("  {of}witness {number}: {places}: {}", shown.words))?;
                 }
             }
@@ -322,7 +322,7 @@ impl<'a> Merged<'a> {
                 if let Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) = &pair.verdict
                     && let Some(shown) = one.live.get(&row)
                 {
-                    let places = words.places(schedule.goal);
+                    let places = words.places(&schedule.goal);
                     tell(&format!("  {of}unrecorded synchronization: {places}: {}", shown.words))?;
                 }
             }

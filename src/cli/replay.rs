@@ -164,7 +164,8 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
         for (name, schedule) in shown {
             let replay = Replay::of(&checker, schedule).with_context(|| format!("the checker rejects {name}"))?;
             let access = |event: EventId| {
-                let kind = trace.access(event).map_or("", |access| words.access_noun(access));
+                let access = trace.access(event).map(|access| words.access_noun(access).to_owned());
+                let kind = access.unwrap_or_else(|| words.wait(event));
                 let frame = symbols.frame(trace.pc(event));
                 let function = frame
                     .function
@@ -176,9 +177,9 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                     words.thread(trace.thread(event))
                 )
             };
-            let what = match schedule.goal {
+            let what = match &schedule.goal {
                 Goal::Race(..) | Goal::UnorderedRace(..) => "data race",
-                Goal::OtherValue { .. } => name_of(schedule.goal),
+                goal @ (Goal::OtherValue { .. } | Goal::Deadlock(_)) => name_of(goal),
             };
             let (first, rest) = name.split_at(1);
             let title = format!("{}{rest}: {what}", first.to_uppercase());
@@ -196,6 +197,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                 match schedule.goal {
                     Goal::OtherValue { .. } => "the read is next, and would see another value than in the trace",
                     Goal::Race(..) => "both accesses are next, enabled and in conflict",
+                    Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
                     Goal::UnorderedRace(..) => "the second access is next, and the first does not happen before it",
                 }
             )?;

@@ -14,35 +14,41 @@ use crate::trace::{EventId, ThreadId};
 impl Encoder<'_> {
     /// The assumptions under which ψ is the question whether a feasible prefix ends in a goal: the first thing to ask of an
     /// encoder, since the prefix that is tried first is everything that π has before a race.
-    pub fn ends_in(&mut self, goal: Goal) -> Vec<Literal> {
+    pub fn ends_in(&mut self, goal: &Goal) -> Vec<Literal> {
         match goal {
-            Goal::Race(a, b) => {
+            &Goal::Race(a, b) => {
                 self.race_before = a.min(b);
                 match self.form {
                     Form::WholeTrace => self.neighbours(a, b),
                     Form::Prefix => self.comes_next(&[], &[a, b]),
                 }
             }
-            Goal::UnorderedRace(a, b) => self.comes_next(&[a], &[b]),
-            Goal::OtherValue { read, value } => self.sees(read, Wanted::Value(value)),
+            &Goal::UnorderedRace(a, b) => self.comes_next(&[a], &[b]),
+            Goal::OtherValue { read, value } => self.sees(*read, Wanted::Value(*value)),
+            // Each thread holds what the next one waits for by program order.
+            Goal::Deadlock(waiting) => {
+                self.race_before = waiting.iter().copied().min().unwrap_or(self.race_before);
+                self.comes_next(&[], waiting)
+            }
         }
     }
 
     /// That some events have been performed and others are next in their threads.
     pub(super) fn comes_next(&mut self, performed: &[EventId], pending: &[EventId]) -> Vec<Literal> {
         let mut literals = Vec::new();
+        let mut needed = vec![0; self.trace.threads()];
+        for &event in performed {
+            self.order.raise(&mut needed, event);
+            let own = &mut needed[self.trace.thread(event).index()];
+            *own = (*own).max(self.trace.place(event) + 1);
+        }
         for &event in pending {
             self.use_event(event);
             literals.push(Literal::Before(Node::RACE, Node::of(event)));
+            self.order.raise_to_pending(self.trace, &mut needed, event);
         }
-        for thread in (0..self.trace.threads() as u32).map(ThreadId) {
-            let before = performed
-                .iter()
-                .chain(pending)
-                .map(|&event| self.order.count(event, thread));
-            let own = performed.iter().filter(|&&event| self.trace.thread(event) == thread);
-            let needed = before.chain(own.map(|&event| self.trace.place(event) + 1)).max();
-            if let Some(last) = needed.unwrap_or(0).checked_sub(1) {
+        for (thread, &needed) in (0..).map(ThreadId).zip(&needed) {
+            if let Some(last) = needed.checked_sub(1) {
                 let last = self.trace.program_order(thread)[last as usize];
                 self.use_event(last);
                 literals.push(Literal::Before(Node::of(last), Node::RACE));
@@ -53,7 +59,7 @@ impl Encoder<'_> {
 
     /// The same, and a choice that stands for the question: it keeps the [chains](Encoder::break_chain) that were found in the
     /// answers.
-    pub fn ends_unordered_in(&mut self, goal: Goal) -> (Vec<Literal>, Choice) {
+    pub fn ends_unordered_in(&mut self, goal: &Goal) -> (Vec<Literal>, Choice) {
         let question = self.new_choice(false);
         let mut literals = vec![Literal::Chosen(question)];
         literals.extend(self.ends_in(goal));

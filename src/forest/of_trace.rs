@@ -217,7 +217,7 @@ impl<'t> Reader<'t> {
             Op::Begin => RunOperation::Begin,
             Op::End => RunOperation::End,
             Op::Fork { child } => RunOperation::Fork { child: child.0 },
-            Op::Join { child } => RunOperation::Join { child: child.0 },
+            Op::Join { child, .. } => RunOperation::Join { child: child.0 },
             Op::Read { mem, value } => RunOperation::Read {
                 at: self.place(thread, mem.addr),
                 size: mem.size,
@@ -248,8 +248,8 @@ impl<'t> Reader<'t> {
                 at: self.place(thread, mem.addr),
                 size: mem.size,
             },
-            Op::Acquire { lock } => self.acquire(lock, Mode::Exclusive, false),
-            Op::AcquireShared { lock } => self.acquire(lock, Mode::Shared, false),
+            Op::Acquire { lock, .. } => self.acquire(lock, Mode::Exclusive, false),
+            Op::AcquireShared { lock, .. } => self.acquire(lock, Mode::Shared, false),
             Op::AcquireFailed { lock, shared } => {
                 self.acquire(lock, if shared { Mode::Shared } else { Mode::Exclusive }, true)
             }

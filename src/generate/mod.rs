@@ -287,7 +287,13 @@ impl Generator {
                 }
                 Intent::Acquire(lock) => {
                     self.holder[lock as usize] = Some(thread);
-                    (POSITIONS + 1 + u64::from(lock), Op::Acquire { lock: ObjectId(lock) })
+                    (
+                        POSITIONS + 1 + u64::from(lock),
+                        Op::Acquire {
+                            lock: ObjectId(lock),
+                            attempt: false,
+                        },
+                    )
                 }
                 Intent::Release(lock) => {
                     self.holder[lock as usize] = None;
@@ -399,7 +405,7 @@ impl Iterator for Generator {
                     break match (number == 2 * children, number % 2) {
                         (true, _) => (ThreadId(0), 0, Op::End),
                         (_, 0) => (child, 0, Op::End),
-                        _ => (ThreadId(0), 0, Op::Join { child }),
+                        _ => (ThreadId(0), 0, Op::Join { child, attempt: false }),
                     };
                 }
                 Phase::Closing(_) => return None,

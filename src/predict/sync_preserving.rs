@@ -117,31 +117,32 @@ impl<'t> SyncPreserving<'t> {
         }
     }
 
-    /// The smallest feasible cut that brings `a` and `b` next, if the sync-preserving closure gives one.
+    /// The smallest feasible cut that brings some events next, if the sync-preserving closure gives one.
     #[must_use]
-    pub fn predict(&self, a: EventId, b: EventId) -> Option<Cut> {
-        self.close(self.before_both(a, b), &[a, b])
+    pub fn predict(&self, pending: &[EventId]) -> Option<Cut> {
+        self.close(self.before_all(pending), pending)
     }
 
-    /// A feasible cut that brings `a` and `b` next and holds as much as it can of what π has before them, so
+    /// A feasible cut that brings some events next and holds as much as it can of what π has before them, so
     /// that all of it but the end is as recorded.
     #[must_use]
-    pub fn predict_late(&self, a: EventId, b: EventId) -> Option<Cut> {
-        let first = a.min(b);
+    pub fn predict_late(&self, pending: &[EventId]) -> Option<Cut> {
+        let first = pending.iter().min()?;
         LEFT_OPEN.iter().find_map(|&left_open| {
             let until = EventId(first.0.checked_sub(left_open)?);
-            let mut cut = self.before_both(a, b);
+            let mut cut = self.before_all(pending);
             for (thread, count) in cut.iter_mut().enumerate() {
                 *count = (*count).max(self.trace.events_before(ThreadId(thread as u32), until));
             }
-            self.close(cut, &[a, b])
+            self.close(cut, pending)
         })
     }
 
-    fn before_both(&self, a: EventId, b: EventId) -> Vec<u32> {
+    fn before_all(&self, pending: &[EventId]) -> Vec<u32> {
         let mut cut = vec![0; self.trace.threads()];
-        self.must.raise(&mut cut, a);
-        self.must.raise(&mut cut, b);
+        for &event in pending {
+            self.must.raise_to_pending(self.trace, &mut cut, event);
+        }
         cut
     }
 

@@ -74,7 +74,7 @@ mod tests {
         let (condition, lock) = (ObjectId(1), OBJECT);
         let outcome = WaitOutcome::Notified;
         let events = [
-            (1, FileOp::Acquire { lock }),
+            (1, FileOp::Acquire { lock, attempt: false }),
             (1, FileOp::WaitBegin { condition, lock }),
             (0, FileOp::Notify { condition }),
             (

@@ -197,6 +197,38 @@ impl MustHappenBefore {
         self.clocks.raise(counts, event);
     }
 
+    /// Raises each thread's count to that of its events that are in every prefix after which `event` is next. What an operation
+    /// waits for is no matter then, since it is not performed; but an access is next only if its memory is there.
+    pub fn raise_to_pending(&self, trace: &Trace, counts: &mut [u32], event: EventId) {
+        if trace.access(event).is_some() {
+            self.raise(counts, event);
+        } else if let Some(last) = self.last_before(trace, event) {
+            self.raise(counts, last);
+            let of_last = &mut counts[trace.thread(last).index()];
+            *of_last = (*of_last).max(trace.place(last) + 1);
+        }
+    }
+
+    /// How many events of `thread` are in every prefix after which `event` is next.
+    #[must_use]
+    pub fn count_to_pending(&self, trace: &Trace, event: EventId, thread: ThreadId) -> u32 {
+        if trace.access(event).is_some() {
+            return self.count(event, thread);
+        }
+        match self.last_before(trace, event) {
+            None => 0,
+            Some(last) if trace.thread(last) == thread => trace.place(last) + 1,
+            Some(last) => self.count(last, thread),
+        }
+    }
+
+    /// The event before this one in its thread, or else the one that creates the thread.
+    fn last_before(&self, trace: &Trace, event: EventId) -> Option<EventId> {
+        let own = trace.thread(event);
+        let forks = |&from: &EventId| matches!(trace.op(from), Op::Fork { child } if child == own);
+        trace.predecessor(event).or_else(|| self.incoming(event).find(forks))
+    }
+
     /// The first event of `thread` that `event` must happen before, as a place in the thread;
     /// the thread's length if there is none.
     #[must_use]
@@ -554,7 +586,13 @@ mod tests {
                 (1, FileOp::Begin),
                 (1, write(0x10)),
                 (1, FileOp::End),
-                (0, FileOp::Join { child: ThreadId(1) }),
+                (
+                    0,
+                    FileOp::Join {
+                        child: ThreadId(1),
+                        attempt: false,
+                    },
+                ),
                 (0, write(0x10)),
             ],
         );
@@ -573,7 +611,7 @@ mod tests {
     fn waiting_until(notifies: usize, outcome: WaitOutcome) -> Trace {
         let (condition, lock) = (CONDITION, LOCK);
         let mut events = vec![
-            (1, FileOp::Acquire { lock }),
+            (1, FileOp::Acquire { lock, attempt: false }),
             (1, FileOp::WaitBegin { condition, lock }),
         ];
         events.extend((0..notifies).map(|_| (0, FileOp::Notify { condition })));

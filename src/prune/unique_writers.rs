@@ -95,20 +95,28 @@ impl<'t> Needs<'t> {
     /// How many events of `thread` are in every prefix that brings `event` next.
     #[must_use]
     pub fn before_pending(&self, event: EventId, thread: ThreadId) -> u32 {
-        let must = self.must.count(event, thread);
+        let must = self.must.count_to_pending(self.trace, event, thread);
         self.trace
             .predecessor(event)
             .map_or(must, |last| must.max(self.needed.count(last, thread)))
     }
 
-    /// Whether what `a` and `b` need includes one of them, so that they can never both be next.
-    #[must_use]
-    pub fn exclude(&self, a: EventId, b: EventId) -> bool {
-        let mut cut = vec![0; self.trace.threads()];
-        for event in [a, b] {
-            self.must.raise(&mut cut, event);
+    /// Raises each thread's count to that of its events that are in every prefix which brings `event` next.
+    pub fn raise_to_pending(&self, counts: &mut [u32], event: EventId) {
+        self.must.raise_to_pending(self.trace, counts, event);
+        if let Some(last) = self.trace.predecessor(event) {
+            self.needed.raise(counts, last);
         }
-        let held = [self.open_at(a), self.open_at(b)].concat();
+    }
+
+    /// Whether what some events need includes one of them, so that they can never all be next.
+    #[must_use]
+    pub fn exclude(&self, pending: &[EventId]) -> bool {
+        let mut cut = vec![0; self.trace.threads()];
+        for &event in pending {
+            self.must.raise_to_pending(self.trace, &mut cut, event);
+        }
+        let held: Vec<SectionId> = pending.iter().flat_map(|&event| self.open_at(event)).copied().collect();
         let mut joined = vec![0; cut.len()];
         loop {
             let (mut thread, mut since_last) = (0, 0);
@@ -124,7 +132,7 @@ impl<'t> Needs<'t> {
                 thread = (thread + 1) % cut.len();
             }
             let reached = |event: &EventId| cut[self.trace.thread(*event).index()] > self.trace.place(*event);
-            if reached(&a) || reached(&b) {
+            if pending.iter().any(reached) {
                 return true;
             }
             match self.close_others(&held, &mut cut) {
@@ -134,7 +142,7 @@ impl<'t> Needs<'t> {
             }
             match self
                 .semaphores
-                .complete(self.trace, &mut cut, |thread| self.end(a, b, thread))
+                .complete(self.trace, &mut cut, |thread| self.end(pending, thread))
             {
                 None => return true,
                 Some(true) => {}
@@ -143,13 +151,14 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// The first event of a thread that is in no prefix which brings `a` and `b` next, as a place in the thread.
-    fn end(&self, a: EventId, b: EventId, thread: ThreadId) -> u32 {
-        let of = |event: EventId| match self.trace.thread(event) == thread {
+    /// The first event of a thread that is in no prefix which brings some events next, as a place in the thread.
+    fn end(&self, pending: &[EventId], thread: ThreadId) -> u32 {
+        let of = |&event: &EventId| match self.trace.thread(event) == thread {
             true => self.trace.place(event),
             false => self.needed.first_after(self.trace, event, thread),
         };
-        of(a).min(of(b))
+        let all = self.trace.program_order(thread).len() as u32;
+        pending.iter().map(of).min().unwrap_or(all)
     }
 
     /// The sections that the thread of `event` is in when `event` is next.
@@ -352,8 +361,14 @@ mod tests {
 
     const LOCK: ObjectId = ObjectId(0);
     const SEMAPHORE: ObjectId = ObjectId(1);
-    const SHARED: Op = Op::AcquireShared { lock: LOCK };
-    const ALONE: Op = Op::Acquire { lock: LOCK };
+    const SHARED: Op = Op::AcquireShared {
+        lock: LOCK,
+        attempt: false,
+    };
+    const ALONE: Op = Op::Acquire {
+        lock: LOCK,
+        attempt: false,
+    };
     const RELEASE: Op = Op::Release { lock: LOCK };
 
     fn cell(number: u64) -> MemRange {
@@ -397,7 +412,7 @@ mod tests {
     fn exclude(events: &[(u32, Op)], a: u32, b: u32) -> bool {
         let trace = trace(events);
         let (must, sections) = (MustHappenBefore::of(&trace), Sections::of(&trace));
-        Needs::of(&trace, &must, &sections).exclude(EventId(a), EventId(b))
+        Needs::of(&trace, &must, &sections).exclude(&[EventId(a), EventId(b)])
     }
 
     #[test]

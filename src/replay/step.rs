@@ -106,7 +106,7 @@ mod tests {
         };
         let events = [
             event(0, Op::Write { mem, value: 0x1234 }),
-            event(1, Op::Acquire { lock }),
+            event(1, Op::Acquire { lock, attempt: false }),
             event(1, Op::Write { mem, value: 5 }),
             event(0, Op::Read { mem, value: 5 }),
         ];

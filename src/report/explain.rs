@@ -118,7 +118,7 @@ impl Words<'_> {
                     )
                 };
                 match schedule.goal {
-                    Goal::Race(..) | Goal::OtherValue { .. } => format!(
+                    Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => format!(
                         "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"
                     ),

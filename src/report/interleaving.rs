@@ -94,12 +94,12 @@ impl Interleaving<'_> {
                 }
             }
         }
-        let end = match replay.accepted.goal {
+        let end = match &replay.accepted.goal {
             Goal::Race(..) => "── race: both are next, nothing orders them".to_owned(),
             Goal::UnorderedRace(first, _) => {
                 format!("── race: event {} above does not happen before this", first.0)
             }
-            Goal::OtherValue { read, value: seen } => {
+            &Goal::OtherValue { read, value: seen } => {
                 let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
                 let recorded = recorded.map_or_else(String::new, value);
                 let seen = match seen {
@@ -108,13 +108,14 @@ impl Interleaving<'_> {
                 };
                 format!("── another value: {seen}; in the trace, it read {recorded}")
             }
+            Goal::Deadlock(_) => "── deadlock: these wait for each other".to_owned(),
         };
         writeln!(out, "{indent}{}", self.paint.warning(end))?;
         let mut pending = replay.accesses.iter().filter(|access| !access.performed);
         pending.try_for_each(|access| self.pending(access, indent, out))?;
         match replay.accepted.goal {
             Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
-            Goal::Race(..) | Goal::UnorderedRace(..) => Ok(()),
+            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::Deadlock(_) => Ok(()),
         }
     }
 
@@ -147,7 +148,8 @@ impl Interleaving<'_> {
 
     fn pending(&self, pending: &PendingAccess, indent: &str, out: &mut dyn Write) -> io::Result<()> {
         let Some(access) = self.words.trace.access(pending.event) else {
-            return Ok(());
+            let action = format!("thread {} {}", pending.thread.0, self.words.wait(pending.event));
+            return self.line(pending.event, &action, indent, out);
         };
         let mut action = format!("thread {} {}", pending.thread.0, self.words.intent(access));
         match (access.kind.reads(), access.kind.writes(), pending.memory) {
@@ -203,7 +205,7 @@ mod tests {
         let mut events: Vec<Event> = (0..quiet).map(|at| event(1, read(0x100 + at))).collect();
         events.extend(
             [
-                FileOp::Acquire { lock },
+                FileOp::Acquire { lock, attempt: false },
                 read(0x80),
                 read(0x10),
                 read(0x81),

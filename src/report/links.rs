@@ -252,11 +252,11 @@ mod tests {
         let events = [
             event(0, FileOp::Fork { child: ThreadId(1) }),
             event(0, FileOp::Fork { child: ThreadId(2) }),
-            event(0, FileOp::Acquire { lock }),
+            event(0, FileOp::Acquire { lock, attempt: false }),
             event(0, write(0x10)),
             event(0, FileOp::Release { lock }),
             event(1, FileOp::Begin),
-            event(1, FileOp::Acquire { lock }),
+            event(1, FileOp::Acquire { lock, attempt: false }),
             event(
                 1,
                 FileOp::Read {
@@ -266,7 +266,13 @@ mod tests {
             ),
             event(2, FileOp::Begin),
             event(2, FileOp::End),
-            event(0, FileOp::Join { child: ThreadId(2) }),
+            event(
+                0,
+                FileOp::Join {
+                    child: ThreadId(2),
+                    attempt: false,
+                },
+            ),
             event(1, write(0x20)),
             event(0, write(0x20)),
         ];

@@ -58,7 +58,7 @@ impl<'a> Race<'a> {
     /// What it is called.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        name_of(self.schedule.goal)
+        name_of(&self.schedule.goal)
     }
 }
 

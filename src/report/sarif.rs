@@ -367,7 +367,7 @@ fn code_flows(findings: &Findings<'_>, replay: &Replay) -> Value {
     let steps: Vec<usize> = steps.collect();
     let steps = &steps[steps.len().saturating_sub(MAX_STEPS)..];
     let mut flat = Vec::new();
-    let goal = replay.accepted.goal;
+    let goal = &replay.accepted.goal;
     for &index in steps {
         let step = &replay.executed[index];
         let thread = findings.trace.thread(step.event);

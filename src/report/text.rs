@@ -278,7 +278,7 @@ impl Told<'_> {
         };
         writeln!(out, "==================")?;
         let kind = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } => "witnessed",
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "witnessed",
             Goal::UnorderedRace(..) => "witnessed, unordered",
         };
         writeln!(
@@ -299,7 +299,7 @@ impl Told<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let when = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } => ", at the same time",
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => ", at the same time",
             Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",
         };
         for (access, when) in replay.accesses.iter().zip(["", when]) {

@@ -8,11 +8,12 @@ use trace_format::{NOBODYS, ObjectKind};
 
 /// What reports call what a schedule shows.
 #[must_use]
-pub fn name_of(goal: Goal) -> &'static str {
+pub fn name_of(goal: &Goal) -> &'static str {
     match goal {
         Goal::Race(..) => "data race",
         Goal::UnorderedRace(..) => "unordered data race",
         Goal::OtherValue { .. } => "another value",
+        Goal::Deadlock(_) => "deadlock",
     }
 }
 
@@ -151,7 +152,7 @@ impl Words<'_> {
 
     /// Where the accesses of a goal are: `a.c:17 and b.c:4`.
     #[must_use]
-    pub fn places(&self, goal: Goal) -> String {
+    pub fn places(&self, goal: &Goal) -> String {
         let places: Vec<String> = goal.events().map(|event| self.place(event)).collect();
         places.join(" and ")
     }
@@ -241,6 +242,18 @@ impl Words<'_> {
             AccessKind::AtomicRmw => format!("updates {memory}"),
             AccessKind::Use => format!("uses {memory}"),
             AccessKind::Free => format!("frees {memory}"),
+        }
+    }
+
+    /// What an operation of a deadlock waits for: `waits for mutex m`, `waits for the end of thread 2`.
+    #[must_use]
+    pub fn wait(&self, event: EventId) -> String {
+        match self.trace.op(event) {
+            Op::Join { child } => format!("waits for the end of {}", self.thread(child)),
+            Op::AcquireShared { lock } => format!("waits for {}, to read", self.object(lock)),
+            Op::WaitEnd { lock, .. } => format!("waits for {} again, to return from its wait", self.object(lock)),
+            Op::Acquire { lock } => format!("waits for {}", self.object(lock)),
+            _ => self.describe_event(event, &[]),
         }
     }
 

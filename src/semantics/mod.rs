@@ -7,6 +7,7 @@
 //! The checker does not ask here, nor do the oracles of the tests: they judge what does.
 
 pub mod barriers;
+pub mod blocking;
 pub mod conflict;
 pub mod locks;
 pub mod memory;

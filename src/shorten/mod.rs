@@ -25,7 +25,7 @@ pub fn of_prefix(
     prefix: &[EventId],
     goal: Goal,
 ) -> Schedule {
-    let needed = needed_events(trace, order, sections, prefix, goal);
+    let needed = needed_events(trace, order, sections, prefix, &goal);
     let needed = run_long(trace, order, &needed);
     Schedule {
         trace: trace.id(),
@@ -104,28 +104,25 @@ fn needed_events(
     order: &MustHappenBefore,
     sections: &Sections,
     prefix: &[EventId],
-    goal: Goal,
+    goal: &Goal,
 ) -> Vec<EventId> {
     let mut sources = explanations(trace, sections, prefix.iter().copied());
     sources.sort_unstable();
     let place: HashMap<EventId, usize> = prefix.iter().enumerate().map(|(at, &event)| (event, at)).collect();
     let mut counts = vec![0; trace.threads()];
     let mut seen = vec![0; trace.threads()];
-    let include = |counts: &mut Vec<u32>, event: EventId, itself: bool| {
-        for (thread, count) in counts.iter_mut().enumerate() {
-            *count = (*count).max(order.count(event, ThreadId(thread as u32)));
-        }
-        if itself {
-            let own = &mut counts[trace.thread(event).index()];
-            *own = (*own).max(trace.place(event) + 1);
-        }
+    let include = |counts: &mut Vec<u32>, event: EventId| {
+        order.raise(counts, event);
+        let own = &mut counts[trace.thread(event).index()];
+        *own = (*own).max(trace.place(event) + 1);
     };
-    goal.performed().for_each(|event| include(&mut counts, event, true));
-    goal.pending().for_each(|event| include(&mut counts, event, false));
-    if let Goal::OtherValue { read, .. } = goal {
+    goal.performed().for_each(|event| include(&mut counts, event));
+    goal.pending()
+        .for_each(|event| order.raise_to_pending(trace, &mut counts, event));
+    if let &Goal::OtherValue { read, .. } = goal {
         let seen = seen_after(trace, prefix.iter().copied(), read);
         let writers = seen.iter().filter_map(|seen| seen.writer);
-        writers.for_each(|writer| include(&mut counts, writer, true));
+        writers.for_each(|writer| include(&mut counts, writer));
     }
     // Sections entered so far, per lock, by their place in the prefix.
     let mut entered: HashMap<ObjectId, BTreeSet<(usize, u32)>> = HashMap::new();
@@ -137,13 +134,13 @@ fn needed_events(
     while let Some(thread) = (0..counts.len()).find(|&thread| seen[thread] < counts[thread]) {
         let event = trace.program_order(ThreadId(thread as u32))[seen[thread] as usize];
         seen[thread] += 1;
-        include(&mut counts, event, true);
+        include(&mut counts, event);
         let start = sources.partition_point(|&(explained, _)| explained < event);
         for &(_, source) in sources[start..]
             .iter()
             .take_while(|&&(explained, _)| explained == event)
         {
-            include(&mut counts, source, true);
+            include(&mut counts, source);
         }
         // Of two sections on a lock that exclude each other, the earlier one has to be closed.
         if let Some(id) = sections.opened_by(event) {
@@ -163,7 +160,7 @@ fn needed_events(
                 }
             }
             for release in close {
-                include(&mut counts, release, true);
+                include(&mut counts, release);
             }
         }
     }
@@ -324,7 +321,7 @@ mod tests {
             outcome: WaitOutcome::Notified,
         };
         let events = [
-            (1, FileOp::Acquire { lock }),
+            (1, FileOp::Acquire { lock, attempt: false }),
             (1, FileOp::WaitBegin { condition, lock }),
             (2, write(0x20)),
             (0, FileOp::Notify { condition }),
@@ -353,7 +350,7 @@ mod tests {
         let goal = Goal::Race(EventId(5), EventId(6));
         let of = |as_recorded, then: &[u32]| {
             let then: Vec<EventId> = then.iter().copied().map(EventId).collect();
-            let schedule = of_order(&trace, as_recorded, &then, &in_trace, goal);
+            let schedule = of_order(&trace, as_recorded, &then, &in_trace, goal.clone());
             (schedule.as_recorded, schedule.wakes)
         };
         let woken = vec![(EventId(3), ThreadId(1))];

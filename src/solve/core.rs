@@ -33,7 +33,7 @@ pub(super) fn minimal_facts(
     grounds: Grounds,
     budget: u32,
     until: Option<Instant>,
-    goal: Goal,
+    goal: &Goal,
 ) -> Option<Vec<Fact>> {
     let mut prover = Prover {
         encoder,
@@ -41,7 +41,7 @@ pub(super) fn minimal_facts(
         z3: Z3Session::new(budget),
         trackers: HashMap::new(),
         asserted: 0,
-        goal,
+        goal: goal.clone(),
         question: Vec::new(),
         until,
     };

@@ -21,18 +21,15 @@ struct Cut<'t> {
 }
 
 impl Cut<'_> {
-    /// Includes what must happen before `event`.
+    /// Includes what is there whenever `event` is next.
     fn include_before(&mut self, event: EventId) {
-        for thread in 0..self.counts.len() {
-            let count = self.order.count(event, ThreadId(thread as u32));
-            self.counts[thread] = self.counts[thread].max(count);
-        }
+        self.order.raise_to_pending(self.trace, &mut self.counts, event);
     }
 
     fn include(&mut self, event: EventId) {
         let thread = self.trace.thread(event).index();
         if self.counts[thread] <= self.trace.place(event) {
-            self.include_before(event);
+            self.order.raise(&mut self.counts, event);
             self.counts[thread] = self.trace.place(event) + 1;
         }
     }

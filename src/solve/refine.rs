@@ -100,12 +100,12 @@ impl<'t> Session<'t> {
     }
 
     /// Whether a feasible prefix ends in a goal. (Where a whole trace is linearized, only races can be asked for.)
-    pub fn ask(&mut self, goal: Goal) -> Answer {
+    pub fn ask(&mut self, goal: &Goal) -> Answer {
         let mut query = self.query();
         let answer = match goal {
-            Goal::Race(..) => query.race(goal),
-            Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
-            Goal::UnorderedRace(a, b) => {
+            Goal::Race(..) | Goal::Deadlock(_) => query.pending(goal),
+            &Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
+            &Goal::UnorderedRace(a, b) => {
                 query.budget /= UNORDERED_SHARE;
                 query.z3.set_budget(query.budget);
                 query.without_chains(a, b)
@@ -129,7 +129,7 @@ impl<'t> Session<'t> {
     /// The facts that exclude a goal, none of them superfluous, after
     /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if the budget does not suffice to find them.
     #[must_use]
-    pub fn explain(&self, grounds: Grounds, goal: Goal) -> Option<Vec<Fact>> {
+    pub fn explain(&self, grounds: Grounds, goal: &Goal) -> Option<Vec<Fact>> {
         core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, goal)
     }
 
@@ -160,8 +160,8 @@ struct Query<'s, 't> {
 }
 
 impl Query<'_, '_> {
-    /// Asks for an execution after which both accesses are next.
-    fn race(&mut self, goal: Goal) -> Answer {
+    /// Asks for an execution after which the goal's events are next.
+    fn pending(&mut self, goal: &Goal) -> Answer {
         let question = self.encoder.ends_in(goal);
         let next: Vec<EventId> = goal.pending().collect();
         match self.refine(&question, &[], &next) {
@@ -184,7 +184,7 @@ impl Query<'_, '_> {
     /// Asks for an execution in which no chain orders the two accesses, breaking one chain after the other.
     fn without_chains(&mut self, a: EventId, b: EventId) -> Answer {
         let trace = self.encoder.trace();
-        let (question, choice) = self.encoder.ends_unordered_in(Goal::UnorderedRace(a, b));
+        let (question, choice) = self.encoder.ends_unordered_in(&Goal::UnorderedRace(a, b));
         // What could break a chain takes part in the prefix whenever the model says so, needed or not.
         let mut breaking = BTreeSet::from([a]);
         for _ in 0..MAX_CHAINS {

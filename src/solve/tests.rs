@@ -49,7 +49,7 @@ fn a_question_after_one_that_ran_out_of_budget_is_asked_in_full() {
     let mut session = Session::new(&trace, &order, &sections, 100_000);
     let mut gave_up = false;
     for pair in writes.windows(2).rev() {
-        match session.ask(Goal::race(pair[0], pair[1])) {
+        match session.ask(&Goal::race(pair[0], pair[1])) {
             Answer::Feasible(prefix) => panic!("two threads hold the lock after {prefix:?}"),
             Answer::Infeasible => {}
             Answer::Budget => gave_up = true,

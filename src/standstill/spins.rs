@@ -56,8 +56,8 @@ impl Step {
     fn of(event: &Event) -> Option<Step> {
         let (deed, read) = match event.op {
             Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => ((0, mem.addr, value), Some(mem)),
-            Op::Acquire { lock } => ((1, lock.0.into(), 0), None),
-            Op::AcquireShared { lock } => ((2, lock.0.into(), 0), None),
+            Op::Acquire { lock, .. } => ((1, lock.0.into(), 0), None),
+            Op::AcquireShared { lock, .. } => ((2, lock.0.into(), 0), None),
             Op::Release { lock } => ((3, lock.0.into(), 0), None),
             Op::AcquireFailed { lock, .. } => ((4, lock.0.into(), 0), None),
             Op::Use { mem } => ((5, mem.addr, 0), None),

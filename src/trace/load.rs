@@ -179,6 +179,7 @@ impl Builder {
                 thread: Arc::new(Vec::with_capacity(events)),
                 code: CodePlaces::with_capacity(events),
                 ops: Ops::with_capacity(events),
+                attempts: Vec::new(),
                 place: Arc::new(Vec::with_capacity(events)),
                 program_order: of_thread.into_iter().map(Vec::with_capacity).collect(),
                 accesses: Accesses::new(ranges, places.len()),
@@ -198,6 +199,12 @@ impl Builder {
 
     fn push(&mut self, event: &Event) {
         let id = EventId(self.trace.len() as u32);
+        if let FileOp::Acquire { attempt: true, .. }
+        | FileOp::AcquireShared { attempt: true, .. }
+        | FileOp::Join { attempt: true, .. } = event.op
+        {
+            self.trace.attempts.push(id);
+        }
         let op = self.op(id, event.op);
         let order = &mut self.trace.program_order[event.thread.index()];
         Arc::make_mut(&mut self.trace.place).push(order.len() as u32);
@@ -283,9 +290,9 @@ pub fn plain_op(op: FileOp) -> Option<Op> {
         FileOp::Begin => Op::Begin,
         FileOp::End => Op::End,
         FileOp::Fork { child } => Op::Fork { child },
-        FileOp::Join { child } => Op::Join { child },
-        FileOp::Acquire { lock } => Op::Acquire { lock },
-        FileOp::AcquireShared { lock } => Op::AcquireShared { lock },
+        FileOp::Join { child, .. } => Op::Join { child },
+        FileOp::Acquire { lock, .. } => Op::Acquire { lock },
+        FileOp::AcquireShared { lock, .. } => Op::AcquireShared { lock },
         FileOp::Release { lock } => Op::Release { lock },
         FileOp::AcquireFailed { lock, shared } => Op::AcquireFailed { lock, shared },
         FileOp::WaitBegin { condition, lock } => Op::WaitBegin { condition, lock },

@@ -74,6 +74,8 @@ pub struct Trace {
     thread: Arc<Vec<ThreadId>>,
     code: CodePlaces,
     ops: Ops,
+    /// The operations that took effect and would have given up otherwise, in order.
+    attempts: Vec<EventId>,
     /// Place of each event in its thread.
     place: Arc<Vec<u32>>,
     /// Events of each thread, in program order.
@@ -231,6 +233,12 @@ impl Trace {
     #[must_use]
     pub fn op(&self, event: EventId) -> Op {
         self.ops.get(event.index())
+    }
+
+    /// Whether an operation that took effect, an acquire or a join, would have given up otherwise: at once, or when its time was over.
+    #[must_use]
+    pub fn is_attempt(&self, event: EventId) -> bool {
+        self.attempts.binary_search(&event).is_ok()
     }
 
     /// The place of an event in its thread, counted from 0.

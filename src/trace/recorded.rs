@@ -76,9 +76,18 @@ impl Recording for Trace {
             Op::Begin => FileOp::Begin,
             Op::End => FileOp::End,
             Op::Fork { child } => FileOp::Fork { child },
-            Op::Join { child } => FileOp::Join { child },
-            Op::Acquire { lock } => FileOp::Acquire { lock },
-            Op::AcquireShared { lock } => FileOp::AcquireShared { lock },
+            Op::Join { child } => FileOp::Join {
+                child,
+                attempt: self.is_attempt(event),
+            },
+            Op::Acquire { lock } => FileOp::Acquire {
+                lock,
+                attempt: self.is_attempt(event),
+            },
+            Op::AcquireShared { lock } => FileOp::AcquireShared {
+                lock,
+                attempt: self.is_attempt(event),
+            },
             Op::Release { lock } => FileOp::Release { lock },
             Op::AcquireFailed { lock, shared } => FileOp::AcquireFailed { lock, shared },
             Op::WaitBegin { condition, lock } => FileOp::WaitBegin { condition, lock },

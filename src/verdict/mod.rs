@@ -8,8 +8,25 @@ use crate::trace::{CellId, CodePosition, EventId, ObjectId};
 pub struct Analysis {
     /// One entry per pair of code positions, ordered by the positions' first conflict in the trace.
     pub pairs: Vec<Pair>,
+    /// One entry per cycle of code positions at which threads wait for each other, in the order of the trace.
+    pub deadlocks: Vec<Deadlock>,
+    /// Whether there may be further cycles: there were too many to look at all.
+    pub more_cycles: bool,
     /// Schedules that the checker rejected: bugs of this program, never races.
     pub rejected: Vec<Rejected>,
+}
+
+/// The verdict on one cycle of code positions.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Deadlock {
+    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end.
+    pub positions: Vec<CodePosition>,
+    /// Operations at these positions: those that are witnessed, else some that were looked at.
+    pub example: Vec<EventId>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How many sets of operations were looked at.
+    pub tried: u64,
 }
 
 /// A schedule that the analysis believed in and the checker did not.

@@ -26,7 +26,7 @@ fn counter(path: &Path) {
     for (thread, value) in [(1, 0), (2, 1)] {
         let line = u64::from(10 * thread);
         script.event(thread, line + 1, Op::Begin);
-        script.event(thread, line + 2, Op::Acquire { lock });
+        script.event(thread, line + 2, Op::Acquire { lock, attempt: false });
         script.event(thread, line + 3, Op::Read { mem: X, value });
         let value = value + 1;
         script.event(thread, line + 4, Op::Write { mem: X, value });

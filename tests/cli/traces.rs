@@ -97,7 +97,10 @@ impl Script {
 
 pub const M: ObjectId = ObjectId(0);
 const C: ObjectId = ObjectId(1);
-pub const LOCK: Op = Op::Acquire { lock: M };
+pub const LOCK: Op = Op::Acquire {
+    lock: M,
+    attempt: false,
+};
 pub const UNLOCK: Op = Op::Release { lock: M };
 
 pub fn read(mem: MemRange, value: u64) -> Op {
@@ -124,8 +127,22 @@ pub fn hidden_race(path: &Path) {
     script.event(2, 22, LOCK).event(2, 23, UNLOCK).event(2, 24, read(X, 10));
     script.event(1, 19, Op::End).event(2, 29, Op::End);
     script
-        .event(0, 4, Op::Join { child: ThreadId(1) })
-        .event(0, 5, Op::Join { child: ThreadId(2) });
+        .event(
+            0,
+            4,
+            Op::Join {
+                child: ThreadId(1),
+                attempt: false,
+            },
+        )
+        .event(
+            0,
+            5,
+            Op::Join {
+                child: ThreadId(2),
+                attempt: false,
+            },
+        );
     script.event(0, 6, Op::End);
     script.finish();
 }

@@ -22,7 +22,7 @@ use witness::trace::Trace;
 const STATES: usize = 150;
 
 /// An event and whom it wakes.
-type Taken = (EventId, Option<u32>);
+pub type Taken = (EventId, Option<u32>);
 
 #[derive(Default)]
 struct Counts {
@@ -290,7 +290,7 @@ fn other_values(
         for value in values {
             let goal = Goal::OtherValue { read, value };
             let expected = is_next && shown(execution, state, read) == Some(value);
-            match (expected, checker.check(&schedule_of(execution, path, goal))) {
+            match (expected, checker.check(&schedule_of(execution, path, goal.clone()))) {
                 (true, Ok(_)) => counts.other_values += 1,
                 (false, Err(_)) => counts.refused_values += 1,
                 (_, said) => {
@@ -367,9 +367,9 @@ fn recorded_beginnings(
         if alone != together {
             return Err(format!("{schedule:?}: alone {alone:?}, with others {together:?}"));
         }
-        if let (Ok(_), Goal::Race(a, b)) = (&alone, schedule.goal) {
+        if let (Ok(_), &Goal::Race(a, b)) = (&alone, &schedule.goal) {
             counts.recorded_beginnings += 1;
-            let reached = walk(execution, &schedule_of(execution, &steps, schedule.goal));
+            let reached = walk(execution, &schedule_of(execution, &steps, schedule.goal.clone()));
             let is_next = |state: &State, event| state.next(execution, execution.thread(event)) == Some(event);
             if !reached.is_some_and(|state| is_next(&state, a) && is_next(&state, b)) {
                 return Err(format!("{schedule:?} is no witness, and accepted"));
@@ -380,7 +380,7 @@ fn recorded_beginnings(
 }
 
 /// The steps as a schedule: which threads take their next event one after the other, and whom each notify wakes.
-fn schedule_of(execution: &Execution, steps: &[Taken], goal: Goal) -> Schedule {
+pub fn schedule_of(execution: &Execution, steps: &[Taken], goal: Goal) -> Schedule {
     let slice = |&(event, _): &Taken| Slice {
         thread: ThreadId(execution.thread(event)),
         events: 1,
@@ -450,8 +450,8 @@ fn is_execution(execution: &Execution) -> bool {
     };
     let is = |object: u32, kind| execution.tables.objects[object as usize].kind == kind;
     let fits = |event: EventId| match *execution.op(event) {
-        Op::Acquire { lock: object }
-        | Op::AcquireShared { lock: object }
+        Op::Acquire { lock: object, .. }
+        | Op::AcquireShared { lock: object, .. }
         | Op::AcquireFailed { lock: object, .. }
         | Op::Release { lock: object } => lock(object.0),
         Op::WaitBegin {

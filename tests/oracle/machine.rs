@@ -68,8 +68,8 @@ impl State {
             let earlier = || execution.ids().take_while(|&other| other < event);
             match *execution.op(event) {
                 Op::Release { lock } | Op::WaitBegin { lock, .. } => {
-                    let taken = |other: EventId| matches!(*execution.op(other), Op::Acquire { lock: taken } | Op::WaitEnd { lock: taken, .. } if taken == lock);
-                    let read = |other: EventId| *execution.op(other) == Op::AcquireShared { lock };
+                    let taken = |other: EventId| matches!(*execution.op(other), Op::Acquire { lock: taken, .. } | Op::WaitEnd { lock: taken, .. } if taken == lock);
+                    let read = |other: EventId| matches!(*execution.op(other), Op::AcquireShared { lock: read, .. } if read == lock);
                     if earlier().any(taken) {
                         continue;
                     }
@@ -180,11 +180,11 @@ impl State {
                 .all(done)
         };
         match *execution.op(event) {
-            Op::Join { child } => match execution.of_thread(child.0).last() {
+            Op::Join { child, .. } => match execution.of_thread(child.0).last() {
                 Some(&last) => done(last) && !before.strayed_without_end(execution, child.0),
                 None => execution.fork_of(child.0).is_none_or(done),
             },
-            Op::Acquire { lock } => match before.owner.get(&lock.0) {
+            Op::Acquire { lock, .. } => match before.owner.get(&lock.0) {
                 Some(&(owner, depth)) if owner == thread => {
                     self.owner.insert(lock.0, (thread, depth + 1));
                     true
@@ -194,7 +194,7 @@ impl State {
                     free(lock.0)
                 }
             },
-            Op::AcquireShared { lock } => {
+            Op::AcquireShared { lock, .. } => {
                 *self.readers.entry((lock.0, thread)).or_default() += 1;
                 !before.owner.contains_key(&lock.0)
             }
@@ -363,7 +363,7 @@ fn readers_before(execution: &Execution, lock: u32, event: EventId) -> BTreeMap<
     for other in execution.ids().take_while(|&other| other < event) {
         let thread = execution.thread(other);
         match *execution.op(other) {
-            Op::AcquireShared { lock: taken } if taken.0 == lock => *readers.entry(thread).or_default() += 1,
+            Op::AcquireShared { lock: taken, .. } if taken.0 == lock => *readers.entry(thread).or_default() += 1,
             Op::Release { lock: given } if given.0 == lock => {
                 let first = readers.keys().next().copied().filter(|_| execution.foreign_unlock());
                 let own = Some(thread).filter(|thread| readers.contains_key(thread));

@@ -12,6 +12,7 @@
 
 mod brute_force;
 mod checker;
+mod deadlocks;
 mod event_kind;
 mod execution;
 mod hidden_writes;
@@ -52,7 +53,7 @@ fn environment(name: &str, default: u64) -> u64 {
 fn race_of(schedule: &Schedule) -> (EventId, EventId) {
     match schedule.goal {
         Goal::Race(a, b) | Goal::UnorderedRace(a, b) => (a, b),
-        Goal::OtherValue { .. } => panic!("{schedule} shows no race"),
+        Goal::OtherValue { .. } | Goal::Deadlock(_) => panic!("{schedule} shows no race"),
     }
 }
 

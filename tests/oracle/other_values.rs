@@ -120,7 +120,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                 ));
             }
             let value = random.bool().then(|| random.u64(..4));
-            let answer = session.ask(Goal::OtherValue { read, value });
+            let answer = session.ask(&Goal::OtherValue { read, value });
             if !matches!(answer, Answer::Infeasible) {
                 return Err(format!("what {read:?} sees, unrecorded code changes: {answer:?}"));
             }
@@ -148,7 +148,7 @@ fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
         // One value alone: one that it can see, or any.
         let some = values.iter().copied().nth(random.usize(..values.len() + 1));
         let value = some.unwrap_or_else(|| random.bool().then(|| random.u64(..4)));
-        match (session.ask(Goal::OtherValue { read, value }), values.contains(&value)) {
+        match (session.ask(&Goal::OtherValue { read, value }), values.contains(&value)) {
             (Answer::Feasible(_), true) => {}
             (Answer::Infeasible, false) => counts.refused += 1,
             (answer, can) => return Err(format!("can {read:?} see {value:?}? {can}, but {answer:?}")),

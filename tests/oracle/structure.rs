@@ -46,6 +46,35 @@ struct Rules {
 /// The conflicting pairs of accesses that the operations alone can bring next. `None` if more than `limit` states would have to be
 /// visited.
 pub fn races(execution: &Execution, also: Also, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
+    let mut found = BTreeSet::new();
+    let all = search(execution, also, limit, &mut |_, next| {
+        for (at, &a) in next.iter().enumerate() {
+            for &b in next[at + 1..].iter().filter(|&&b| execution.conflict(a, b)) {
+                found.insert((a.min(b), a.max(b)));
+            }
+        }
+    });
+    all.then_some(found)
+}
+
+/// The deadlocks that the operations alone can lead to, each named by `name`. `None` if more than `limit` states would have to be visited.
+pub fn deadlocks<T: Ord>(
+    execution: &Execution,
+    limit: usize,
+    name: &mut dyn FnMut(&[EventId]) -> T,
+) -> Option<BTreeSet<T>> {
+    let mut found = BTreeSet::new();
+    let handed_over = handed_over(execution);
+    let all = search(execution, Also::default(), limit, &mut |progress, next| {
+        for cycle in super::deadlocks::deadlocks(execution, &handed_over, progress, next) {
+            found.insert(name(&cycle));
+        }
+    });
+    all.then_some(found)
+}
+
+/// Visits all that the operations can come to, with the events that are next then; false if that is more than `limit`.
+fn search(execution: &Execution, also: Also, limit: usize, each: &mut dyn FnMut(&Progress, &[EventId])) -> bool {
     let rules = Rules {
         also,
         fixed: fixed_barriers(execution),
@@ -60,21 +89,16 @@ pub fn races(execution: &Execution, also: Also, limit: usize) -> Option<BTreeSet
         count: BTreeMap::new(),
         atomics: BTreeMap::new(),
     };
-    let mut found = BTreeSet::new();
     let mut visited = HashSet::from([start.clone()]);
     let mut stack = vec![start];
     while let Some(progress) = stack.pop() {
         if visited.len() > limit {
-            return None;
+            return false;
         }
         let next: Vec<EventId> = (0..execution.threads())
             .filter_map(|thread| progress.next(execution, thread))
             .collect();
-        for (at, &a) in next.iter().enumerate() {
-            for &b in next[at + 1..].iter().filter(|&&b| execution.conflict(a, b)) {
-                found.insert((a.min(b), a.max(b)));
-            }
-        }
+        each(&progress, &next);
         for event in next {
             let mut after = progress.clone();
             after.done[execution.thread(event) as usize] += 1;
@@ -83,7 +107,17 @@ pub fn races(execution: &Execution, also: Also, limit: usize) -> Option<BTreeSet
             }
         }
     }
-    Some(found)
+    true
+}
+
+impl super::deadlocks::Holders for Progress {
+    fn owner(&self, lock: u32) -> Option<u32> {
+        self.owner.get(&lock).map(|&(owner, _)| owner)
+    }
+
+    fn reads(&self, lock: u32, thread: u32) -> bool {
+        self.readers.contains_key(&(lock, thread))
+    }
 }
 
 /// Each round before the last has all threads that ever come.
@@ -104,7 +138,7 @@ fn fixed_barriers(execution: &Execution) -> BTreeSet<u32> {
 }
 
 /// The locks that some thread of π gave back without having them, by who had them then.
-fn handed_over(execution: &Execution) -> BTreeSet<u32> {
+pub fn handed_over(execution: &Execution) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     if !execution.foreign_unlock() {
         return found;
@@ -121,7 +155,9 @@ fn handed_over(execution: &Execution) -> BTreeSet<u32> {
     for event in execution.ids() {
         let thread = execution.thread(event);
         match *execution.op(event) {
-            Op::Acquire { lock } | Op::AcquireShared { lock } => *holds.entry((lock.0, thread)).or_default() += 1,
+            Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } => {
+                *holds.entry((lock.0, thread)).or_default() += 1
+            }
             Op::WaitBegin { lock, .. } => drop(kept.insert(event, holds.remove(&(lock.0, thread)).unwrap_or(1))),
             Op::WaitEnd { lock, .. } => {
                 let begin = execution.begin_of_wait(event);
@@ -165,13 +201,13 @@ impl Progress {
             events.all(|other| progress.is_done(execution, other))
         };
         match *execution.op(event) {
-            Op::Join { child } => {
+            Op::Join { child, .. } => {
                 let last = execution.of_thread(child.0).last().copied();
                 let last = last.or_else(|| execution.fork_of(child.0));
                 last.is_none_or(|last| self.is_done(execution, last))
             }
-            Op::Acquire { lock }
-            | Op::AcquireShared { lock }
+            Op::Acquire { lock, .. }
+            | Op::AcquireShared { lock, .. }
             | Op::Release { lock }
             | Op::WaitBegin { lock, .. }
             | Op::WaitEnd { lock, .. }
@@ -179,14 +215,14 @@ impl Progress {
             {
                 true
             }
-            Op::Acquire { lock } => match self.owner.get_mut(&lock.0) {
+            Op::Acquire { lock, .. } => match self.owner.get_mut(&lock.0) {
                 Some((owner, depth)) if *owner == thread => {
                     *depth += 1;
                     true
                 }
                 _ => self.take(lock.0, thread, 1),
             },
-            Op::AcquireShared { lock } => {
+            Op::AcquireShared { lock, .. } => {
                 *self.readers.entry((lock.0, thread)).or_default() += 1;
                 !self.owner.contains_key(&lock.0)
             }

@@ -142,10 +142,10 @@ impl Knowing {
             Op::Fork { child } if self.threads.contains(&thread) => {
                 self.threads.insert(child.0);
             }
-            Op::Join { child } if self.threads.contains(&child.0) => {
+            Op::Join { child, .. } if self.threads.contains(&child.0) => {
                 self.threads.insert(thread);
             }
-            ref op @ (Op::Acquire { lock } | Op::WaitEnd { lock, .. }) => {
+            ref op @ (Op::Acquire { lock, .. } | Op::WaitEnd { lock, .. }) => {
                 // A handler that ran in the wait did not know of the notify yet.
                 let ends_wait = matches!(op, Op::WaitEnd { .. });
                 let wait = execution.begin_of_wait(event).unwrap_or(event);
@@ -157,7 +157,7 @@ impl Knowing {
                 }
                 self.tell_takers(thread, lock.0);
             }
-            Op::AcquireShared { lock } => {
+            Op::AcquireShared { lock, .. } => {
                 self.hear(thread, lock.0);
                 self.tell_takers(thread, lock.0);
             }

@@ -71,7 +71,7 @@ impl State {
                     "the table names another parent",
                 )?;
             }
-            Op::Join { child } => require(self.ended.contains(&child), "before the child's end")?,
+            Op::Join { child, .. } => require(self.ended.contains(&child), "before the child's end")?,
             Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => self.read(mem, value)?,
             Op::Write { mem, value } | Op::AtomicStore { mem, value, .. } => self.write(mem, value),
             Op::AtomicRmw { mem, read, written, .. } => {
@@ -94,7 +94,7 @@ impl State {
     fn synchronize(&mut self, event: &Event, tables: &Tables) -> Result<(), String> {
         let me = event.thread;
         match event.op {
-            Op::Acquire { lock } => {
+            Op::Acquire { lock, .. } => {
                 self.taken.insert(lock);
                 let recursive = tables.objects[lock.index()].kind == ObjectKind::RecursiveMutex;
                 let (owner, depth) = *self.held.get(&lock).unwrap_or(&(me, 0));
@@ -105,7 +105,7 @@ impl State {
                 )?;
                 self.held.insert(lock, (me, depth + 1));
             }
-            Op::AcquireShared { lock } => {
+            Op::AcquireShared { lock, .. } => {
                 self.taken.insert(lock);
                 require(!self.held.contains_key(&lock), "the lock has a writer")?;
                 self.readers.entry(lock).or_default().push(me);

@@ -21,11 +21,11 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
         Op::Begin => (0, 0, 0, 0, 0),
         Op::End => (1, 0, 0, 0, 0),
         Op::Fork { child } => (2, 0, child.0.into(), 0, 0),
-        Op::Join { child } => (3, 0, child.0.into(), 0, 0),
+        Op::Join { child, attempt } => (3, attempt.into(), child.0.into(), 0, 0),
         Op::Read { mem, value } => (4, access(mem.size, 0), mem.addr, value, 0),
         Op::Write { mem, value } => (5, access(mem.size, 0), mem.addr, value, 0),
-        Op::Acquire { lock } => (6, 0, lock.0.into(), 0, 0),
-        Op::AcquireShared { lock } => (7, 0, lock.0.into(), 0, 0),
+        Op::Acquire { lock, attempt } => (6, attempt.into(), lock.0.into(), 0, 0),
+        Op::AcquireShared { lock, attempt } => (7, attempt.into(), lock.0.into(), 0, 0),
         Op::Release { lock } => (8, 0, lock.0.into(), 0, 0),
         Op::AcquireFailed { lock, shared } => (9, shared.into(), lock.0.into(), 0, 0),
         Op::WaitBegin { condition, lock } => (10, 0, condition.0.into(), lock.0.into(), 0),
@@ -79,7 +79,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
     };
     // Which parameters a kind has: none, one bit, a size, an order, or a size and an order.
     let allowed = match kind {
-        9 | 11 => 0b1,
+        3 | 6 | 7 | 9 | 11 => 0b1,
         4 | 5 | 30 => 0b111,
         24 => 0b11_1000,
         21..=23 => 0b11_1111,
@@ -93,6 +93,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         addr: target,
         size: (parameter & 7) + 1,
     };
+    let flag = parameter == 1;
     Ok(match kind {
         0 => Op::Begin,
         1 => Op::End,
@@ -101,31 +102,34 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
         },
         3 => Op::Join {
             child: thread_id(target)?,
+            attempt: flag,
         },
         4 => Op::Read { mem, value },
         5 => Op::Write { mem, value },
         6 => Op::Acquire {
             lock: object_id(target)?,
+            attempt: flag,
         },
         7 => Op::AcquireShared {
             lock: object_id(target)?,
+            attempt: flag,
         },
         8 => Op::Release {
             lock: object_id(target)?,
         },
         9 => Op::AcquireFailed {
             lock: object_id(target)?,
-            shared: parameter == 1,
+            shared: flag,
         },
         10 => Op::WaitBegin {
             condition: object_id(target)?,
             lock: object_id(value)?,
         },
         11 => {
-            let outcome = if parameter == 0 {
-                WaitOutcome::Notified
-            } else {
+            let outcome = if flag {
                 WaitOutcome::TimedOut
+            } else {
+                WaitOutcome::Notified
             };
             Op::WaitEnd {
                 condition: object_id(target)?,

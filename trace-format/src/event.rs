@@ -122,6 +122,11 @@ pub struct MemRange {
     pub size: u8,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Op {
@@ -138,6 +143,9 @@ pub enum Op {
     Join {
         /// The thread that ended.
         child: ThreadId,
+        /// Whether it would have given up otherwise, at once or when its time was over.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attempt: bool,
     },
     /// Plain read.
     Read {
@@ -157,11 +165,17 @@ pub enum Op {
     Acquire {
         /// The lock.
         lock: ObjectId,
+        /// Whether it would have given up otherwise, at once or when its time was over.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attempt: bool,
     },
     /// Takes a reader-writer lock as a reader.
     AcquireShared {
         /// The lock.
         lock: ObjectId,
+        /// Whether it would have given up otherwise, at once or when its time was over.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attempt: bool,
     },
     /// Gives a lock back, one level of it.
     Release {

@@ -12,10 +12,10 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(11);
-    /// The oldest version that this crate reads. Traces of version 10 do not say what counts of semaphores the program saw, so what is
-    /// predicted from them may be wrong.
-    pub const OLDEST: FormatVersion = FormatVersion(11);
+    pub const CURRENT: FormatVersion = FormatVersion(12);
+    /// The oldest version that this crate reads. Traces of version 11 do not say which operations would have given up, so deadlocks
+    /// that are predicted from them may be wrong.
+    pub const OLDEST: FormatVersion = FormatVersion(12);
 }
 
 impl fmt::Display for FormatVersion {

@@ -27,15 +27,15 @@ impl Rows {
         }
         match event.op {
             Op::Begin | Op::End | Op::Fence { .. } | Op::Branch => Ok(()),
-            Op::Fork { child } | Op::Join { child } => self.thread(child),
+            Op::Fork { child } | Op::Join { child, .. } => self.thread(child),
             Op::Read { mem, value }
             | Op::Write { mem, value }
             | Op::AtomicLoad { mem, value, .. }
             | Op::AtomicStore { mem, value, .. } => access(mem, &[value]),
             Op::Use { mem } => access(mem, &[]),
             Op::AtomicRmw { mem, read, written, .. } => access(mem, &[read, written]),
-            Op::Acquire { lock }
-            | Op::AcquireShared { lock }
+            Op::Acquire { lock, .. }
+            | Op::AcquireShared { lock, .. }
             | Op::Release { lock }
             | Op::AcquireFailed { lock, shared: _ } => self.object(lock),
             Op::WaitBegin { condition, lock }

@@ -120,7 +120,13 @@ fn an_impossible_event_is_left_out() {
         EventFault::UnknownThread { id: 7, rows: 1 }
     );
     assert_eq!(
-        fault(main, Op::Acquire { lock: ObjectId(0) }),
+        fault(
+            main,
+            Op::Acquire {
+                lock: ObjectId(0),
+                attempt: false
+            }
+        ),
         EventFault::UnknownObject { id: 0, rows: 0 }
     );
     assert_eq!(fault(main, read(1, 0, 0)), EventFault::AccessSize { size: 0 });

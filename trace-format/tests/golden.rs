@@ -43,7 +43,9 @@ fn example() -> Vec<u8> {
         value: 1,
     };
     writer.event(thread, 0x100, Op::Begin).unwrap();
-    writer.event(thread, 0x104, Op::Acquire { lock }).unwrap();
+    writer
+        .event(thread, 0x104, Op::Acquire { lock, attempt: false })
+        .unwrap();
     writer.call(thread, 0x108);
     writer.event(thread, 0x200, write(0x2000)).unwrap();
     writer.event(thread, 0x200, write(0x2004)).unwrap();
@@ -76,12 +78,18 @@ fn every_kind() -> Vec<Op> {
     vec![
         Op::Begin,
         Op::Fork { child },
-        Op::Join { child },
+        Op::Join { child, attempt: true },
         Op::Read { mem, value: 0 },
         Op::Write { mem, value: u64::MAX },
         Op::Read { mem, value: u64::MAX },
-        Op::Acquire { lock: object },
-        Op::AcquireShared { lock: object },
+        Op::Acquire {
+            lock: object,
+            attempt: true,
+        },
+        Op::AcquireShared {
+            lock: object,
+            attempt: true,
+        },
         Op::Release { lock: object },
         Op::AcquireFailed {
             lock: object,

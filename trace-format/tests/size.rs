@@ -87,7 +87,7 @@ fn program(options: &WriterOptions, turns: u64) -> (u64, Vec<u8>) {
         }
         let which = chance.below(8) as usize;
         let (lock, addr) = (locks[which], HEAP + 0x30000 + 8 * which as u64);
-        event(&mut writer, 0x200, Op::Acquire { lock });
+        event(&mut writer, 0x200, Op::Acquire { lock, attempt: false });
         writer.call(thread, TEXT + 0x208);
         event(
             &mut writer,

@@ -154,12 +154,14 @@ pub enum Record {
     Join {
         pc: u64,
         child: u32,
+        attempt: bool,
     },
     Acquire {
         pc: u64,
         class: ObjectClass,
         lock: u64,
         shared: bool,
+        attempt: bool,
     },
     AcquireFailed {
         pc: u64,

@@ -100,7 +100,7 @@ impl Mender {
         let held = self.locks.entry(lock).or_insert(Held { thread, depth, since });
         held.depth += 1;
         let lock = self.build.lock(lock);
-        self.build.event(line, thread, pc, Op::Acquire { lock })
+        self.build.event(line, thread, pc, Op::Acquire { lock, attempt: false })
     }
 
     pub(super) fn acquire_shared(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {
@@ -114,7 +114,8 @@ impl Mender {
             .or_default()
             .push(Held { thread, depth, since });
         let lock = self.build.lock(lock);
-        self.build.event(line, thread, pc, Op::AcquireShared { lock })
+        self.build
+            .event(line, thread, pc, Op::AcquireShared { lock, attempt: false })
     }
 
     pub(super) fn release(&mut self, line: u64, thread: u32, pc: u64, lock: u32) -> Result<(), ImportError> {

@@ -39,7 +39,7 @@ impl Mender {
             Malformed::JoinTooEarly { thread, child, last }
         } else {
             let child = ThreadId(child);
-            return self.build.event(line, thread, pc, Op::Join { child });
+            return self.build.event(line, thread, pc, Op::Join { child, attempt: false });
         };
         self.fault(line, what)
     }

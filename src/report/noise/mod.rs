@@ -119,7 +119,7 @@ impl Noise {
 
 fn id(words: &Words<'_>, pair: &Pair) -> String {
     let kind = match &pair.verdict {
-        Verdict::Witnessed(schedule) => name_of(schedule.goal),
+        Verdict::Witnessed(schedule) => name_of(&schedule.goal),
         _ => "data race",
     };
     let side = |event: EventId| {

@@ -123,34 +123,37 @@ impl<'t> Native<'t> {
         }
     }
 
-    /// Whether a feasible prefix brings `a` and `b` next.
+    /// Whether a feasible prefix brings some events next.
     #[must_use]
-    pub fn ask(&self, a: EventId, b: EventId, steps: &mut Steps) -> NativeAnswer {
-        self.search(a, b, false, steps)
+    pub fn ask(&self, pending: &[EventId], steps: &mut Steps) -> NativeAnswer {
+        self.search(pending, false, steps)
     }
 
-    /// Whether no feasible prefix brings `a` and `b` next, as far as this solver can tell: as [`ask`](Self::ask), without a search for one.
+    /// Whether no feasible prefix brings some events next, as far as this solver can tell: as [`ask`](Self::ask), without a search for one.
     #[must_use]
-    pub fn refutes(&self, a: EventId, b: EventId) -> bool {
-        self.search(a, b, true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
+    pub fn refutes(&self, pending: &[EventId]) -> bool {
+        self.search(pending, true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
     }
 
-    fn search(&self, a: EventId, b: EventId, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
+    fn search(&self, pending: &[EventId], only_refute: bool, steps: &mut Steps) -> NativeAnswer {
+        let (Some(first), Some(last)) = (pending.iter().min(), pending.iter().max()) else {
+            return NativeAnswer::Unknown;
+        };
         if self.trace.frees_reads() {
             return NativeAnswer::Unknown;
         }
         // What the largest window allows, the smaller ones do. If they are nearly as large, it is asked first.
         let mut allowed = false;
-        let largest = EventId(a.min(b).0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
-        if largest > EventId(0) && a.0.abs_diff(b.0) > FAR {
-            match self.try_window(largest, View::Relaxed, (a, b), steps) {
+        let largest = EventId(first.0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
+        if largest > EventId(0) && last.0 - first.0 > FAR {
+            match self.try_window(largest, View::Relaxed, pending, steps) {
                 (Some(None), false) => return NativeAnswer::Infeasible,
                 (Some(Some(_)), _) if only_refute => return NativeAnswer::Unknown,
                 (found, _) => allowed = matches!(found, Some(Some(_))),
             }
         }
         for before in WINDOWS {
-            let from = EventId(a.min(b).0.saturating_sub(before));
+            let from = EventId(first.0.saturating_sub(before));
             let whole = from == EventId(0);
             // At the start of the trace the two views are one, and only what relies on π is left to do without that.
             let views = match whole {
@@ -162,7 +165,7 @@ impl<'t> Native<'t> {
                 if (!based && allowed) || (based && !whole && only_refute) {
                     continue;
                 }
-                let (found, relied) = self.try_window(from, view, (a, b), steps);
+                let (found, relied) = self.try_window(from, view, pending, steps);
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
@@ -183,10 +186,10 @@ impl<'t> Native<'t> {
         &self,
         from: EventId,
         view: View,
-        (a, b): (EventId, EventId),
+        pending: &[EventId],
         steps: &mut Steps,
     ) -> (Option<Option<Vec<EventId>>>, bool) {
-        let mut search = Search::new(self, from, view, a, b, MAX_ORDERS, steps.of_window());
+        let mut search = Search::new(self, from, view, pending, MAX_ORDERS, steps.of_window());
         if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
             return (None, false);
         }
@@ -195,7 +198,7 @@ impl<'t> Native<'t> {
         let (orders, decided) = (search.orders(), found.is_some());
         let work = search.work();
         steps.left = steps.left.saturating_sub(work);
-        tracing::debug!(?a, ?b, ?from, ?view, relied, orders, work, decided, "window");
+        tracing::debug!(?pending, ?from, ?view, relied, orders, work, decided, "window");
         (found, relied)
     }
 

@@ -60,7 +60,8 @@ pub(super) struct Search<'s, 't> {
     /// Steps that may still be done, and how many there were.
     work: Cell<u64>,
     most_work: u64,
-    race: (EventId, EventId),
+    /// The events that the prefix is to bring next.
+    pending: &'s [EventId],
     /// Orders that may still be tried.
     left: u32,
     most: u32,
@@ -76,8 +77,7 @@ impl<'s, 't> Search<'s, 't> {
         native: &'s Native<'t>,
         from: EventId,
         view: View,
-        a: EventId,
-        b: EventId,
+        pending: &'s [EventId],
         most: u32,
         most_work: u64,
     ) -> Search<'s, 't> {
@@ -89,7 +89,7 @@ impl<'s, 't> Search<'s, 't> {
             relied: Cell::new(false),
             work: Cell::new(most_work),
             most_work,
-            race: (a, b),
+            pending,
             left: most,
             most,
             chosen: BTreeMap::new(),
@@ -127,18 +127,16 @@ impl<'s, 't> Search<'s, 't> {
     }
 
     fn start(&self) -> State {
-        let threads = (0..self.native.trace.threads() as u32).map(ThreadId);
-        let cut = threads.map(|thread| {
-            let (a, b) = self.race;
-            let needs = self.native.needs;
-            let needed = needs.before_pending(a, thread).max(needs.before_pending(b, thread));
-            if self.based {
-                needed.max(self.native.trace.events_before(thread, self.from))
-            } else {
-                needed
+        let mut cut = vec![0; self.native.trace.threads()];
+        for &event in self.pending {
+            self.native.needs.raise_to_pending(&mut cut, event);
+        }
+        if self.based {
+            for (thread, needed) in (0..).map(ThreadId).zip(&mut cut) {
+                *needed = (*needed).max(self.native.trace.events_before(thread, self.from));
             }
-        });
-        State::new(cut.collect())
+        }
+        State::new(cut)
     }
 
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
@@ -187,12 +185,11 @@ impl<'s, 't> Search<'s, 't> {
         event >= self.from && trace.place(event) < state.cut[trace.thread(event).index()]
     }
 
-    /// Whether an event can be in a prefix that brings both accesses next.
+    /// Whether an event can be in a prefix that brings the pending ones next.
     pub(super) fn possible(&self, event: EventId) -> bool {
         let trace = self.native.trace;
-        let after =
-            |access: EventId| trace.thread(access) == trace.thread(event) && trace.place(access) <= trace.place(event);
-        !after(self.race.0) && !after(self.race.1)
+        let mut pending = self.pending.iter();
+        pending.all(|&next| trace.thread(next) != trace.thread(event) || trace.place(event) < trace.place(next))
     }
 
     /// Adds what follows from the cut and its edges, until nothing more does.
@@ -234,9 +231,8 @@ impl<'s, 't> Search<'s, 't> {
             let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
             self.native.needs.relation().raise(&mut state.cut, last);
         }
-        let (a, b) = self.race;
-        let reached = |event: EventId| state.cut[trace.thread(event).index()] > trace.place(event);
-        if reached(a) || reached(b) {
+        let reached = |&event: &EventId| state.cut[trace.thread(event).index()] > trace.place(event);
+        if self.pending.iter().any(reached) {
             return Err(Contradiction);
         }
         Ok(())

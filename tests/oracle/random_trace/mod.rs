@@ -88,10 +88,12 @@ enum Flavour {
     /// Chains of weak atomics.
     Flags,
     AtomicLocks,
+    /// Locks taken within others.
+    Locks,
     Everything,
 }
 
-const FLAVOURS: [Flavour; 13] = [
+const FLAVOURS: [Flavour; 14] = [
     Flavour::Conditions,
     Flavour::Conditions,
     Flavour::Semaphores,
@@ -104,6 +106,7 @@ const FLAVOURS: [Flavour; 13] = [
     Flavour::Handlers,
     Flavour::Flags,
     Flavour::AtomicLocks,
+    Flavour::Locks,
     Flavour::Everything,
 ];
 
@@ -141,11 +144,21 @@ struct World {
 /// A valid trace; the same for the same seed.
 pub fn generate(seed: u64) -> (Tables, Vec<Event>) {
     let mut random = Random(fastrand::Rng::with_seed(seed));
-    let threads = 2 + random.below(3) as usize;
     let flavour = FLAVOURS[random.below(FLAVOURS.len() as u64) as usize];
+    generate_with(random, flavour)
+}
+
+/// One in which threads take locks within others.
+pub fn generate_nested(seed: u64) -> (Tables, Vec<Event>) {
+    generate_with(Random(fastrand::Rng::with_seed(seed)), Flavour::Locks)
+}
+
+fn generate_with(mut random: Random, flavour: Flavour) -> (Tables, Vec<Event>) {
+    let threads = 2 + random.below(3) as usize;
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
         Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
+        Flavour::Locks => 24 + random.below(16),
         // Several rounds, with other threads in each.
         Flavour::Rounds => 18 + random.below(12),
         _ => 10 + random.below(14),
@@ -245,6 +258,9 @@ impl World {
         if threads > 2 && self.random.chance(30) {
             self.mood[threads - 1] = Mood::NotBegun;
         }
+        if self.flavour == Flavour::Locks && self.random.chance(60) {
+            self.mood.fill(Mood::NotBegun);
+        }
         let mut tries = 0;
         while self.events.len() < length && tries < 40 * length {
             tries += 1;
@@ -326,6 +342,12 @@ impl World {
                 12..35 => self.access(thread),
                 _ => self.atomic_lock(thread),
             },
+            Flavour::Locks => match choice {
+                0..20 => self.thread_life(thread),
+                20..25 => self.access(thread),
+                25..28 => self.condition(thread),
+                _ => self.nested_lock(thread),
+            },
             Flavour::Flags => match choice {
                 0..8 => self.thread_life(thread),
                 8..40 => self.access(thread),
@@ -402,9 +424,21 @@ impl World {
             }
             // It has done all that it ever does.
             Mood::NotBegun if self.life[child] == Life::Silent && child != thread => {
-                self.emit(thread, Op::Join { child: id });
+                self.emit(
+                    thread,
+                    Op::Join {
+                        child: id,
+                        attempt: false,
+                    },
+                );
             }
-            Mood::Ended => self.emit(thread, Op::Join { child: id }),
+            Mood::Ended => self.emit(
+                thread,
+                Op::Join {
+                    child: id,
+                    attempt: false,
+                },
+            ),
             _ if child == thread && self.random.chance(25) => {
                 let holds = self.owner.values().any(|&(owner, _)| owner == thread)
                     || self.readers.keys().any(|&(_, reader)| reader == thread);

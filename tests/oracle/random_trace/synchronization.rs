@@ -18,12 +18,24 @@ impl World {
         match self.owner.get(&lock).copied() {
             None => {
                 self.owner.insert(lock, (thread, 1));
-                self.emit(thread, Op::Acquire { lock: id });
+                self.emit(
+                    thread,
+                    Op::Acquire {
+                        lock: id,
+                        attempt: false,
+                    },
+                );
             }
             Some((owner, depth)) if owner == thread => {
                 if self.random.chance(if self.handlers { 40 } else { 15 }) {
                     self.owner.insert(lock, (thread, depth + 1));
-                    self.emit(thread, Op::Acquire { lock: id });
+                    self.emit(
+                        thread,
+                        Op::Acquire {
+                            lock: id,
+                            attempt: false,
+                        },
+                    );
                 } else {
                     self.give_back(lock);
                     self.emit(thread, Op::Release { lock: id });
@@ -35,6 +47,30 @@ impl World {
             }
             Some(_) if self.random.chance(40) => self.fail(thread, lock, false),
             Some(_) => {}
+        }
+    }
+
+    /// Takes one of three locks within others, or gives one back.
+    pub(super) fn nested_lock(&mut self, thread: usize) {
+        let all = [MUTEXES[0], MUTEXES[1], RWLOCK];
+        let holds = |world: &World, lock: u32| {
+            world.owner.get(&lock).is_some_and(|&(owner, _)| owner == thread)
+                || world.readers.contains_key(&(lock, thread))
+        };
+        let lock = all[self.random.below(3) as usize];
+        let held: Vec<u32> = all.into_iter().filter(|&lock| holds(self, lock)).collect();
+        let done = held.len() > 1 && self.random.chance(60) || self.random.chance(15);
+        match held.get(self.random.below(3) as usize).or(held.first()) {
+            Some(&lock) if done && lock != RWLOCK => {
+                self.give_back(lock);
+                let lock = ObjectId(lock);
+                self.emit(thread, Op::Release { lock });
+            }
+            Some(&RWLOCK) if done => self.rwlock(thread),
+            _ if holds(self, lock) => {}
+            _ if lock == RWLOCK => self.rwlock(thread),
+            _ if self.owner.contains_key(&lock) && self.random.chance(80) => {}
+            _ => self.lock(thread),
         }
     }
 
@@ -58,7 +94,13 @@ impl World {
             (Some((owner, depth)), _) if owner == thread => {
                 if self.random.chance(15) {
                     self.owner.insert(RWLOCK, (thread, depth + 1));
-                    self.emit(thread, Op::Acquire { lock: id });
+                    self.emit(
+                        thread,
+                        Op::Acquire {
+                            lock: id,
+                            attempt: false,
+                        },
+                    );
                 } else {
                     self.give_back(RWLOCK);
                     self.emit(thread, Op::Release { lock: id });
@@ -84,11 +126,23 @@ impl World {
             }
             (None, depth) if others_read || depth.is_some() || self.random.chance(50) => {
                 self.readers.insert((RWLOCK, thread), depth.unwrap_or(0) + 1);
-                self.emit(thread, Op::AcquireShared { lock: id });
+                self.emit(
+                    thread,
+                    Op::AcquireShared {
+                        lock: id,
+                        attempt: false,
+                    },
+                );
             }
             (None, _) => {
                 self.owner.insert(RWLOCK, (thread, 1));
-                self.emit(thread, Op::Acquire { lock: id });
+                self.emit(
+                    thread,
+                    Op::Acquire {
+                        lock: id,
+                        attempt: false,
+                    },
+                );
             }
         }
     }

@@ -69,8 +69,8 @@ pub fn op() -> impl Strategy<Value = Op> {
         Just(Op::Branch),
     ];
     let locks = prop_oneof![
-        object().prop_map(|lock| Op::Acquire { lock }),
-        object().prop_map(|lock| Op::AcquireShared { lock }),
+        (object(), any::<bool>()).prop_map(|(lock, attempt)| Op::Acquire { lock, attempt }),
+        (object(), any::<bool>()).prop_map(|(lock, attempt)| Op::AcquireShared { lock, attempt }),
         object().prop_map(|lock| Op::Release { lock }),
         (object(), any::<bool>()).prop_map(|(lock, shared)| Op::AcquireFailed { lock, shared }),
         (object(), object()).prop_map(|(condition, lock)| Op::WaitBegin { condition, lock }),
@@ -86,7 +86,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         Just(Op::Begin),
         Just(Op::End),
         child().prop_map(|child| Op::Fork { child }),
-        child().prop_map(|child| Op::Join { child }),
+        (child(), any::<bool>()).prop_map(|(child, attempt)| Op::Join { child, attempt }),
         (object(), round.clone()).prop_map(|(barrier, round)| Op::BarrierEnter { barrier, round }),
         (object(), round).prop_map(|(barrier, round)| Op::BarrierExit { barrier, round }),
         object().prop_map(|semaphore| Op::SemPost { semaphore }),

@@ -43,6 +43,7 @@ fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Opt
         class,
         lock,
         shared: false,
+        attempt: false,
     });
     for half in [0, 8] {
         let part = |value: u128| (value >> (8 * half)) as u64;

@@ -67,6 +67,8 @@ impl Loader {
             class: ObjectClass::RecursiveMutex,
             lock: LOCK,
             shared: false,
+            // It gave up after a while.
+            attempt: true,
         });
         self.changed.get().is_past(pc);
         true

@@ -492,7 +492,13 @@ fn rare(record: Record) {
             });
             at(pc, kind::FORK, child.into());
         }
-        Record::Join { pc, child } => at(pc, kind::JOIN, with_tables(|tables| tables.thread(child)).into()),
+        Record::Join { pc, child, attempt } => {
+            let operands = Operands {
+                target: with_tables(|tables| tables.thread(child)).into(),
+                ..Operands::default()
+            };
+            event_of(pc, Shape::flagged(kind::JOIN, attempt), operands);
+        }
         Record::Alloc { pc, addr, size } => {
             if size > 0 {
                 with_tables(|tables| {

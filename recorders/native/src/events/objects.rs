@@ -135,6 +135,7 @@ impl Objects {
             class: object.class,
             lock: object.addr,
             shared,
+            attempt: false,
         };
         let mut held = Vec::new();
         for &at in self.known.values() {

@@ -21,6 +21,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             class,
             lock,
             shared,
+            attempt,
         } => {
             let lock = objects.at(class, lock, 0);
             let kind = if shared {
@@ -30,7 +31,7 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
                 lock.acquire(thread);
                 kind::ACQUIRE
             };
-            at(pc, kind, lock.number.into());
+            flagged(pc, kind, attempt, lock.number, 0);
         }
         Record::AcquireFailed {
             pc,
@@ -210,6 +211,5 @@ fn flagged(pc: u64, kind: u8, flag: bool, target: u32, value: u32) {
         value: value.into(),
         written: 0,
     };
-    let parameter = u8::from(flag);
-    event_of(pc, Shape { kind, parameter }, operands);
+    event_of(pc, Shape::flagged(kind, flag), operands);
 }

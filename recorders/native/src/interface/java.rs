@@ -42,6 +42,7 @@ unsafe extern "C-unwind" fn finalize(pc: usize) {
             state::ENDED => pending::push(Record::Join {
                 pc: pc as u64,
                 child: other.index.get(),
+                attempt: true,
             }),
             _ if events::is_waiting(other) => {}
             _ => {
@@ -94,7 +95,7 @@ unsafe extern "C-unwind" fn relocate(from: usize, to: usize, size: usize, pc: us
 
 unsafe extern "C-unwind" fn lock(addr: usize, pc: usize) {
     if let Some(inside) = RuntimeGuard::enter() {
-        locks::acquired(&inside, addr, false, 1, pc);
+        locks::acquired(&inside, addr, false, false, 1, pc);
     }
 }
 
@@ -106,13 +107,13 @@ unsafe extern "C-unwind" fn unlock(addr: usize, pc: usize) {
 
 unsafe extern "C-unwind" fn lock_shared(addr: usize, pc: usize) {
     if let Some(inside) = RuntimeGuard::enter() {
-        locks::acquired(&inside, addr, true, 1, pc);
+        locks::acquired(&inside, addr, true, false, 1, pc);
     }
 }
 
 unsafe extern "C-unwind" fn lock_levels(addr: usize, levels: c_int, pc: usize) {
     if let Some(inside) = RuntimeGuard::enter() {
-        locks::acquired(&inside, addr, false, levels, pc);
+        locks::acquired(&inside, addr, false, false, levels, pc);
     }
 }
 

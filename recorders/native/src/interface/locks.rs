@@ -14,6 +14,7 @@ use recorder_ring::{ObjectClass, Record};
 use std::collections::BTreeMap;
 
 const READ_LOCK: c_uint = 1 << 3;
+const TRY_LOCK: c_uint = 1 << 4;
 const TRY_LOCK_FAILED: c_uint = 1 << 5;
 /// Several levels are taken, or all are given back.
 const LEVELS: c_uint = 1 << 6;
@@ -40,12 +41,13 @@ pub fn start_over() {
     with(BTreeMap::clear);
 }
 
-fn acquire(lock: usize, shared: bool, pc: usize) {
+fn acquire(lock: usize, shared: bool, attempt: bool, pc: usize) {
     pending::push(Record::Acquire {
         pc: pc as u64,
         class: CLASS,
         lock: lock as u64,
         shared,
+        attempt,
     });
 }
 
@@ -58,9 +60,9 @@ fn release(lock: usize, pc: usize) {
 }
 
 /// The thread has taken so many levels of a lock.
-pub fn acquired(thread: &Thread, lock: usize, shared: bool, levels: c_int, pc: usize) {
+pub fn acquired(thread: &Thread, lock: usize, shared: bool, attempt: bool, levels: c_int, pc: usize) {
     let levels = levels.max(1);
-    (0..levels).for_each(|_| acquire(lock, shared, pc));
+    (0..levels).for_each(|_| acquire(lock, shared, attempt, pc));
     with(|held| *held.entry((lock, thread.index.get())).or_default() += levels);
 }
 
@@ -107,7 +109,7 @@ unsafe extern "C-unwind" fn after_lock(lock: usize, flags: c_uint, levels: c_int
     let shared = flags & READ_LOCK != 0;
     if flags & TRY_LOCK_FAILED == 0 {
         let levels = if flags & LEVELS == 0 { 1 } else { levels };
-        acquired(&inside, lock, shared, levels, pc);
+        acquired(&inside, lock, shared, flags & TRY_LOCK != 0, levels, pc);
     } else {
         pending::push(Record::AcquireFailed {
             pc: pc as u64,
@@ -165,7 +167,7 @@ unsafe extern "C" fn AnnotateRWLockDestroy(_file: *const c_char, _line: c_int, l
 
 unsafe extern "C-unwind" fn annotated(_file: *const c_char, _line: c_int, lock: usize, writes: c_long, pc: usize) {
     if let Some(inside) = RuntimeGuard::enter() {
-        acquired(&inside, lock, writes == 0, 1, pc);
+        acquired(&inside, lock, writes == 0, false, 1, pc);
     }
 }
 

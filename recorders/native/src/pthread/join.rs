@@ -52,6 +52,7 @@ unsafe fn join_until(
         pending::push(Record::Join {
             pc: pc as u64,
             child: child.index.get(),
+            attempt: deadline != NEVER,
         });
         if !value.is_null() {
             pending::write_range_now(value as usize, size_of::<*mut c_void>(), pc);

@@ -119,6 +119,7 @@ unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadlin
             class,
             lock,
             shared: false,
+            attempt: deadline != NEVER,
         });
     } else if result == libc::ETIMEDOUT {
         pending::push(Record::AcquireFailed {
@@ -193,6 +194,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize)
                 class,
                 lock,
                 shared: false,
+                attempt: true,
             });
         } else if result == libc::EBUSY {
             pending::push(Record::AcquireFailed {

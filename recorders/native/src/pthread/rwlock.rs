@@ -53,6 +53,7 @@ unsafe fn lock_until(
                 class: CLASS,
                 lock: addr,
                 shared,
+                attempt: deadline != NEVER,
             });
         }
         if result != libc::EBUSY {
@@ -88,6 +89,7 @@ unsafe fn try_once(lock: *mut pthread_rwlock_t, shared: bool, pc: usize) -> c_in
                 class: CLASS,
                 lock: addr,
                 shared,
+                attempt: true,
             });
         } else if result == libc::EBUSY {
             pending::push(Record::AcquireFailed {

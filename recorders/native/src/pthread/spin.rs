@@ -26,6 +26,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
                 class: CLASS,
                 lock: lock as u64,
                 shared: false,
+                attempt: false,
             });
         }
         if result != libc::EBUSY {
@@ -50,6 +51,7 @@ unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -
                 class: CLASS,
                 lock,
                 shared: false,
+                attempt: true,
             });
         } else if result == libc::EBUSY {
             pending::push(Record::AcquireFailed {

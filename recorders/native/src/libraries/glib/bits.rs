@@ -54,13 +54,14 @@ impl Bit {
         });
     }
 
-    fn taken(self, pc: usize) {
+    fn taken(self, attempt: bool, pc: usize) {
         self.changed(self.mask(), pc);
         pending::push(Record::Acquire {
             pc: pc as u64,
             class: ObjectClass::Mutex,
             lock: self.lock(),
             shared: false,
+            attempt,
         });
     }
 
@@ -70,14 +71,14 @@ impl Bit {
             pending::waits(inside.thread(), Waits::Acquire, self.lock() as usize, pc, NEVER);
             baton::block(inside.thread(), self.lock() as usize, NEVER);
         }
-        self.taken(pc);
+        self.taken(false, pc);
     }
 
     unsafe fn test(self, pc: usize) -> c_int {
         // SAFETY: promised by the caller.
         let taken = unsafe { self.try_take() };
         if taken {
-            self.taken(pc);
+            self.taken(true, pc);
         } else {
             pending::push(Record::AcquireFailed {
                 pc: pc as u64,

@@ -46,6 +46,7 @@ pub unsafe fn lock(inside: &RuntimeGuard, mutex: *mut c_void, pc: usize) {
         class: CLASS,
         lock: mutex as u64,
         shared: false,
+        attempt: false,
     });
 }
 
@@ -121,7 +122,7 @@ entries! {
         let (pc, lock) = (pc as u64, mutex as u64);
         pending::push(match taken {
             0 => Record::AcquireFailed { pc, class: CLASS, lock, shared: false },
-            _ => Record::Acquire { pc, class: CLASS, lock, shared: false },
+            _ => Record::Acquire { pc, class: CLASS, lock, shared: false, attempt: true },
         });
         taken
     }

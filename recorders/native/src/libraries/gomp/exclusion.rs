@@ -27,7 +27,7 @@ static UNNAMED: u8 = 0;
 static ATOMIC: u8 = 0;
 
 /// Takes a lock if it is free, or recursive and the thread's own; how deep it is held then.
-fn try_take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) -> Option<c_int> {
+fn try_take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, attempt: bool, pc: usize) -> Option<c_int> {
     let me = ptr::from_ref(inside.thread());
     let mut held = HELD.0.borrow_mut();
     let depth = match held.get(&lock) {
@@ -41,12 +41,13 @@ fn try_take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) -
         class,
         lock: lock as u64,
         shared: false,
+        attempt,
     });
     Some(depth)
 }
 
 fn take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) {
-    while try_take(inside, lock, class, pc).is_none() {
+    while try_take(inside, lock, class, false, pc).is_none() {
         pending::waits(inside.thread(), Waits::Acquire, lock, pc, NEVER);
         baton::block(inside.thread(), lock, NEVER);
     }
@@ -54,7 +55,7 @@ fn take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) {
 
 /// How deep it was held if it is not to be had.
 fn test(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) -> c_int {
-    try_take(inside, lock, class, pc).unwrap_or_else(|| {
+    try_take(inside, lock, class, true, pc).unwrap_or_else(|| {
         pending::push(Record::AcquireFailed {
             pc: pc as u64,
             class,

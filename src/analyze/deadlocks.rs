@@ -1,0 +1,322 @@
+//! Deadlocks: for each cycle of positions, whether a feasible prefix brings operations there next that wait for each other.
+//!
+//! The threads hold what the others wait for by program order, so the question is that of a race with other events: is there a
+//! prefix after which all of them are next? The predictor, our own solver and Z3 answer it as they do for races.
+
+use super::decider::Decider;
+use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
+use crate::candidates::{Cycle, Cycles};
+use crate::prune::{Grounds, Needs};
+use crate::schedule::Goal;
+use crate::solve::{Answer, NativeAnswer, Session, Steps};
+use crate::symbols::{UnrecordedCalls, hidden_between};
+use crate::trace::EventId;
+use crate::verdict::{Analysis, CutRefutation, Deadlock, Refutation, Rejected, Unknown, Verdict};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+/// Sets of operations that are looked at for one cycle of positions.
+const LOOKED_AT: usize = 20_000;
+
+/// What is decided of all cycles.
+#[derive(Default)]
+pub(super) struct Decided {
+    pub deadlocks: Vec<Deadlock>,
+    pub rejected: Vec<Rejected>,
+    /// Not all cycles of positions were found.
+    pub incomplete: bool,
+}
+
+impl Decided {
+    pub(super) fn add_to(self, analysis: &mut Analysis) {
+        analysis.deadlocks = self.deadlocks;
+        analysis.rejected.extend(self.rejected);
+        analysis.more_cycles = self.incomplete;
+    }
+}
+
+/// Decides every cycle of positions.
+pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
+    let cycles = Cycles::of(known.trace, known.sections);
+    tracing::info!(
+        cycles = cycles.list.len(),
+        nodes = cycles.waiting.len(),
+        "cycles of locks"
+    );
+    let one = |cycle: &Cycle| {
+        let case = Case { known, cycles: &cycles };
+        let decide = || {
+            let mut rejected = Vec::new();
+            let deadlock = case.decide(cycle, &mut rejected);
+            (deadlock, rejected)
+        };
+        Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
+    };
+    let Ok(found) = in_order::map(threads, &cycles.list, one);
+    let (mut deadlocks, rejected): (Vec<Deadlock>, Vec<Vec<Rejected>>) = found.into_iter().unzip();
+    doubt(known, &mut deadlocks);
+    Decided {
+        deadlocks,
+        rejected: rejected.into_iter().flatten().collect(),
+        incomplete: cycles.incomplete,
+    }
+}
+
+/// Takes back what is witnessed only if a library that was not recorded did not synchronize two of the operations.
+fn doubt(known: &Decider<'_>, deadlocks: &mut [Deadlock]) {
+    let trace = known.trace;
+    let witnessed = |deadlock: &Deadlock| matches!(deadlock.verdict, Verdict::Witnessed(_));
+    if trace.tables().modules.is_empty() || !deadlocks.iter().any(witnessed) {
+        return;
+    }
+    let calls = UnrecordedCalls::of(trace.tables());
+    if !calls.may_synchronize() {
+        return;
+    }
+    let hidden = calls.hidden_synchronization(trace);
+    for deadlock in deadlocks {
+        let example = &deadlock.example;
+        let pairs = (0..example.len()).flat_map(|b| (0..b).map(move |a| (example[a], example[b])));
+        let library = pairs
+            .into_iter()
+            .find_map(|(a, b)| hidden_between(trace, &hidden, a, b));
+        if let (Verdict::Witnessed(schedule), Some(library)) = (&deadlock.verdict, library) {
+            deadlock.verdict = Verdict::Unknown(Unknown::Unsynchronized {
+                schedule: Box::new(schedule.clone()),
+                library: calls.library(library).to_owned(),
+                recorded: calls.is_recorded(library),
+            });
+        }
+    }
+}
+
+struct Case<'d, 't> {
+    known: &'d Decider<'t>,
+    cycles: &'d Cycles,
+}
+
+impl Case<'_, '_> {
+    fn decide(&self, cycle: &Cycle, rejected: &mut Vec<Rejected>) -> Deadlock {
+        let known = self.known;
+        let mut deadlock = Deadlock {
+            positions: cycle.positions.clone(),
+            example: self.first(cycle),
+            verdict: Verdict::Unknown(Unknown::Time),
+            tried: 0,
+        };
+        if known.options.out_of_time() {
+            return deadlock;
+        }
+        let fast = !known.solver_only();
+        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let (mut undecided, mut excluded): (Vec<Vec<EventId>>, Option<Vec<EventId>>) = (Vec::new(), None);
+        let mut found = None;
+        let all = self.visit(cycle, known.needs, &mut |pending| {
+            deadlock.tried += 1;
+            if known.needs.exclude(pending) {
+                excluded.get_or_insert_with(|| pending.to_vec());
+            } else if let Some(cut) = fast
+                .then(|| {
+                    known
+                        .predictor
+                        .predict_late(pending)
+                        .or_else(|| known.predictor.predict(pending))
+                })
+                .flatten()
+            {
+                found = Some((pending.to_vec(), cut));
+                return ControlFlow::Break(());
+            } else {
+                undecided.push(pending.to_vec());
+            }
+            match known.options.out_of_time() || undecided.len() > limit.max(LOOKED_AT) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if let Some((pending, cut)) = found {
+            let schedule = known.schedule(&cut, Goal::deadlock(pending.clone()));
+            if self.accepted(&mut deadlock, pending, schedule, rejected) {
+                return deadlock;
+            }
+        }
+        let mut open = (!all || undecided.len() > limit).then_some(Unknown::Instances);
+        let spread = |pending: &Vec<EventId>| pending.iter().max().zip(pending.iter().min()).map(|(a, b)| a.0 - b.0);
+        undecided.sort_by_key(|pending| (spread(pending), pending.clone()));
+        let mut steps = Steps::unbounded();
+        let mut session = None;
+        for pending in undecided.iter().take(limit) {
+            if known.options.out_of_time() {
+                break;
+            }
+            match self.ask(pending, &mut steps, &mut session) {
+                Ok(None) => drop(excluded.get_or_insert_with(|| pending.clone())),
+                Ok(Some((as_recorded, then))) => {
+                    let schedule = known.schedule_of(as_recorded, &then, Goal::deadlock(pending.clone()));
+                    if self.accepted(&mut deadlock, pending.clone(), schedule, rejected) {
+                        return deadlock;
+                    }
+                    open = Some(Unknown::Rejected);
+                }
+                Err(why) => open = Some(why),
+            }
+        }
+        if let Some(example) = excluded {
+            deadlock.example = example;
+        }
+        deadlock.verdict = match open {
+            _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
+            Some(unknown) => Verdict::Unknown(unknown),
+            None => self.excluded(cycle, &deadlock.example),
+        };
+        deadlock
+    }
+
+    fn accepted(
+        &self,
+        deadlock: &mut Deadlock,
+        pending: Vec<EventId>,
+        schedule: crate::schedule::Schedule,
+        rejected: &mut Vec<Rejected>,
+    ) -> bool {
+        match self.known.checker.check(&schedule) {
+            Ok(_) => {
+                deadlock.example = pending;
+                deadlock.verdict = Verdict::Witnessed(schedule);
+                true
+            }
+            Err(rejection) => {
+                rejected.push(reject(schedule, &rejection));
+                deadlock.verdict = Verdict::Unknown(Unknown::Rejected);
+                false
+            }
+        }
+    }
+
+    /// Our own solver first, and Z3 for what that leaves: so many events as recorded, then these; or that there is no such prefix.
+    fn ask<'s>(
+        &'s self,
+        pending: &[EventId],
+        steps: &mut Steps,
+        session: &mut Option<Session<'s>>,
+    ) -> Result<Option<(u32, Vec<EventId>)>, Unknown> {
+        let known = self.known;
+        if !known.solver_only() && known.options.solver != Solver::Z3 {
+            match known.native.ask(pending, steps) {
+                NativeAnswer::Feasible(as_recorded, then) => return Ok(Some((as_recorded, then))),
+                NativeAnswer::Infeasible => return Ok(None),
+                NativeAnswer::Unknown if known.options.solver == Solver::Native => return Err(Unknown::Steps),
+                NativeAnswer::Unknown => {}
+            }
+        }
+        if known.trace.len() > MAX_EVENTS_Z3 {
+            return Err(Unknown::Steps);
+        }
+        let session = session.get_or_insert_with(|| case::session(known, known.order));
+        match session.ask(&Goal::deadlock(pending.to_vec())) {
+            Answer::Feasible(prefix) => Ok(Some((0, prefix))),
+            Answer::Infeasible => Ok(None),
+            Answer::Budget => Err(Unknown::Budget),
+        }
+    }
+
+    /// The verdict when no prefix brings operations of the cycle next that wait for each other.
+    fn excluded(&self, cycle: &Cycle, example: &[EventId]) -> Verdict {
+        let known = self.known;
+        if known.trace.cut().is_some() {
+            return Verdict::Unknown(Unknown::Cut(CutRefutation::Core));
+        }
+        let all_on = |needs: &Needs<'_>| {
+            let mut left = 0;
+            let all = self.visit(cycle, needs, &mut |pending| match needs.exclude(pending) {
+                true => ControlFlow::Continue(()),
+                false => {
+                    left += 1;
+                    ControlFlow::Break(())
+                }
+            });
+            all && left == 0
+        };
+        let structure = known.order_on(Grounds::Structure);
+        let by_structure = all_on(&Needs::without_reads(known.trace, structure, known.sections));
+        if by_structure {
+            return Verdict::Refuted(self.refutation(Grounds::Structure, example));
+        }
+        match &known.unpinned {
+            Some(unpinned) if !all_on(unpinned.needs) => Verdict::Unknown(Unknown::Unrecorded(None)),
+            _ => Verdict::NotInTrace(self.refutation(Grounds::Outcomes, example)),
+        }
+    }
+
+    fn refutation(&self, grounds: Grounds, example: &[EventId]) -> Refutation {
+        let known = self.known;
+        let order = known.order_on(grounds);
+        let pairs = example.iter().flat_map(|&a| example.iter().map(move |&b| (a, b)));
+        for (a, b) in pairs {
+            // What comes before the second being next may come before it by the event before it.
+            if a != b && order.count_to_pending(known.trace, b, known.trace.thread(a)) > known.trace.place(a) {
+                let chain = order.chain(known.trace, a, b);
+                return Refutation::MustHappenBefore(if chain.is_empty() { vec![a, b] } else { chain });
+            }
+        }
+        if known.trace.len() > MAX_EVENTS_Z3 {
+            return Refutation::Core(Vec::new());
+        }
+        let goal = Goal::deadlock(example.to_vec());
+        Refutation::Core(case::session(known, order).explain(grounds, &goal).unwrap_or_default())
+    }
+
+    /// The first operations of a cycle.
+    fn first(&self, cycle: &Cycle) -> Vec<EventId> {
+        let nodes = cycle.instances.first().into_iter().flatten();
+        nodes
+            .filter_map(|&node| self.cycles.waiting[node as usize].events.first().copied())
+            .collect()
+    }
+
+    /// Visits the sets of operations at these positions none of which must come before another one is next, as far as these needs
+    /// tell; says whether it was all of them.
+    fn visit(&self, cycle: &Cycle, needs: &Needs<'_>, each: &mut dyn FnMut(&[EventId]) -> ControlFlow<()>) -> bool {
+        let mut left = LOOKED_AT;
+        let mut each = |pending: &[EventId]| {
+            left -= 1;
+            each(pending)?;
+            match left {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        let mut pending = Vec::new();
+        let mut instances = cycle.instances.iter();
+        instances.all(|nodes| self.visit_from(nodes, needs, &mut pending, &mut each).is_continue())
+    }
+
+    fn visit_from(
+        &self,
+        nodes: &[u32],
+        needs: &Needs<'_>,
+        pending: &mut Vec<EventId>,
+        each: &mut dyn FnMut(&[EventId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let trace = self.known.trace;
+        let Some((&node, rest)) = nodes.split_first() else {
+            return each(pending);
+        };
+        let node = &self.cycles.waiting[node as usize];
+        let (mut from, mut until) = (0, node.events.len());
+        for &other in pending.iter() {
+            let needed = needs.before_pending(other, node.thread);
+            from = from.max(node.events.partition_point(|&event| trace.place(event) < needed));
+            let thread = trace.thread(other);
+            let free = |&event: &EventId| needs.before_pending(event, thread) <= trace.place(other);
+            until = until.min(node.events.partition_point(free));
+        }
+        for &event in node.events.get(from..until).unwrap_or_default() {
+            pending.push(event);
+            let flow = self.visit_from(rest, needs, pending, each);
+            pending.pop();
+            flow?;
+        }
+        ControlFlow::Continue(())
+    }
+}

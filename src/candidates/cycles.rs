@@ -1,0 +1,236 @@
+//! Candidates of deadlocks: cycles of operations, each of which waits for a lock that the next one's thread holds then, or for the
+//! end of that thread.
+//!
+//! As in lock graphs (Havelund, SPIN 2000), operations that do not differ in thread, position, what they wait for and what their
+//! thread holds are one node (Tunç et al., PLDI 2023, call these abstract events), and two threads that hold one lock exclude each
+//! other. Cycles with a chord are left out: where all of their operations wait, those of a shorter cycle do.
+
+use crate::semantics::blocking::Wait;
+use crate::trace::{CodePosition, EventId, ObjectId, Sections, ThreadId, Trace};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+
+/// Steps of the search for cycles before it is given up.
+const MAX_STEPS: u32 = 2_000_000;
+
+/// The operations of a thread that wait at one position for the same, while the thread holds the same locks.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where in the code.
+    pub position: CodePosition,
+    /// What they wait for.
+    pub wait: Wait,
+    /// The other locks that the thread holds then, and whether as a reader; by lock.
+    pub held: Vec<(ObjectId, bool)>,
+    /// The operations, in the order of π.
+    pub events: Vec<EventId>,
+}
+
+impl Waiting {
+    /// Whether its thread keeps another's operations waiting while it waits itself.
+    fn blocks(&self, other: &Waiting) -> bool {
+        let holds = || {
+            self.held
+                .iter()
+                .any(|&(lock, shared)| other.wait.is_for_holder(lock, shared))
+        };
+        self.thread != other.thread && (other.wait == Wait::End(self.thread) || holds())
+    }
+
+    /// Whether the two threads cannot be there at once: both hold a lock, and not both as readers.
+    fn excludes(&self, other: &Waiting) -> bool {
+        let holds = |&(lock, shared): &(ObjectId, bool)| {
+            let theirs = other.held.binary_search_by_key(&lock, |&(held, _)| held);
+            theirs.is_ok_and(|at| !(shared && other.held[at].1))
+        };
+        self.held.iter().any(holds)
+    }
+}
+
+/// A cycle of positions.
+#[derive(Clone, Debug)]
+pub struct Cycle {
+    /// The positions, each of which waits for the next one; begins with the smallest.
+    pub positions: Vec<CodePosition>,
+    /// The cycles of [`Waiting`] at these positions, by their numbers, in that order.
+    pub instances: Vec<Vec<u32>>,
+}
+
+/// All cycles of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Cycles {
+    /// The nodes.
+    pub waiting: Vec<Waiting>,
+    /// The cycles, by the operation that comes first in the trace.
+    pub list: Vec<Cycle>,
+    /// Whether there may be more.
+    pub incomplete: bool,
+}
+
+impl Cycles {
+    /// Finds them.
+    #[must_use]
+    pub fn of(trace: &Trace, sections: &Sections) -> Cycles {
+        let waiting = waiting(trace, sections);
+        let mut search = Search::new(&waiting);
+        for root in 0..waiting.len() as u32 {
+            search.path.push(root);
+            search.extend();
+            search.path.pop();
+        }
+        let incomplete = search.steps == 0;
+        let mut by_positions: BTreeMap<Vec<CodePosition>, Vec<Vec<u32>>> = BTreeMap::new();
+        for mut cycle in std::mem::take(&mut search.found) {
+            let rotated = |by: usize| cycle[by..].iter().chain(&cycle[..by]);
+            let positions = |by: usize| rotated(by).map(|&node| waiting[node as usize].position);
+            let least = (0..cycle.len()).min_by(|&a, &b| positions(a).cmp(positions(b)));
+            cycle.rotate_left(least.unwrap_or(0));
+            let positions = cycle.iter().map(|&node| waiting[node as usize].position).collect();
+            by_positions.entry(positions).or_default().push(cycle);
+        }
+        let cycles = by_positions.into_iter();
+        let mut list: Vec<Cycle> = cycles
+            .map(|(positions, instances)| Cycle { positions, instances })
+            .collect();
+        let first = |cycle: &Cycle| {
+            let nodes = cycle.instances.iter().flatten();
+            nodes
+                .filter_map(|&node| waiting[node as usize].events.first())
+                .min()
+                .copied()
+        };
+        list.sort_by_key(first);
+        Cycles {
+            waiting,
+            list,
+            incomplete,
+        }
+    }
+}
+
+/// What waits in a trace, as far as it can be part of a cycle.
+fn waiting(trace: &Trace, sections: &Sections) -> Vec<Waiting> {
+    let held_at = |event: EventId| {
+        let open = sections.open_after(trace.thread(event), trace.place(event));
+        let mut held: Vec<(ObjectId, bool)> = open
+            .iter()
+            .map(|&id| (sections.get(id).lock, sections.get(id).shared))
+            .collect();
+        held.sort_unstable();
+        held
+    };
+    let mut nodes: HashMap<(ThreadId, CodePosition, Wait, Vec<(ObjectId, bool)>), Vec<EventId>> = HashMap::new();
+    for event in trace.events() {
+        let Some(wait) = Wait::of(trace, sections, event) else {
+            continue;
+        };
+        let held = held_at(event);
+        // One level more of what the thread holds already is to be had.
+        let own = |&(lock, _): &(ObjectId, bool)| matches!(wait, Wait::Lock { lock: wanted, .. } if wanted == lock);
+        if !held.iter().any(own) {
+            let key = (trace.thread(event), trace.pc(event), wait, held);
+            nodes.entry(key).or_default().push(event);
+        }
+    }
+    let nodes = nodes
+        .into_iter()
+        .map(|((thread, position, wait, held), events)| Waiting {
+            thread,
+            position,
+            wait,
+            held,
+            events,
+        });
+    let mut nodes: Vec<Waiting> = nodes.collect();
+    nodes.sort_unstable_by_key(|node| node.events[0]);
+    // A thread that holds nothing is waited for only where it is joined, by one that is waited for itself.
+    let mut joined = vec![false; trace.threads()];
+    loop {
+        let mut more = false;
+        for node in &nodes {
+            if let Wait::End(child) = node.wait
+                && (!node.held.is_empty() || joined[node.thread.index()])
+            {
+                more |= !std::mem::replace(&mut joined[child.index()], true);
+            }
+        }
+        if !more {
+            break;
+        }
+    }
+    nodes.retain(|node| !node.held.is_empty() || joined[node.thread.index()]);
+    nodes
+}
+
+struct Search<'w> {
+    waiting: &'w [Waiting],
+    /// Those whose thread holds a lock, and those of each thread.
+    holding: HashMap<ObjectId, Vec<u32>>,
+    of_thread: HashMap<ThreadId, Vec<u32>>,
+    /// Each waits for the next one.
+    path: Vec<u32>,
+    found: Vec<Vec<u32>>,
+    /// Those left.
+    steps: u32,
+}
+
+impl<'w> Search<'w> {
+    fn new(waiting: &'w [Waiting]) -> Search<'w> {
+        let mut holding: HashMap<ObjectId, Vec<u32>> = HashMap::new();
+        let mut of_thread: HashMap<ThreadId, Vec<u32>> = HashMap::new();
+        for (number, node) in (0..).zip(waiting) {
+            for &(lock, _) in &node.held {
+                holding.entry(lock).or_default().push(number);
+            }
+            of_thread.entry(node.thread).or_default().push(number);
+        }
+        Search {
+            waiting,
+            holding,
+            of_thread,
+            path: Vec::new(),
+            found: Vec::new(),
+            steps: MAX_STEPS,
+        }
+    }
+
+    /// Goes on from the last node of the path, to all cycles in which the first one is that of the thread with the lowest number.
+    fn extend(&mut self) {
+        let (Some(&root), Some(&last)) = (self.path.first(), self.path.last()) else {
+            return;
+        };
+        let node = |number: u32| &self.waiting[number as usize];
+        let next = match node(last).wait {
+            Wait::Lock { lock, .. } => self.holding.get(&lock),
+            Wait::End(child) => self.of_thread.get(&child),
+        };
+        for next in next.cloned().unwrap_or_default() {
+            let Some(left) = self.steps.checked_sub(1).filter(|&left| left > 0) else {
+                self.steps = 0;
+                return;
+            };
+            self.steps = left;
+            let new = &self.waiting[next as usize];
+            let (before, last) = (&self.path[..self.path.len() - 1], &self.waiting[last as usize]);
+            let of = |number: &u32| &self.waiting[*number as usize];
+            let fits = new.thread > self.waiting[root as usize].thread
+                && new.blocks(last)
+                && self.path.iter().all(|other| of(other).thread != new.thread && !of(other).excludes(new))
+                // No chord: it blocks nobody else, and nobody but the first blocks it.
+                && before.iter().all(|other| !new.blocks(of(other)))
+                && self.path[1..].iter().all(|other| !of(other).blocks(new));
+            if !fits {
+                continue;
+            }
+            let closes = self.waiting[root as usize].blocks(new);
+            self.path.push(next);
+            match closes {
+                true => self.found.push(self.path.clone()),
+                false => self.extend(),
+            }
+            self.path.pop();
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Deadlocks, against exhaustive search.
+//!
+//! In every state that a feasible prefix of a small trace can reach, section 3 of `docs/SEMANTICS.md` says which of the operations
+//! that are next then wait for each other for ever. The analysis has to witness those cycles of positions, and no other; the checker
+//! accepts each schedule, and each set of operations in each state exactly if it is a deadlock there. What is refuted, the operations
+//! alone must not reach.
+
+use super::checker::{Taken, schedule_of};
+use super::execution::Execution;
+use super::machine::State;
+use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use trace_format::{Event, EventId, Op, Tables};
+use witness::analyze::analyze;
+use witness::check::{Checker, validate};
+use witness::schedule::Goal;
+use witness::trace::Trace;
+use witness::verdict::{Unknown, Verdict};
+
+/// Who holds which lock, and how.
+pub trait Holders {
+    fn owner(&self, lock: u32) -> Option<u32>;
+    fn reads(&self, lock: u32, thread: u32) -> bool;
+}
+
+impl Holders for State {
+    fn owner(&self, lock: u32) -> Option<u32> {
+        self.owner.get(&lock).map(|&(owner, _)| owner)
+    }
+
+    fn reads(&self, lock: u32, thread: u32) -> bool {
+        self.readers.contains_key(&(lock, thread))
+    }
+}
+
+/// Whether an operation that is next waits for a certain other thread, as long as that one does not move.
+fn waits_for(
+    execution: &Execution,
+    handed_over: &BTreeSet<u32>,
+    holders: &dyn Holders,
+    event: EventId,
+    other: u32,
+) -> bool {
+    if execution.thread(event) == other {
+        return false;
+    }
+    let held = |lock: u32, shared: bool| {
+        !handed_over.contains(&lock) && (holders.owner(lock) == Some(other) || (!shared && holders.reads(lock, other)))
+    };
+    match *execution.op(event) {
+        Op::Acquire { lock, attempt: false } | Op::WaitEnd { lock, .. } => held(lock.0, false),
+        Op::AcquireShared { lock, attempt: false } => held(lock.0, true),
+        Op::Join { child, attempt: false } => child.0 == other,
+        _ => false,
+    }
+}
+
+/// The smallest sets of these operations that wait for each other for ever, each in the order in which they wait.
+pub fn deadlocks(
+    execution: &Execution,
+    handed_over: &BTreeSet<u32>,
+    holders: &dyn Holders,
+    next: &[EventId],
+) -> Vec<Vec<EventId>> {
+    let waits = |set: &[EventId], event: EventId| {
+        let mut others = set.iter().map(|&other| execution.thread(other));
+        others.any(|other| waits_for(execution, handed_over, holders, event, other))
+    };
+    let mut sets: Vec<Vec<EventId>> = (1..1_u32 << next.len())
+        .map(|set| {
+            let inside = next.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            inside.map(|(_, &event)| event).collect()
+        })
+        .filter(|set: &Vec<EventId>| set.iter().all(|&event| waits(set, event)))
+        .collect();
+    sets.sort_by_key(Vec::len);
+    let mut smallest: Vec<Vec<EventId>> = Vec::new();
+    for set in sets {
+        let within = |smaller: &Vec<EventId>| smaller.iter().all(|event| set.contains(event));
+        if !smallest.iter().any(within) {
+            smallest.push(set);
+        }
+    }
+    for set in &mut smallest {
+        // Where no smaller one is, each waits for one other.
+        let mut order = vec![set[0]];
+        while order.len() < set.len() {
+            let last = order[order.len() - 1];
+            let next = set
+                .iter()
+                .copied()
+                .find(|&other| waits_for(execution, handed_over, holders, last, execution.thread(other)));
+            order.extend(next);
+        }
+        *set = order;
+    }
+    smallest
+}
+
+/// Its positions, beginning with the smallest.
+fn positions(execution: &Execution, cycle: &[EventId]) -> Vec<u64> {
+    let rotated = |by: usize| cycle[by..].iter().chain(&cycle[..by]).map(|&event| execution.pc(event));
+    let all = (0..cycle.len()).map(|by| rotated(by).collect::<Vec<u64>>());
+    all.min().unwrap_or_default()
+}
+
+/// The deadlocks of all feasible prefixes, by positions, with a way to each state. `None` if there are too many states.
+fn searched(
+    execution: &Execution,
+    each: &mut dyn FnMut(&State, &[Taken], &[EventId]) -> Result<(), String>,
+) -> Option<Result<BTreeSet<Vec<u64>>, String>> {
+    let handed_over = structure::handed_over(execution);
+    let start = State::start(execution);
+    let mut found = BTreeSet::new();
+    let mut visited = HashSet::from([start.clone()]);
+    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
+    while let Some((state, path)) = stack.pop() {
+        if visited.len() > LIMIT / 4 {
+            return None;
+        }
+        let next: Vec<EventId> = (0..execution.threads())
+            .filter_map(|thread| state.next(execution, thread))
+            .collect();
+        for cycle in deadlocks(execution, &handed_over, &state, &next) {
+            found.insert(positions(execution, &cycle));
+        }
+        if let Err(wrong) = each(&state, &path, &next) {
+            return Some(Err(wrong));
+        }
+        for event in next {
+            for after in state.step(execution, event) {
+                if visited.insert(after.state.clone()) {
+                    let mut path = path.clone();
+                    path.push((event, after.wakes));
+                    stack.push((after.state, path));
+                }
+            }
+        }
+    }
+    Some(Ok(found))
+}
+
+#[derive(Default)]
+struct Counts {
+    compared: u64,
+    witnessed: u64,
+    of_three: u64,
+    joins: u64,
+    refuted: u64,
+    not_in_trace: u64,
+    unknown: u64,
+    accepted: u64,
+    rejected: u64,
+}
+
+/// Marks some of the operations that took effect as attempts.
+fn with_attempts(events: &mut [Event], random: &mut fastrand::Rng) {
+    let percent = [0, 0, 15][random.usize(..3)];
+    for event in events {
+        if let Op::Acquire { attempt, .. } | Op::AcquireShared { attempt, .. } | Op::Join { attempt, .. } =
+            &mut event.op
+        {
+            *attempt = random.u64(..100) < percent;
+        }
+    }
+}
+
+fn compare(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts: &mut Counts) -> Result<(), String> {
+    let execution = Execution::new(tables, events);
+    let trace = Trace::from_events(tables.clone(), events);
+    validate(&trace).map_err(|violation| format!("the trace itself is refused: {violation}"))?;
+    let checker = Checker::new(&trace);
+    let handed_over = structure::handed_over(&execution);
+    // In some states, what the checker says of some sets of operations.
+    let mut each = |state: &State, path: &[Taken], next: &[EventId]| {
+        if random.u64(..100) >= 10 {
+            return Ok(());
+        }
+        let smallest = deadlocks(&execution, &handed_over, state, next);
+        let some = next.iter().copied().filter(|_| random.bool());
+        let mut asked = smallest.clone();
+        asked.push(some.collect());
+        asked.push(execution.ids().filter(|_| random.u64(..10) == 0).collect());
+        for set in asked {
+            let inside = |event: &EventId| next.contains(event);
+            let all = set.iter().all(inside) && !set.is_empty();
+            let waits = |&event: &EventId| {
+                set.iter()
+                    .any(|&other| waits_for(&execution, &handed_over, state, event, execution.thread(other)))
+            };
+            let expected = all && set.iter().all(waits);
+            match (
+                expected,
+                checker.check(&schedule_of(&execution, path, Goal::deadlock(set.clone()))),
+            ) {
+                (true, Ok(_)) => counts.accepted += 1,
+                (false, Err(_)) => counts.rejected += 1,
+                (_, said) => {
+                    return Err(format!(
+                        "after {path:?}, {set:?} is {expected}, and the checker says {said:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    };
+    let Some(found) = searched(&execution, &mut each) else {
+        return Ok(());
+    };
+    let found = found?;
+    counts.compared += 1;
+    let analysis = analyze(&trace, &every_instance());
+    if let Some(rejected) = analysis.rejected.first() {
+        return Err(format!("the checker rejected a schedule: {}", rejected.reason));
+    }
+    let by_operations = structure::deadlocks(&execution, LIMIT / 4, &mut |cycle| positions(&execution, cycle));
+    let mut said: BTreeMap<&[u64], &Verdict> = BTreeMap::new();
+    for deadlock in &analysis.deadlocks {
+        if said.insert(&deadlock.positions, &deadlock.verdict).is_some() {
+            return Err(format!("{:x?} twice", deadlock.positions));
+        }
+        let there = found.contains(&deadlock.positions);
+        let wrong = |what: &str| Err(format!("{:x?} is {what}: {:?}", deadlock.positions, deadlock.verdict));
+        match &deadlock.verdict {
+            Verdict::Witnessed(schedule) => {
+                let goal = Goal::deadlock(deadlock.example.clone());
+                if !there || schedule.goal != goal || checker.check(schedule).is_err() {
+                    return wrong("no deadlock");
+                }
+                counts.witnessed += 1;
+                counts.of_three += u64::from(deadlock.positions.len() > 2);
+                let joins = deadlock
+                    .example
+                    .iter()
+                    .any(|&event| matches!(execution.op(event), Op::Join { .. }));
+                counts.joins += u64::from(joins);
+            }
+            Verdict::Refuted(_) => {
+                if there
+                    || by_operations
+                        .as_ref()
+                        .is_some_and(|all| all.contains(&deadlock.positions))
+                {
+                    return wrong("a deadlock of the operations");
+                }
+                counts.refuted += 1;
+            }
+            Verdict::NotInTrace(_) if there => return wrong("a deadlock"),
+            Verdict::NotInTrace(_) => counts.not_in_trace += 1,
+            Verdict::Unknown(Unknown::Unrecorded(_)) if there => return wrong("a deadlock"),
+            Verdict::Unknown(Unknown::Unrecorded(_)) => counts.unknown += 1,
+            Verdict::Unknown(_) => return wrong("not decided"),
+        }
+    }
+    match found.iter().find(|positions| !said.contains_key(positions.as_slice())) {
+        Some(positions) => Err(format!("{positions:x?} is a deadlock, and no candidate")),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn deadlocks_are_found_exactly() {
+    let (first, traces) = (
+        environment("WITNESS_ORACLE_SEED", 0),
+        environment("WITNESS_ORACLE_TRACES", 2_000),
+    );
+    let mut counts = Counts::default();
+    for seed in first..first + traces {
+        let (tables, mut events) = match seed % 4 {
+            0 => random_trace::generate(seed),
+            _ => random_trace::generate_nested(seed),
+        };
+        let mut random = fastrand::Rng::with_seed(seed);
+        with_attempts(&mut events, &mut random);
+        if let Err(wrong) = compare(&tables, &events, &mut random, &mut counts) {
+            let file = stored::leave_behind(&format!("deadlock-{seed}"), &tables, &events);
+            panic!("seed {seed}: {wrong}; the trace is {file}");
+        }
+    }
+    let Counts {
+        compared,
+        witnessed,
+        of_three,
+        joins,
+        refuted,
+        not_in_trace,
+        unknown,
+        accepted,
+        rejected,
+    } = counts;
+    println!(
+        "{compared} traces: {witnessed} deadlocks ({of_three} of three and more, {joins} with joins), {refuted} cycles refuted, \
+         {not_in_trace} not in the trace, {unknown} unknown; the checker accepted {accepted} and rejected {rejected}"
+    );
+    if traces >= 2_000 {
+        let least = [
+            compared,
+            witnessed,
+            of_three,
+            joins,
+            refuted,
+            not_in_trace,
+            accepted,
+            rejected,
+        ];
+        assert!(least.iter().all(|&count| count > 0), "some kind never came up");
+    }
+}
