@@ -6,6 +6,7 @@
 use super::decider::Decider;
 use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
 use crate::candidates::{Cycle, Cycles};
+use crate::encode::Form;
 use crate::prune::{Grounds, Needs};
 use crate::schedule::Goal;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
@@ -37,6 +38,10 @@ impl Decided {
 
 /// Decides every cycle of positions.
 pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
+    if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
+        // A whole trace has no deadlock, and formulas are broken to see what becomes of races.
+        return Decided::default();
+    }
     let cycles = Cycles::of(known.trace, known.sections);
     tracing::info!(
         cycles = cycles.list.len(),

@@ -407,7 +407,9 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
         folder: Some(folder),
         ..findings
     };
-    let schedules = kept.rows().filter_map(|row| Some((row.number?, row.schedule()?)));
+    let races = kept.rows().filter_map(|row| Some((row.number?, row.schedule()?)));
+    let deadlocks = kept.deadlocks().filter_map(|row| Some((row.number?, row.schedule()?)));
+    let schedules = races.chain(deadlocks);
     match store::save(&Results::of(&kept), schedules, kept.analysis, folder) {
         Ok(()) => kept,
         Err(error) => {
@@ -457,8 +459,11 @@ pub fn rejected_code(analysis: &Analysis, folder: &Path) -> Option<ExitCode> {
 /// The status that some verdicts give; a trace that is cut leaves open what the rest of it held.
 pub fn verdict_code(summary: Summary, cut: bool) -> ExitCode {
     match summary {
-        Summary { witnessed: 1.., .. } => ExitCode::Witnessed,
-        Summary { unknown: 1.., .. } => ExitCode::OnlyUnknowns,
+        Summary { witnessed: 1.., .. } | Summary { deadlocks: 1.., .. } => ExitCode::Witnessed,
+        Summary { unknown: 1.., .. }
+        | Summary {
+            unknown_cycles: 1.., ..
+        } => ExitCode::OnlyUnknowns,
         _ if cut => ExitCode::OnlyUnknowns,
         _ => ExitCode::Nothing,
     }

@@ -363,6 +363,14 @@ impl Analysed {
             let most = all.entry(noise.id(row).to_owned()).or_insert(said);
             *most = said.min(*most);
         }
+        for row in 0..self.analysis.deadlocks.len() {
+            // No live run is made for a deadlock, so no other run would say more of it.
+            if let (id, None) = noise.deadlock(row)
+                && matches!(self.analysis.deadlocks[row].verdict, Verdict::Witnessed(_))
+            {
+                all.entry(id.to_owned()).or_insert(Said::Confirmed);
+            }
+        }
         all
     }
 

@@ -129,7 +129,9 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
 }
 
 fn schedules_of(analysis: Analysis) -> Vec<Schedule> {
-    let verdicts = analysis.pairs.into_iter().map(|pair| pair.verdict);
+    let races = analysis.pairs.into_iter().map(|pair| pair.verdict);
+    let deadlocks = analysis.deadlocks.into_iter().map(|deadlock| deadlock.verdict);
+    let verdicts = races.chain(deadlocks);
     verdicts
         .filter_map(|verdict| match verdict {
             Verdict::Witnessed(schedule) => Some(schedule),

@@ -6,6 +6,7 @@
 mod chrome_trace;
 mod command;
 mod condense;
+mod deadlocks;
 mod explain;
 mod github;
 mod html;
@@ -29,6 +30,7 @@ mod words;
 
 pub use chrome_trace::ChromeTrace;
 pub use command::run_again;
+pub use deadlocks::DeadlockRow;
 pub use github::GitHub;
 pub use html::Html;
 pub use interleaving::{Detail, Interleaving};

@@ -3,8 +3,8 @@
 use super::noise::Hidden;
 use super::{Findings, Race, Row};
 use crate::results::{
-    AccessResult, FrameResult, InstancesResult, PairResult, RaceResult, Results, SCHEMA, Summary, TraceSummary,
-    refutation_name, tool, unknown_name,
+    AccessResult, DeadlockResult, FrameResult, InstancesResult, PairResult, RaceResult, Results, SCHEMA, Summary,
+    TraceSummary, refutation_name, tool, unknown_name,
 };
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::Verdict;
@@ -22,6 +22,13 @@ impl Summary {
         for row in findings.shown() {
             summary.count(&row.pair.verdict);
         }
+        for row in findings.shown_deadlocks() {
+            match &row.deadlock.verdict {
+                Verdict::Witnessed(_) => summary.deadlocks += 1,
+                Verdict::Unknown(_) => summary.unknown_cycles += 1,
+                Verdict::Refuted(_) | Verdict::NotInTrace(_) => {}
+            }
+        }
         summary
     }
 
@@ -36,6 +43,8 @@ impl Summary {
             unknown: all.unknown + one.unknown,
             suppressed: all.suppressed + one.suppressed,
             known: all.known + one.known,
+            deadlocks: all.deadlocks + one.deadlocks,
+            unknown_cycles: all.unknown_cycles + one.unknown_cycles,
         })
     }
 }
@@ -48,7 +57,11 @@ impl Results {
         let mut all = Results::of(first);
         for other in others {
             let Results {
-                pairs, races, trace, ..
+                pairs,
+                races,
+                deadlocks,
+                trace,
+                ..
             } = Results::of(other);
             let path = Some(trace.path.clone());
             all.pairs.extend(pairs.into_iter().map(|pair| PairResult {
@@ -59,6 +72,11 @@ impl Results {
                 trace: path.clone(),
                 ..race
             }));
+            all.deadlocks
+                .extend(deadlocks.into_iter().map(|deadlock| DeadlockResult {
+                    trace: path.clone(),
+                    ..deadlock
+                }));
             all.further_traces.push(trace);
         }
         all.summary = Summary::total(findings);
@@ -80,6 +98,7 @@ impl Results {
                 .iter()
                 .map(|race| race_result(findings, race))
                 .collect(),
+            deadlocks: findings.deadlocks().map(|row| findings.deadlock_result(&row)).collect(),
             summary: Summary::of(findings),
             exploration: findings.exploration.cloned(),
         }
@@ -98,24 +117,18 @@ fn race_result(findings: &Findings<'_>, race: &Race<'_>) -> RaceResult {
 
 fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
     let pair = row.pair;
-    let (verdict, reason) = match &pair.verdict {
-        Verdict::Witnessed(_) => ("witnessed", None),
-        Verdict::Refuted(refutation) => ("refuted", Some(refutation_name(refutation))),
-        Verdict::NotInTrace(refutation) => ("not-in-trace", Some(refutation_name(refutation))),
-        Verdict::Unknown(unknown) => ("unknown", Some(unknown_name(unknown))),
-    };
     let schedule = row
         .number
         .zip(findings.folder)
         .map(|(number, folder)| folder.join(format!("{number}.sched")));
     PairResult {
         id: row.id.to_owned(),
-        verdict: verdict.to_owned(),
+        verdict: verdict_of(&pair.verdict).to_owned(),
         kind: match &pair.verdict {
             Verdict::Witnessed(schedule) => Some(schedule.goal.kind().to_owned()),
             _ => None,
         },
-        reason: reason.map(str::to_owned),
+        reason: reason_of(&pair.verdict).map(str::to_owned),
         explanation: findings.words().explanation(pair),
         behind: findings.behind(pair),
         a: access_result(findings, pair.example.0),
@@ -136,15 +149,30 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
     }
 }
 
-fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
-    let (trace, words) = (findings.trace, findings.words());
-    let thread = trace.thread(event);
-    let variable = trace.access(event).and_then(|access| words.variable(access));
-    let (kind, address, size) = match trace.access(event) {
-        Some(access) => (access.kind, access.addr, access.size),
-        None => (AccessKind::Read, 0, 0),
-    };
-    let frames = findings.symbols.stack(trace.pc(event), trace.stack(event));
+/// The name of a verdict.
+pub(super) fn verdict_of(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Witnessed(_) => "witnessed",
+        Verdict::Refuted(_) => "refuted",
+        Verdict::NotInTrace(_) => "not-in-trace",
+        Verdict::Unknown(_) => "unknown",
+    }
+}
+
+/// The name of its reason.
+pub(super) fn reason_of(verdict: &Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Witnessed(_) => None,
+        Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => Some(refutation_name(refutation)),
+        Verdict::Unknown(unknown) => Some(unknown_name(unknown)),
+    }
+}
+
+/// The call stack of an event, innermost first.
+pub(super) fn stack_of(findings: &Findings<'_>, event: EventId) -> Vec<FrameResult> {
+    let frames = findings
+        .symbols
+        .stack(findings.trace.pc(event), findings.trace.stack(event));
     let stack = frames.into_iter().map(|frame| {
         let (module, offset) = frame.module.unzip();
         FrameResult {
@@ -155,7 +183,18 @@ fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
             offset: offset.map(|offset| format!("{offset:#x}")),
         }
     });
-    let stack: Vec<FrameResult> = stack.collect();
+    stack.collect()
+}
+
+fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
+    let (trace, words) = (findings.trace, findings.words());
+    let thread = trace.thread(event);
+    let variable = trace.access(event).and_then(|access| words.variable(access));
+    let (kind, address, size) = match trace.access(event) {
+        Some(access) => (access.kind, access.addr, access.size),
+        None => (AccessKind::Read, 0, 0),
+    };
+    let stack = stack_of(findings, event);
     let top = stack.first();
     AccessResult {
         thread: thread.0,

@@ -4,6 +4,7 @@ use super::command::{another_run, replay_command};
 use super::interleaving::{Detail, Interleaving};
 use super::location::location;
 use super::paint::Paint;
+use super::results::{reason_of, verdict_of};
 use super::snippet::snippet;
 use super::source_text::SourceText;
 use super::{Exporter, Findings, Row, Unfinished};
@@ -13,7 +14,7 @@ use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use crate::trace::EventId;
-use crate::verdict::{Pair, Verdict};
+use crate::verdict::{Deadlock, Pair, Verdict};
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
@@ -50,7 +51,7 @@ impl Exporter for Text {
         // Those of a test suite are of several programs.
         let one_command = findings.windows(2).all(|pair| command(&pair[0]) == command(&pair[1]));
         for (number, one) in findings.iter().enumerate() {
-            if number > 0 && one.shown().next().is_none() {
+            if number > 0 && one.shown().next().is_none() && one.shown_deadlocks().next().is_none() {
                 continue;
             }
             if findings.len() > 1 {
@@ -168,7 +169,20 @@ impl Text {
             let path = findings.path.display();
             writeln!(out, "  `witness replay {path} --witness N` shows each\n")?;
         }
+        for row in findings.shown_deadlocks() {
+            if let Some((number, schedule)) = row.number.zip(row.schedule()) {
+                let told = Told {
+                    findings,
+                    paint: self.paint,
+                    sources: &sources,
+                    number,
+                    rows: &[],
+                };
+                told.deadlock(row.deadlock, schedule, &checker, out)?;
+            }
+        }
         self.others(findings, out)?;
+        self.cycles(findings, out)?;
         for problem in findings.symbols.problems() {
             writeln!(out, "witness: {problem}")?;
         }
@@ -245,9 +259,51 @@ impl Text {
         Ok(())
     }
 
+    /// The cycles of positions that are not witnessed.
+    fn cycles(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let words = findings.words();
+        let mut rows = findings.shown_deadlocks().filter(|row| row.number.is_none()).peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "{}:",
+            self.paint.access("Cycles of locks without a deadlock".to_owned())
+        )?;
+        for row in rows.by_ref().take(LISTED_EXCLUDED) {
+            let places: Vec<String> = row.deadlock.example.iter().map(|&event| words.place(event)).collect();
+            let reason = reason_of(&row.deadlock.verdict).unwrap_or_default();
+            writeln!(
+                out,
+                "  {}: {}, {reason}",
+                places.join(" and "),
+                verdict_of(&row.deadlock.verdict)
+            )?;
+            for sentence in words.explanation_of_deadlock(row.deadlock) {
+                writeln!(out, "    {sentence}")?;
+            }
+        }
+        match rows.count() {
+            0 => {}
+            more => writeln!(out, "  … and {more} more; --json has them all")?,
+        }
+        if findings.analysis.more_cycles {
+            writeln!(
+                out,
+                "  There may be more: too many threads take too many locks to follow all cycles"
+            )?;
+        }
+        writeln!(out)
+    }
+
     fn summary(&self, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         let text = format!("SUMMARY: witness: {summary}");
-        let paint = self.paint.summary(summary.witnessed > 0, summary.unknown > 0, text);
+        let paint = self.paint.summary(
+            summary.witnessed + summary.deadlocks > 0,
+            summary.unknown + summary.unknown_cycles > 0,
+            text,
+        );
         writeln!(out, "{paint}")
     }
 }
@@ -290,6 +346,41 @@ impl Told<'_> {
         writeln!(out, "==================\n")
     }
 
+    fn deadlock(
+        &self,
+        deadlock: &Deadlock,
+        schedule: &Schedule,
+        checker: &Checker<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let replay = match Replay::of(checker, schedule) {
+            Ok(replay) => replay,
+            Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
+        };
+        let words = self.findings.words();
+        writeln!(out, "==================")?;
+        let title = "WARNING: witness: deadlock (witnessed)".to_owned();
+        writeln!(out, "{}", self.paint.warning(title))?;
+        let after = deadlock.example.iter().cycle().skip(1);
+        for (&event, &next) in deadlock.example.iter().zip(after) {
+            let (thread, holder) = (self.findings.trace.thread(event), self.findings.trace.thread(next));
+            let whose = match self.findings.trace.op(event).lock() {
+                Some(_) => format!(", which {} holds", words.thread(holder)),
+                None => String::new(),
+            };
+            let head = format!("{} {}{whose}:", capitalized(&words.thread(thread)), words.wait(event));
+            writeln!(out, "  {}", self.paint.access(head))?;
+            self.stack(event, out)?;
+            let held = replay.accesses.iter().find(|pending| pending.event == event);
+            for held in held.into_iter().flat_map(|pending| &pending.held) {
+                writeln!(out, "    holding {}", self.held(held))?;
+            }
+            writeln!(out)?;
+        }
+        self.schedule(schedule, &replay, out)?;
+        writeln!(out, "==================\n")
+    }
+
     /// The two accesses, what they access, the schedule, and how to see it again.
     pub(crate) fn body(
         &self,
@@ -308,6 +399,15 @@ impl Told<'_> {
         self.location(pair.example.0, out)?;
         self.source(replay, out)?;
         self.duplicates(out)?;
+        self.schedule(schedule, replay, out)?;
+        match self.findings.suppression(pair) {
+            Some(line) => writeln!(out, "  suppress: {}", printable(&line)),
+            None => Ok(()),
+        }
+    }
+
+    /// The schedule, and how to see it again.
+    fn schedule(&self, schedule: &Schedule, replay: &Replay, out: &mut dyn Write) -> io::Result<()> {
         let switches = schedule.switches();
         let plural = if switches == 1 { "switch" } else { "switches" };
         writeln!(
@@ -322,11 +422,7 @@ impl Told<'_> {
             detail: Detail::Last(SCHEDULE_LINES),
         };
         interleaving.write(replay, "    ", out)?;
-        writeln!(out, "\n{}", self.replay_line())?;
-        match self.findings.suppression(pair) {
-            Some(line) => writeln!(out, "  suppress: {}", printable(&line)),
-            None => Ok(()),
-        }
+        writeln!(out, "\n{}", self.replay_line())
     }
 
     /// Both source lines in context.

@@ -245,18 +245,6 @@ impl Words<'_> {
         }
     }
 
-    /// What an operation of a deadlock waits for: `waits for mutex m`, `waits for the end of thread 2`.
-    #[must_use]
-    pub fn wait(&self, event: EventId) -> String {
-        match self.trace.op(event) {
-            Op::Join { child } => format!("waits for the end of {}", self.thread(child)),
-            Op::AcquireShared { lock } => format!("waits for {}, to read", self.object(lock)),
-            Op::WaitEnd { lock, .. } => format!("waits for {} again, to return from its wait", self.object(lock)),
-            Op::Acquire { lock } => format!("waits for {}", self.object(lock)),
-            _ => self.describe_event(event, &[]),
-        }
-    }
-
     fn access(&self, access: Access) -> String {
         let intent = self.intent(access);
         let (read, written) = self.values(access);

@@ -39,6 +39,9 @@ pub struct Results {
     /// The witnessed pairs, the same race once.
     #[serde(default)]
     pub races: Vec<RaceResult>,
+    /// One entry per cycle of code positions at which threads wait for each other; those of further traces behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<DeadlockResult>,
     /// The pairs that are shown, counted.
     pub summary: Summary,
     /// What `witness explore` can say of all schedules.
@@ -188,6 +191,55 @@ pub struct AccessResult {
     pub stack: Vec<FrameResult>,
 }
 
+/// The verdict on one cycle of code positions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlockResult {
+    /// What it is called from run to run: 16 hexadecimal digits over the functions and files.
+    pub id: String,
+    /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
+    pub verdict: String,
+    /// As of a [`PairResult`].
+    pub reason: Option<String>,
+    /// The reason in words, one fact a sentence.
+    pub explanation: Vec<String>,
+    /// The operations, each of which waits for the thread of the next one, and the last for that of the first.
+    pub operations: Vec<WaitResult>,
+    /// How many sets of operations at these positions were looked at.
+    pub tried: u64,
+    /// The file of the schedule; null if it is not witnessed, or nothing was stored.
+    pub schedule: Option<String>,
+    /// The line of a suppression file that hides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
+    /// Whether the baseline has it; absent without a baseline, or if it has not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// The trace that it is of, if that is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// One operation of a deadlock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitResult {
+    /// Its thread.
+    pub thread: u32,
+    /// The thread's name.
+    pub thread_name: Option<String>,
+    /// Its number in the trace.
+    pub event: u32,
+    /// What it waits for, in words: `mutex m`, `the end of thread 2`.
+    pub waits_for: String,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+    /// Function.
+    pub function: Option<String>,
+    /// The call stack, innermost first; its first frame is the operation itself.
+    pub stack: Vec<FrameResult>,
+}
+
 /// One function activation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameResult {
@@ -221,6 +273,12 @@ pub struct Summary {
     /// Pairs that are not shown, since the baseline has them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub known: usize,
+    /// Witnessed deadlocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deadlocks: usize,
+    /// Undecided cycles of positions that might deadlock.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_cycles: usize,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -237,6 +295,8 @@ impl std::fmt::Display for Summary {
             unknown,
             suppressed,
             known,
+            deadlocks,
+            unknown_cycles,
         } = self;
         let pairs = if refuted == 1 { "pair" } else { "pairs" };
         let races = if witnessed == 1 { "data race" } else { "data races" };
@@ -250,6 +310,14 @@ impl std::fmt::Display for Summary {
         }
         if known > 0 {
             write!(f, ", {known} in the baseline")?;
+        }
+        if deadlocks > 0 {
+            let plural = if deadlocks == 1 { "" } else { "s" };
+            write!(f, "; {deadlocks} deadlock{plural} witnessed")?;
+        }
+        if unknown_cycles > 0 {
+            let plural = if unknown_cycles == 1 { "" } else { "s" };
+            write!(f, "; {unknown_cycles} cycle{plural} of locks unknown")?;
         }
         Ok(())
     }

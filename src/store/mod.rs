@@ -128,7 +128,7 @@ pub fn schedule_path(folder: &Path, number: usize) -> PathBuf {
 pub struct Stored {
     /// The results object.
     pub results: Results,
-    /// The schedules of the witnessed pairs, in their order.
+    /// The schedules of the witnessed pairs, then of the witnessed deadlocks, in their order.
     pub schedules: Vec<Schedule>,
 }
 
@@ -199,7 +199,13 @@ pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError>
         tracing::info!(path = %path.display(), "results of another trace or version");
         return Ok(None);
     }
-    let witnesses = results.pairs.iter().filter(|pair| pair.verdict == "witnessed").count();
+    let races = results.pairs.iter().filter(|pair| pair.verdict == "witnessed").count();
+    let deadlocks = results
+        .deadlocks
+        .iter()
+        .filter(|cycle| cycle.verdict == "witnessed")
+        .count();
+    let witnesses = races + deadlocks;
     let schedules = (1..=witnesses).map(|number| read_schedule(&schedule_path(folder, number)));
     let schedules = schedules.collect::<Result<_, _>>()?;
     Ok(Some(Stored { results, schedules }))

@@ -15,7 +15,7 @@ use super::Words;
 use super::words::name_of;
 use crate::symbols::{Frame, file_name};
 use crate::trace::EventId;
-use crate::verdict::{Analysis, Pair, Verdict};
+use crate::verdict::{Analysis, Deadlock, Pair, Verdict};
 use twox_hash::XxHash64;
 
 /// What the user does not want to see.
@@ -43,6 +43,8 @@ pub enum Hidden {
 pub struct Noise {
     ids: Vec<String>,
     hidden: Vec<Option<Hidden>>,
+    /// The same of deadlocks.
+    deadlocks: Vec<(String, Option<Hidden>)>,
     used: Vec<bool>,
 }
 
@@ -57,7 +59,26 @@ impl Noise {
         let hidden = rows
             .map(|(id, pair)| hidden(words, pair, id, (filters, &own), &mut used))
             .collect();
-        Noise { ids, hidden, used }
+        let deadlocks = analysis.deadlocks.iter().map(|deadlock| {
+            let id = id_of_deadlock(words, deadlock);
+            let hidden = hidden_deadlock(words, deadlock, &id, (filters, &own), &mut used);
+            (id, hidden)
+        });
+        let deadlocks = deadlocks.collect();
+        Noise {
+            ids,
+            hidden,
+            deadlocks,
+            used,
+        }
+    }
+
+    /// The id of a deadlock, and why it is not shown; `None` if it is.
+    #[must_use]
+    pub fn deadlock(&self, row: usize) -> (&str, Option<&Hidden>) {
+        self.deadlocks
+            .get(row)
+            .map_or(("", None), |(id, hidden)| (id, hidden.as_ref()))
     }
 
     /// The id of a pair: 16 hexadecimal digits.
@@ -98,8 +119,13 @@ impl Noise {
                 Some(Hidden::Elsewhere)
             }
         });
+        let deadlocks = self.deadlocks.iter().map(|(id, hidden)| match own(id) {
+            true => (id.clone(), hidden.clone()),
+            false => (id.clone(), Some(Hidden::Elsewhere)),
+        });
         Noise {
             hidden: hidden.collect(),
+            deadlocks: deadlocks.collect(),
             ..self.clone()
         }
     }
@@ -110,6 +136,7 @@ impl Noise {
         let all = self
             .hidden
             .iter()
+            .chain(self.deadlocks.iter().map(|(_, hidden)| hidden))
             .flatten()
             .filter(|hidden| **hidden != Hidden::Elsewhere);
         let known = all.clone().filter(|hidden| **hidden == Hidden::Known).count();
@@ -117,22 +144,80 @@ impl Noise {
     }
 }
 
+/// The function of an event, as far as it stays from run to run.
+fn side(words: &Words<'_>, event: EventId) -> String {
+    let frame = words.frame(event);
+    let file = frame.file.as_deref().map_or("", file_name).to_owned();
+    match (frame.function, frame.module) {
+        (Some(function), _) => format!("{file}\0{function}"),
+        // Nothing but the place in the module tells such functions apart.
+        (None, Some((module, offset))) => format!("{}\0+{offset:#x}", file_name(&module)),
+        (None, None) => format!("{file}\0{}", frame.line.unwrap_or(0)),
+    }
+}
+
+/// That of a deadlock: its functions, and what is waited for in them.
+fn id_of_deadlock(words: &Words<'_>, deadlock: &Deadlock) -> String {
+    let of = |&event: &EventId| {
+        let lock = words
+            .trace
+            .op(event)
+            .lock()
+            .and_then(|lock| words.trace.tables().object(lock));
+        // Only what has a name is the same in the next run.
+        let named = lock.is_some_and(|lock| lock.name.is_some() || words.symbols.variable(lock.addr).is_some());
+        let awaited = if named { words.awaited(event) } else { String::new() };
+        format!("{}\0{awaited}", side(words, event))
+    };
+    let mut sides: Vec<String> = deadlock.example.iter().map(of).collect();
+    sides.sort();
+    format!(
+        "{:016x}",
+        XxHash64::oneshot(0, format!("deadlock\0{}", sides.join("\0")).as_bytes())
+    )
+}
+
+fn hidden_deadlock(
+    words: &Words<'_>,
+    deadlock: &Deadlock,
+    id: &str,
+    (filters, own): (&Filters, &Suppressions),
+    used: &mut [bool],
+) -> Option<Hidden> {
+    let witnessed = match &deadlock.verdict {
+        Verdict::Witnessed(_) => true,
+        Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
+        Verdict::Refuted(_) => return None,
+    };
+    let (trace, symbols) = (words.trace, words.symbols);
+    let stacks = deadlock
+        .example
+        .iter()
+        .map(|&event| symbols.stack(trace.pc(event), trace.stack(event)));
+    let stacks: Vec<Vec<Frame>> = stacks.collect();
+    let stacks: Vec<Vec<Names<'_>>> = stacks.iter().map(|stack| stack.iter().map(names).collect()).collect();
+    let reported = Reported {
+        of: ReportType::Deadlock,
+        callers: stacks.iter().filter_map(|stack| stack.first().copied()).collect(),
+        stacks,
+        variable: None,
+    };
+    let line = filters.suppressions.find(&reported, used);
+    if let Some(line) = line.or_else(|| own.find(&reported, &mut vec![false; own.len()])) {
+        return Some(Hidden::Suppressed(line));
+    }
+    let baseline = filters.baseline.as_ref();
+    baseline
+        .is_some_and(|baseline| baseline.knows(id, witnessed))
+        .then_some(Hidden::Known)
+}
+
 fn id(words: &Words<'_>, pair: &Pair) -> String {
     let kind = match &pair.verdict {
         Verdict::Witnessed(schedule) => name_of(&schedule.goal),
         _ => "data race",
     };
-    let side = |event: EventId| {
-        let frame = words.frame(event);
-        let file = frame.file.as_deref().map_or("", file_name).to_owned();
-        match (frame.function, frame.module) {
-            (Some(function), _) => format!("{file}\0{function}"),
-            // Nothing but the place in the module tells such functions apart.
-            (None, Some((module, offset))) => format!("{}\0+{offset:#x}", file_name(&module)),
-            (None, None) => format!("{file}\0{}", frame.line.unwrap_or(0)),
-        }
-    };
-    let mut sides = [side(pair.example.0), side(pair.example.1)];
+    let mut sides = [side(words, pair.example.0), side(words, pair.example.1)];
     sides.sort();
     let variable = words
         .trace

@@ -1,0 +1,142 @@
+//! Deadlocks as reports show them: numbered behind the witnesses of races, named, each once.
+
+use super::noise::Hidden;
+use super::results::{reason_of, stack_of, verdict_of};
+use super::{Findings, Words};
+use crate::results::{DeadlockResult, WaitResult};
+use crate::schedule::Schedule;
+use crate::trace::{EventId, Op};
+use crate::verdict::{Deadlock, Instances, Pair, Verdict};
+
+/// A cycle of code positions.
+#[derive(Clone, Copy)]
+pub struct DeadlockRow<'a> {
+    /// The number of its witness; `None` if it is not witnessed.
+    pub number: Option<usize>,
+    /// The cycle.
+    pub deadlock: &'a Deadlock,
+    /// What it is called from run to run.
+    pub id: &'a str,
+    /// Why it is not shown; `None` if it is.
+    pub hidden: Option<&'a Hidden>,
+}
+
+impl<'a> DeadlockRow<'a> {
+    /// The schedule that shows it.
+    #[must_use]
+    pub fn schedule(&self) -> Option<&'a Schedule> {
+        match &self.deadlock.verdict {
+            Verdict::Witnessed(schedule) => Some(schedule),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Findings<'a> {
+    /// All deadlocks, also those that are not shown, but for those that another trace speaks for.
+    pub fn deadlocks(&self) -> impl Iterator<Item = DeadlockRow<'a>> + use<'a> {
+        let noise = self.noise;
+        let witnessed = |verdict: &Verdict| matches!(verdict, Verdict::Witnessed(_));
+        let mut witnesses = self
+            .analysis
+            .pairs
+            .iter()
+            .filter(|pair| witnessed(&pair.verdict))
+            .count();
+        let all = self.analysis.deadlocks.iter().enumerate().map(move |(row, deadlock)| {
+            let is_witnessed = witnessed(&deadlock.verdict);
+            witnesses += usize::from(is_witnessed);
+            let (id, hidden) = noise.deadlock(row);
+            DeadlockRow {
+                number: is_witnessed.then_some(witnesses),
+                deadlock,
+                id,
+                hidden,
+            }
+        });
+        all.filter(|row| row.hidden != Some(&Hidden::Elsewhere))
+    }
+
+    /// The deadlocks that are shown.
+    pub fn shown_deadlocks(&self) -> impl Iterator<Item = DeadlockRow<'a>> + use<'a> {
+        self.deadlocks().filter(|row| row.hidden.is_none())
+    }
+
+    /// The results object of a deadlock.
+    pub(super) fn deadlock_result(&self, row: &DeadlockRow<'_>) -> DeadlockResult {
+        let (words, trace) = (self.words(), self.trace);
+        let schedule = row.number.zip(self.folder);
+        DeadlockResult {
+            id: row.id.to_owned(),
+            verdict: verdict_of(&row.deadlock.verdict).to_owned(),
+            reason: reason_of(&row.deadlock.verdict).map(str::to_owned),
+            explanation: words.explanation_of_deadlock(row.deadlock),
+            operations: row
+                .deadlock
+                .example
+                .iter()
+                .map(|&event| {
+                    let thread = trace.thread(event);
+                    let stack = stack_of(self, event);
+                    let top = stack.first();
+                    WaitResult {
+                        thread: thread.0,
+                        thread_name: words.thread_name(thread).map(str::to_owned),
+                        event: event.0,
+                        waits_for: words.awaited(event),
+                        file: top.and_then(|frame| frame.file.clone()),
+                        line: top.and_then(|frame| frame.line),
+                        function: top.and_then(|frame| frame.function.clone()),
+                        stack,
+                    }
+                })
+                .collect(),
+            tried: row.deadlock.tried,
+            schedule: schedule.map(|(number, folder)| folder.join(format!("{number}.sched")).display().to_string()),
+            suppressed: match row.hidden {
+                Some(Hidden::Suppressed(line)) => Some(line.clone()),
+                Some(Hidden::Known | Hidden::Elsewhere) | None => None,
+            },
+            known: row.hidden == Some(&Hidden::Known),
+            trace: None,
+        }
+    }
+}
+
+impl Words<'_> {
+    /// What an operation of a deadlock waits for: `mutex m`, `the end of thread 2`.
+    #[must_use]
+    pub fn awaited(&self, event: EventId) -> String {
+        match self.trace.op(event) {
+            Op::Join { child } => format!("the end of {}", self.thread(child)),
+            Op::AcquireShared { lock } => format!("{}, to read", self.object(lock)),
+            Op::WaitEnd { lock, .. } => format!("{} again, to return from a wait", self.object(lock)),
+            op => op.lock().map_or_else(String::new, |lock| self.object(lock)),
+        }
+    }
+
+    /// The same as a sentence: `waits for mutex m`.
+    #[must_use]
+    pub fn wait(&self, event: EventId) -> String {
+        format!("waits for {}", self.awaited(event))
+    }
+
+    /// One sentence for each fact that the verdict on a deadlock leans on; none for a witnessed one.
+    #[must_use]
+    pub fn explanation_of_deadlock(&self, deadlock: &Deadlock) -> Vec<String> {
+        let (Some(&first), Some(&last)) = (deadlock.example.first(), deadlock.example.last()) else {
+            return Vec::new();
+        };
+        self.explanation(&Pair {
+            positions: (self.trace.pc(first), self.trace.pc(last)),
+            example: (first, last),
+            verdict: deadlock.verdict.clone(),
+            instances: Instances {
+                total: deadlock.tried,
+                tried: deadlock.tried,
+                ..Instances::default()
+            },
+            behind: None,
+        })
+    }
+}
