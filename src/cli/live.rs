@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
 use witness::record::{Companions, Decision, Launch, PATIENCE};
-use witness::replay::live::{self, Outcome, Planner, Run, Sameness, Shown};
+use witness::replay::live::{self, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words};
-use witness::schedule::Schedule;
+use witness::schedule::{Goal, Schedule};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 
@@ -178,6 +178,19 @@ pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, col
     };
     let mut worst = ExitCode::Witnessed;
     for &(number, schedule) in shown {
+        if matches!(schedule.goal, Goal::Deadlock(_)) {
+            let outcome = live::deadlock(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
+            print(|out| {
+                report.write_deadlock(number, &outcome, out)?;
+                Ok(writeln!(out)?)
+            })?;
+            worst = match (worst, &outcome) {
+                (worst, Deadlocked::Confirmed(_)) => worst,
+                (_, Deadlocked::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
+                (_, Deadlocked::NotReached { .. }) => ExitCode::NotReached,
+            };
+            continue;
+        }
         // That checks the schedule first.
         let run = live::attempt(&planner, schedule, &launch, &scratch(), args.attempts);
         let (run, followed, attempt) = run.with_context(|| format!("witness {number}"))?;

@@ -12,8 +12,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::check::Checker;
 use witness::record::{Companions, Launch, ProcessNumber, StandardInput};
-use witness::replay::live::{self, LiveError, Outcome};
-use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, in_short};
+use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
+use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, deadlock_in_short, in_short};
 use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;
 use witness::symbols::Symbols;
@@ -58,6 +58,8 @@ struct Analysed {
     one_thread: bool,
     /// By row: what became of the live runs of its witness.
     live: HashMap<usize, LiveOutcome>,
+    /// The same by row of a deadlock.
+    live_deadlocks: HashMap<usize, LiveOutcome>,
     /// Why the program cannot be driven along any.
     not_live: Option<String>,
     /// Whether the trace stays, whatever others show.
@@ -126,6 +128,7 @@ impl<'a> Merged<'a> {
             analysis: found,
             said: HashMap::new(),
             live: HashMap::new(),
+            live_deadlocks: HashMap::new(),
             not_live: None,
             keep,
         };
@@ -248,7 +251,7 @@ impl<'a> Merged<'a> {
         }
         name_unused(&self.filters.suppressions.unused(&used, false));
         let total = Summary::total(&all);
-        if live && (total.witnessed > 0 || self.traces.iter().any(|one| !one.live.is_empty())) {
+        if live && (total.witnessed + total.deadlocks > 0 || self.traces.iter().any(|one| !one.live.is_empty())) {
             self.tell_live(&all, &total, reports, color)?;
         }
         for one in &self.traces {
@@ -317,6 +320,23 @@ impl<'a> Merged<'a> {
                     tell(&format!("  {of}witness {number}: {places}: {}", shown.words))?;
                 }
             }
+            for row in findings.shown_deadlocks() {
+                let Some((number, schedule)) = row.number.zip(row.schedule()) else {
+                    continue;
+                };
+                let shown = one.live_deadlocks.get(&row.row);
+                match shown {
+                    Some(LiveOutcome { confirmed: true, .. }) => confirmed += 1,
+                    _ => witnessed += 1,
+                }
+                if let Some(shown) = shown {
+                    let places = words.places(&schedule.goal);
+                    tell(&format!(
+                        "  {of}witness {number}: deadlock at {places}: {}",
+                        shown.words
+                    ))?;
+                }
+            }
             // What a live run was to settle, and did not.
             for (row, pair) in one.analysis.pairs.iter().enumerate() {
                 if let Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) = &pair.verdict
@@ -363,13 +383,19 @@ impl Analysed {
             let most = all.entry(noise.id(row).to_owned()).or_insert(said);
             *most = said.min(*most);
         }
-        for row in 0..self.analysis.deadlocks.len() {
-            // No live run is made for a deadlock, so no other run would say more of it.
-            if let (id, None) = noise.deadlock(row)
-                && matches!(self.analysis.deadlocks[row].verdict, Verdict::Witnessed(_))
-            {
-                all.entry(id.to_owned()).or_insert(Said::Confirmed);
-            }
+        for (row, deadlock) in self.analysis.deadlocks.iter().enumerate() {
+            let (id, None) = noise.deadlock(row) else { continue };
+            let said = match &deadlock.verdict {
+                Verdict::Witnessed(_) if self.live_deadlocks.get(&row).is_some_and(|shown| shown.confirmed) => {
+                    Said::Confirmed
+                }
+                Verdict::Witnessed(_) => Said::Witnessed,
+                Verdict::Unknown(_) => Said::Unknown,
+                Verdict::NotInTrace(_) => Said::NotInTrace,
+                Verdict::Refuted(_) => Said::Refuted,
+            };
+            let most = all.entry(id.to_owned()).or_insert(said);
+            *most = said.min(*most);
         }
         all
     }
@@ -397,7 +423,18 @@ impl Analysed {
             wanted.then(|| (row, schedule.clone()))
         });
         let open: Vec<(usize, Schedule)> = open.collect();
-        if open.is_empty() {
+        let deadlocks = self.analysis.deadlocks.iter().enumerate();
+        let deadlocks = deadlocks.filter_map(|(row, deadlock)| {
+            let schedule = match &deadlock.verdict {
+                Verdict::Witnessed(schedule) => schedule,
+                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) => schedule.as_ref(),
+                _ => return None,
+            };
+            let (id, hidden) = noise.deadlock(row);
+            (hidden.is_none() && !confirmed(id)).then(|| (row, schedule.clone()))
+        });
+        let deadlocks: Vec<(usize, Schedule)> = deadlocks.collect();
+        if open.is_empty() && deadlocks.is_empty() {
             return Ok(());
         }
         let launch = match live::launch(trace, &[]) {
@@ -414,6 +451,25 @@ impl Analysed {
         };
         let checker = Checker::new(trace);
         let planner = live::Planner::new(&checker, open.iter().map(|(_, schedule)| schedule));
+        for (row, schedule) in deadlocks {
+            let outcome = match live::deadlock(&planner, &schedule, &launch) {
+                Ok(outcome) => outcome,
+                Err(why @ LiveError::ForkedProcess { .. }) => {
+                    self.not_live = Some(why.to_string());
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let confirmed = matches!(outcome, Deadlocked::Confirmed(_));
+            let shown = LiveOutcome {
+                confirmed,
+                words: deadlock_in_short(&outcome),
+            };
+            self.live_deadlocks.insert(row, shown);
+            if confirmed {
+                self.analysis.deadlocks[row].verdict = Verdict::Witnessed(schedule);
+            }
+        }
         for (row, schedule) in open {
             let (run, ..) = live::attempt(&planner, &schedule, &launch, &scratch(), live.attempts)?;
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));

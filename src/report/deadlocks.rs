@@ -11,6 +11,8 @@ use crate::verdict::{Deadlock, Instances, Pair, Verdict};
 /// A cycle of code positions.
 #[derive(Clone, Copy)]
 pub struct DeadlockRow<'a> {
+    /// Its row in the analysis.
+    pub row: usize,
     /// The number of its witness; `None` if it is not witnessed.
     pub number: Option<usize>,
     /// The cycle.
@@ -48,6 +50,7 @@ impl<'a> Findings<'a> {
             witnesses += usize::from(is_witnessed);
             let (id, hidden) = noise.deadlock(row);
             DeadlockRow {
+                row,
                 number: is_witnessed.then_some(witnesses),
                 deadlock,
                 id,

@@ -3,7 +3,8 @@
 use super::paint::Paint;
 use super::words::{Words, value};
 use crate::replay::live::{
-    Actual, Again, Changed, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, Why, changed, stretches,
+    Actual, Again, Changed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, Why, changed,
+    stretches,
 };
 use crate::schedule::Schedule;
 use crate::symbols::{Symbols, printable};
@@ -44,6 +45,35 @@ impl Live<'_> {
                 writeln!(out, "  at:  {}", self.place_in(schedule, *step, *due))?;
                 writeln!(out, "  due: {}", self.words.sentence(*due))?;
                 self.changed(&run.trace, out)
+            }
+        }
+    }
+
+    /// Writes what became of a run that was to end in a deadlock.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_deadlock(&self, number: usize, outcome: &Deadlocked, out: &mut dyn Write) -> io::Result<()> {
+        let words = self.words;
+        match outcome {
+            Deadlocked::Confirmed(waits) => {
+                let title = format!("CONFIRMED: witness {number}: the threads wait for each other for ever");
+                writeln!(out, "{}", self.paint.warning(title))?;
+                waits.iter().try_for_each(|wait| writeln!(out, "  {wait}"))
+            }
+            Deadlocked::Diverged(expected) => {
+                let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  expected: {}", words.sentence(*expected))
+            }
+            Deadlocked::NotReached { due, end } => {
+                let title = format!("NOT REACHED: witness {number}: the program did not come to the deadlock");
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  why: {}", end_text(*end))?;
+                due.iter().try_for_each(|&event| {
+                    let thread = words.thread(words.trace.thread(event));
+                    writeln!(out, "  due: {thread} {} at {}", words.wait(event), words.place(event))
+                })
             }
         }
     }
@@ -248,6 +278,18 @@ impl Live<'_> {
 }
 
 /// How a program ended, in a sentence.
+/// What became of a run that was to end in a deadlock, in one line.
+#[must_use]
+pub fn deadlock_in_short(outcome: &Deadlocked) -> String {
+    match outcome {
+        Deadlocked::Confirmed(_) => "confirmed live".to_owned(),
+        Deadlocked::Diverged(_) => "witnessed; the live run diverged".to_owned(),
+        Deadlocked::NotReached { end, .. } => {
+            format!("witnessed; the live run did not reach it: {}", end_text(*end))
+        }
+    }
+}
+
 fn end_text(end: ProgramEnd) -> String {
     match end {
         ProgramEnd::Exited(code) => format!("the program exited with status {code}"),

@@ -36,7 +36,7 @@ pub use html::Html;
 pub use interleaving::{Detail, Interleaving};
 pub use json::Json;
 pub use junit::JUnit;
-pub use live::{Live, in_short};
+pub use live::{Live, deadlock_in_short, in_short};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
 pub use races::{AttachedWarning, Race, Row};

@@ -10,6 +10,7 @@
 mod again;
 mod builds;
 mod compare;
+mod deadlock;
 mod identical;
 mod noted;
 mod places;
@@ -20,6 +21,7 @@ mod vary;
 pub use again::{Again, Sameness, as_recorded};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
+pub use deadlock::{Deadlocked, deadlock};
 pub use plan::{Plan, Planner};
 pub use shortest::{Shortest, Stretch, shortest, shortest_that, stretches};
 pub use vary::variations;
@@ -67,7 +69,7 @@ pub enum LiveError {
     Record(#[from] RecordError),
     /// The schedule ends in something else than a race.
     #[error(
-        "a live run shows races, and this schedule shows another value of a read; without --live, it is replayed on the trace"
+        "a live run shows races and deadlocks, and this schedule shows another value of a read; without --live, it is replayed on the trace"
     )]
     NoRace,
     /// The schedule is none of the trace.
@@ -219,7 +221,7 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
 pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
     let trace = planner.checker().trace();
-    if matches!(schedule.goal, Goal::OtherValue { .. }) {
+    if matches!(schedule.goal, Goal::OtherValue { .. } | Goal::Deadlock(_)) {
         return Err(LiveError::NoRace);
     }
     let plan = planner.plan(schedule)?;

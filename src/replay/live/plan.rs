@@ -6,7 +6,7 @@
 use super::noted::{noted_by, with_calls};
 use crate::check::{Checker, Executed, Prefix, Rejection};
 use crate::record::plan;
-use crate::schedule::Schedule;
+use crate::schedule::{Goal, Schedule};
 use crate::session::Step;
 use crate::trace::{EventId, Op, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
@@ -222,6 +222,10 @@ impl Rest {
 
     /// Adds what the schedule ends before.
     fn end(&mut self, trace: &Trace, schedule: &Schedule) {
+        if matches!(schedule.goal, Goal::Deadlock(_)) {
+            // The program is not stopped there: it gets there by itself, and stays.
+            return;
+        }
         for event in schedule.goal.pending() {
             self.events.push(event);
             self.words.push(step(trace, event, None, true));

@@ -1,0 +1,89 @@
+//! A deadlock itself: the program runs along the schedule, goes on by itself, and its threads wait for each other.
+
+use super::{LiveError, Planner};
+use crate::record::{Launch, ProcessNumber, Settings};
+use crate::schedule::Schedule;
+use crate::session::{Bounds, Session};
+use crate::standstill::{Standstill, Wait};
+use crate::trace::{EventId, LoadError, Op, Trace};
+use std::time::Duration;
+use trace_format::{PendingKind, ProgramEnd, TraceFile};
+
+/// How long threads that take no part in a deadlock may go on before the run is ended.
+const OTHERS_GO_ON: Duration = Duration::from_secs(10);
+
+/// What became of a run that was to end in a deadlock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deadlocked {
+    /// Each of the threads waits where it was to wait, forever.
+    Confirmed(Vec<Wait>),
+    /// The program left the schedule before this event.
+    Diverged(EventId),
+    /// It followed the schedule, and these of the threads do not wait forever.
+    NotReached {
+        /// The operations of these threads.
+        due: Vec<EventId>,
+        /// How the run ended.
+        end: ProgramEnd,
+    },
+}
+
+/// Runs the program of a trace along the schedule of a deadlock, and then on, until nothing happens any more.
+///
+/// # Errors
+/// [`LiveError`]. That the program goes another way is a [`Deadlocked`].
+pub fn deadlock(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Deadlocked, LiveError> {
+    let trace = planner.checker().trace();
+    if launch.descent.is_some() {
+        let number = ProcessNumber::of(&trace.tables().meta);
+        return Err(LiveError::ForkedProcess {
+            number: number.map_or_else(String::new, |number| number.to_string()),
+        });
+    }
+    let plan = planner.plan(schedule)?;
+    let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
+    let bounds = Bounds {
+        timeout: Some(OTHERS_GO_ON + launch.patience),
+        patience: Some(launch.patience),
+        max_events: None,
+    };
+    let ran = Session::new(launch, bounds)?.follow(&steps, Settings::fifo())?;
+    if let Some(diverged) = ran.diverged {
+        return Ok(Deadlocked::Diverged(plan.event(diverged.step())));
+    }
+    let live = ran.trace().map_err(LoadError::Read)?;
+    let standstill = Standstill::of(&live).map_err(LoadError::Read)?;
+    let mut waits = Vec::new();
+    let mut due = Vec::new();
+    for event in schedule.goal.pending() {
+        let thread = trace.thread(event).0;
+        let wait = standstill
+            .waits
+            .iter()
+            .find(|wait| wait.thread == thread && wait.for_ever);
+        match wait.filter(|_| waits_there(trace, event, &live)) {
+            Some(wait) => waits.push(wait.clone()),
+            None => due.push(event),
+        }
+    }
+    Ok(match due.is_empty() {
+        true => Deadlocked::Confirmed(waits),
+        false => Deadlocked::NotReached { due, end: ran.end },
+    })
+}
+
+/// Whether a thread of the live run ended up in the operation of a deadlock.
+fn waits_there(trace: &Trace, event: EventId, live: &TraceFile) -> bool {
+    let kinds: &[PendingKind] = match trace.op(event) {
+        Op::Join { .. } => &[PendingKind::Join],
+        // Before it is notified, it does not even try to get the lock again.
+        Op::WaitEnd { .. } => &[PendingKind::Acquire, PendingKind::Condition],
+        _ => &[PendingKind::Acquire],
+    };
+    let pending = &live.tables().meta.pending;
+    let last = pending
+        .iter()
+        .rev()
+        .find(|pending| pending.thread == trace.thread(event));
+    last.is_some_and(|pending| kinds.contains(&pending.kind))
+}
