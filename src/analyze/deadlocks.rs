@@ -243,7 +243,7 @@ impl Case<'_, '_> {
             all && left == 0
         };
         let structure = known.order_on(Grounds::Structure);
-        let by_structure = all_on(&Needs::without_reads(known.trace, structure, known.sections));
+        let by_structure = all_on(&known.needs.without_reads(structure));
         if by_structure {
             return Verdict::Refuted(self.refutation(Grounds::Structure, example));
         }

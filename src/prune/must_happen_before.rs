@@ -225,7 +225,7 @@ impl MustHappenBefore {
     /// The event before this one in its thread, or else the one that creates the thread.
     fn last_before(&self, trace: &Trace, event: EventId) -> Option<EventId> {
         let own = trace.thread(event);
-        let forks = |&from: &EventId| matches!(trace.op(from), Op::Fork { child } if child == own);
+        let forks = |&from: &EventId| threads::Step::of(trace.op(from)) == Some(threads::Step::Fork(own));
         trace.predecessor(event).or_else(|| self.incoming(event).find(forks))
     }
 

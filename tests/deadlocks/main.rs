@@ -1,0 +1,176 @@
+//! Deadlocks of whole programs, through the command line: those of `programs` that can deadlock, and their harmless twins.
+//!
+//! Each is recorded under several policies. A run that deadlocks itself is told as one; from every other, the deadlock of the first
+//! kind is predicted at the marked lines, accepted by the checker, and shown live, and none is predicted of the twins.
+
+#[path = "../end_to_end/command.rs"]
+mod command;
+#[path = "../live/program.rs"]
+#[allow(dead_code, reason = "shared with the tests of live replay")]
+mod program;
+
+use command::{run, witness};
+use program::Program;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The programs that can deadlock, with the marks of the operations that wait for each other, and their harmless twins.
+const PROGRAMS: [(&str, &[&str], &[&str]); 9] = [
+    (
+        "two_locks",
+        &["first", "second"],
+        &["two_locks_gate", "two_locks_timed", "two_locks_handshake"],
+    ),
+    ("three_locks", &["first", "second", "third"], &["three_locks_ordered"]),
+    ("join_under_lock", &["worker", "main"], &["join_after_lock"]),
+    ("reader_and_writer", &["first", "second"], &["readers"]),
+    ("recursive", &["first", "second"], &["recursive_alone"]),
+    (
+        "wait_keeps_outer_lock",
+        &["waiter", "signaler"],
+        &["wait_with_one_lock"],
+    ),
+    ("spin_and_mutex", &["first", "second"], &["spin_and_trylock"]),
+    ("transfer", &["transfer"], &["transfer_by_address"]),
+    ("nested_calls", &["inner", "outer"], &["nested_calls_ordered"]),
+];
+
+const POLICIES: [&[&str]; 4] = [
+    &["--policy", "fifo"],
+    &["--policy", "random", "--seed", "1"],
+    &["--policy", "random", "--seed", "2"],
+    &["--policy", "pos", "--seed", "3"],
+];
+
+fn compiled(test: &str, name: &str) -> Program {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/deadlocks/programs")
+        .join(format!("{name}.c"));
+    Program::compile(&format!("deadlocks-{test}-{name}"), &source, &[])
+}
+
+/// The results of an analysis of the recorded run, and its exit status.
+fn analyzed(program: &Program) -> (serde_json::Value, i32) {
+    let outcome = run(&program.folder, witness().args(["analyze", "trace.bin", "--json"])).unwrap();
+    (serde_json::from_str(&outcome.stdout).unwrap(), outcome.status)
+}
+
+/// The places of each witnessed deadlock.
+fn deadlocks(results: &serde_json::Value) -> Vec<BTreeSet<String>> {
+    let all = results["deadlocks"].as_array().cloned().unwrap_or_default();
+    let witnessed = all.iter().filter(|deadlock| deadlock["verdict"] == "witnessed");
+    let places = witnessed.map(|deadlock| {
+        let operations = deadlock["operations"].as_array().unwrap().iter();
+        let place = operations.map(|operation| {
+            let file = Path::new(operation["file"].as_str().unwrap()).file_name().unwrap();
+            format!("{}:{}", file.to_string_lossy(), operation["line"])
+        });
+        place.collect()
+    });
+    places.collect()
+}
+
+#[test]
+fn deadlocks_are_predicted_and_shown_live() {
+    let mut shown = 0;
+    for (name, marks, _) in PROGRAMS {
+        let program = compiled("found", name);
+        let expected: BTreeSet<String> = marks.iter().map(|mark| program.line(mark)).collect();
+        let mut hits = 0;
+        for policy in POLICIES {
+            program.record(policy, &[]);
+            let (results, status) = analyzed(&program);
+            if results["trace"]["ending"] == "deadlock" {
+                continue;
+            }
+            let found = deadlocks(&results);
+            // Whether a thread waits at a condition at all depends on the run.
+            hits += usize::from(found.contains(&expected));
+            assert!(!found.is_empty(), "{name} {policy:?}: {results:#}");
+            assert_eq!(status, 66, "{name} {policy:?}");
+            for number in 1..=found.len() {
+                let path = format!("trace.bin.witnesses/{number}.sched");
+                let accepted = run(&program.folder, witness().args(["check", "trace.bin", &path])).unwrap();
+                assert_eq!(accepted.status, 0, "{}", accepted.stdout);
+            }
+            let live = program.live(&[]);
+            let confirmed = live
+                .stdout
+                .lines()
+                .filter(|line| line.starts_with("CONFIRMED: "))
+                .count();
+            assert_eq!(
+                (confirmed, live.status),
+                (found.len(), 66),
+                "{name} {policy:?}: {}",
+                live.stdout
+            );
+            shown += confirmed;
+        }
+        assert!(hits > 0, "{name}: {expected:?} was found in no run");
+    }
+    assert!(shown >= 18, "{shown} deadlocks were shown");
+}
+
+#[test]
+fn their_twins_have_none() {
+    for twin in PROGRAMS.iter().flat_map(|(_, _, twins)| *twins) {
+        let program = compiled("twins", twin);
+        for policy in POLICIES {
+            program.record(policy, &[]);
+            let (results, status) = analyzed(&program);
+            assert_ne!(results["trace"]["ending"], "deadlock", "{twin} {policy:?}");
+            assert_eq!(
+                (deadlocks(&results), status),
+                (Vec::new(), 0),
+                "{twin} {policy:?}: {results:#}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_report_says_who_waits_for_whom() {
+    let program = compiled("report", "two_locks");
+    program.record(POLICIES[0], &[]);
+    let report = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    for line in [
+        "WARNING: witness: deadlock (witnessed)",
+        "  Thread 1 waits for mutex b, which thread 2 holds:",
+        "  Thread 2 waits for mutex a, which thread 1 holds:",
+        "── deadlock: these wait for each other",
+        "  replay: witness replay trace.bin --witness 1",
+    ] {
+        assert!(report.stdout.contains(line), "{line}: {}", report.stdout);
+    }
+    assert!(
+        report.stdout.ends_with("0 unknown; 1 deadlock witnessed\n"),
+        "{}",
+        report.stdout
+    );
+    let all = run(
+        &program.folder,
+        witness()
+            .args(["run", "--runs", "2", "-o", "run.bin", "--"])
+            .arg(program.file()),
+    );
+    let all = all.unwrap();
+    assert!(all.stdout.contains("witness 1: deadlock at "), "{}", all.stdout);
+    assert!(all.stdout.contains(": confirmed live"), "{}", all.stdout);
+    assert_eq!(all.status, 66, "{}", all.stdout);
+}
+
+#[test]
+fn suppressions_of_deadlocks_hide_them() {
+    let program = compiled("hidden", "two_locks");
+    program.record(POLICIES[0], &[]);
+    std::fs::write(program.folder.join("hide"), "deadlock:second\n").unwrap();
+    let report = run(
+        &program.folder,
+        witness().args(["analyze", "trace.bin", "--suppressions", "hide"]),
+    );
+    let report = report.unwrap();
+    assert!(report.stdout.contains("1 suppressed"), "{}", report.stdout);
+    assert!(!report.stdout.contains("WARNING"), "{}", report.stdout);
+    assert_eq!(report.status, 0, "{}", report.stdout);
+}

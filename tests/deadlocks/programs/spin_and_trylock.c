@@ -1,0 +1,38 @@
+/* Who only tries the second lock does not wait for it. */
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_spinlock_t spin;
+static int count;
+
+static void *first(void *arg)
+{
+    pthread_mutex_lock(&lock);
+    pthread_spin_lock(&spin);
+    count++;
+    pthread_spin_unlock(&spin);
+    pthread_mutex_unlock(&lock);
+    return arg;
+}
+
+static void *second(void *arg)
+{
+    pthread_spin_lock(&spin);
+    if (pthread_mutex_trylock(&lock) == 0) {
+        count++;
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_spin_unlock(&spin);
+    return arg;
+}
+
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
+    pthread_create(&threads[0], NULL, first, NULL);
+    pthread_create(&threads[1], NULL, second, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* A cycle of three locks and three threads; no two of them are enough. */
+#include <pthread.h>
+
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER,
+                       c = PTHREAD_MUTEX_INITIALIZER;
+static int count;
+
+static void *first(void *arg)
+{
+    pthread_mutex_lock(&a);
+    pthread_mutex_lock(&b); /* @first */
+    count++;
+    pthread_mutex_unlock(&b);
+    pthread_mutex_unlock(&a);
+    return arg;
+}
+
+static void *second(void *arg)
+{
+    pthread_mutex_lock(&b);
+    pthread_mutex_lock(&c); /* @second */
+    count++;
+    pthread_mutex_unlock(&c);
+    pthread_mutex_unlock(&b);
+    return arg;
+}
+
+static void *third(void *arg)
+{
+    pthread_mutex_lock(&c);
+    pthread_mutex_lock(&a); /* @third */
+    count++;
+    pthread_mutex_unlock(&a);
+    pthread_mutex_unlock(&c);
+    return arg;
+}
+
+int main(void)
+{
+    pthread_t threads[3];
+    pthread_create(&threads[0], NULL, first, NULL);
+    pthread_create(&threads[1], NULL, second, NULL);
+    pthread_create(&threads[2], NULL, third, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
