@@ -110,6 +110,9 @@ impl Cycles {
     }
 }
 
+/// What operations that are one have in common: as the fields of [`Waiting`].
+type Node = (ThreadId, CodePosition, Wait, Vec<(ObjectId, bool)>);
+
 /// What waits in a trace, as far as it can be part of a cycle.
 fn waiting(trace: &Trace, sections: &Sections) -> Vec<Waiting> {
     let held_at = |event: EventId| {
@@ -121,7 +124,7 @@ fn waiting(trace: &Trace, sections: &Sections) -> Vec<Waiting> {
         held.sort_unstable();
         held
     };
-    let mut nodes: HashMap<(ThreadId, CodePosition, Wait, Vec<(ObjectId, bool)>), Vec<EventId>> = HashMap::new();
+    let mut nodes: HashMap<Node, Vec<EventId>> = HashMap::new();
     for event in trace.events() {
         let Some(wait) = Wait::of(trace, sections, event) else {
             continue;

@@ -65,6 +65,17 @@ impl<'a> Findings<'a> {
         self.deadlocks().filter(|row| row.hidden.is_none())
     }
 
+    /// The operations of a deadlock in one sentence: `thread 1 waits for mutex b at a.c:8; thread 2 waits for mutex a at a.c:16`.
+    #[must_use]
+    pub fn deadlock_headline(&self, deadlock: &Deadlock) -> String {
+        let words = self.words();
+        let operations = deadlock.example.iter().map(|&event| {
+            let thread = words.thread(self.trace.thread(event));
+            format!("{thread} {} at {}", words.wait(event), words.place(event))
+        });
+        operations.collect::<Vec<_>>().join("; ")
+    }
+
     /// The results object of a deadlock.
     pub(super) fn deadlock_result(&self, row: &DeadlockRow<'_>) -> DeadlockResult {
         let (words, trace) = (self.words(), self.trace);

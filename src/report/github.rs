@@ -29,6 +29,13 @@ impl Exporter for GitHub {
                 let text = format!("{}{how}\n{shown}", findings.headline(pair));
                 command(findings, "error", race.name(), pair.example.0, &text, out)?;
             }
+            for row in findings.shown_deadlocks() {
+                if let (Some(number), Some(&first)) = (row.number, row.deadlock.example.first()) {
+                    let headline = findings.deadlock_headline(row.deadlock);
+                    let text = format!("{headline}\n{}", replay_command(findings, number));
+                    command(findings, "error", "deadlock", first, &text, out)?;
+                }
+            }
             let mut seen = BTreeSet::new();
             for row in findings.shown() {
                 // What is only not in this trace would be on every line of a program that uses flags and queues.

@@ -3,6 +3,7 @@
 //! Each trace is a test suite, each race or pair of places a test case: a witnessed race fails, a refuted pair passes;
 //! an undecided pair is skipped, and so is one that is not in this trace or that the user hides. An analysis that was ended is an error.
 
+use super::command::replay_command;
 use super::noise::Hidden;
 use super::text::Told;
 use super::{Exporter, Findings, Paint, SourceText, Unfinished};
@@ -101,6 +102,31 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
     }
     for (pair, status) in others.into_values() {
         suite.add_test_case(case(findings, pair, status));
+    }
+    for row in findings.shown_deadlocks() {
+        let explanation = findings.words().explanation_of_deadlock(row.deadlock).join("; ");
+        let status = match &row.deadlock.verdict {
+            Verdict::Witnessed(_) => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status.set_type("deadlock");
+                status.set_message(findings.deadlock_headline(row.deadlock));
+                status.set_description(replay_command(findings, row.number.unwrap_or_default()));
+                status
+            }
+            Verdict::Refuted(refutation) => {
+                let mut status = TestCaseStatus::success();
+                status.set_message(refutation_name(refutation));
+                status
+            }
+            Verdict::NotInTrace(refutation) => skipped(&format!(
+                "not in this trace: {}: {explanation}",
+                refutation_name(refutation)
+            )),
+            Verdict::Unknown(unknown) => skipped(&format!("{}: {explanation}", unknown_name(unknown))),
+        };
+        let places = row.deadlock.example.iter().map(|&event| findings.words().place(event));
+        let name = format!("deadlock at {}", places.collect::<Vec<_>>().join(" and "));
+        suite.add_test_case(TestCase::new(name, status));
     }
     for warning in findings
         .attached_warnings

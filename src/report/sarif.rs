@@ -88,6 +88,7 @@ impl Exporter for Sarif {
         let mut results = Vec::new();
         for findings in findings {
             results.extend(races(findings));
+            results.extend(deadlocks(findings));
             results.extend(unknowns(findings));
             results.extend(unmatched(findings));
         }
@@ -289,6 +290,35 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
         None => {}
     }
     result
+}
+
+/// Witnessed deadlocks.
+fn deadlocks(findings: &Findings<'_>) -> Vec<Value> {
+    let rule = RULES.iter().position(|(id, ..)| *id == "deadlock").unwrap_or(UNDECIDED);
+    let witnessed = findings.shown_deadlocks().filter_map(|row| Some((row, row.number?)));
+    let results = witnessed.map(|(row, number)| {
+        let command = replay_command(findings, number);
+        let headline = findings.deadlock_headline(row.deadlock);
+        let words = findings.words();
+        let places = row.deadlock.example.iter().enumerate().map(|(at, &event)| {
+            let mut place = location(findings, event, &words.wait(event));
+            place["id"] = json!(at);
+            place
+        });
+        let places: Vec<Value> = places.collect();
+        json!({
+            "ruleId": RULES[rule].0,
+            "ruleIndex": rule,
+            "kind": "fail",
+            "level": "error",
+            "message": { "text": format!("Deadlock: {headline}.\nShow it again: {command}") },
+            "locations": [places[0]],
+            "relatedLocations": places[1..],
+            "partialFingerprints": { "witnessRace/v1": row.id },
+            "properties": { "replay": command },
+        })
+    });
+    results.collect()
 }
 
 /// Undecided pairs, the same once.

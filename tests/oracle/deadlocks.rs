@@ -104,11 +104,11 @@ fn positions(execution: &Execution, cycle: &[EventId]) -> Vec<u64> {
     all.min().unwrap_or_default()
 }
 
+/// Looks at a state, a way to it, and what is next there.
+type Each<'a> = dyn FnMut(&State, &[Taken], &[EventId]) -> Result<(), String> + 'a;
+
 /// The deadlocks of all feasible prefixes, by positions, with a way to each state. `None` if there are too many states.
-fn searched(
-    execution: &Execution,
-    each: &mut dyn FnMut(&State, &[Taken], &[EventId]) -> Result<(), String>,
-) -> Option<Result<BTreeSet<Vec<u64>>, String>> {
+fn searched(execution: &Execution, each: &mut Each<'_>) -> Option<Result<BTreeSet<Vec<u64>>, String>> {
     let handed_over = structure::handed_over(execution);
     let start = State::start(execution);
     let mut found = BTreeSet::new();
