@@ -479,7 +479,7 @@ unsafe extern "C-unwind" fn receive_from(
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = crate::runtime::accesses::enter_system(pc) else {
+        let Some(inside) = channels::descriptor::enter(file, pc) else {
             return recvfrom(file, to, len, flags, from, from_len);
         };
         let most = room(from_len);
@@ -508,7 +508,7 @@ unsafe extern "C-unwind" fn send_to(
 ) -> ssize_t {
     // SAFETY: the program's own arguments.
     unsafe {
-        let Some(inside) = crate::runtime::accesses::enter_system(pc) else {
+        let Some(inside) = channels::descriptor::enter(file, pc) else {
             return sendto(file, from, len, flags, to, to_len);
         };
         channels::talks_to(to);
