@@ -2,7 +2,6 @@
 
 use crate::command::witness;
 use crate::recorded::{compile, folder, reports};
-use std::path::{Path, PathBuf};
 use witness::confirm::ConfirmResults;
 
 #[test]
@@ -110,10 +109,6 @@ fn what_the_first_run_excludes_by_a_value_is_witnessed_by_another() {
     assert_eq!(json["further_traces"][0]["path"], trace);
 }
 
-fn session_programs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session/programs")
-}
-
 /// A write, and a read that comes only after another thread has counted: no schedule brings them together.
 const ORDERED: &str = "
 #include <pthread.h>
@@ -183,12 +178,44 @@ fn what_no_schedule_shows_is_refuted_once_all_are_covered() {
     );
 }
 
+/// Two semaphores for locks, taken in both orders: anybody may post, so no single trace tells that nobody will.
+const SEMAPHORES: &str = "
+#include <pthread.h>
+#include <semaphore.h>
+static sem_t first, second;
+static void *forwards(void *unused)
+{
+    sem_wait(&first);
+    sem_wait(&second);
+    sem_post(&second);
+    sem_post(&first);
+    return unused;
+}
+static void *backwards(void *unused)
+{
+    sem_wait(&second);
+    sem_wait(&first);
+    sem_post(&first);
+    sem_post(&second);
+    return unused;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    sem_init(&first, 0, 1);
+    sem_init(&second, 0, 1);
+    pthread_create(&threads[0], 0, forwards, 0);
+    pthread_create(&threads[1], 0, backwards, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    return 0;
+}";
+
 #[test]
 fn runs_are_chosen_so_that_they_fail() {
-    let source = session_programs().join("opposite_locks.c");
     let folder = folder("run-chosen");
-    let source = source.display().to_string();
-    witness(&folder, &["cc", "-pthread", &source, "-o", "locks"]).expect(0);
+    std::fs::write(folder.join("locks.c"), &SEMAPHORES[1..]).expect("a file");
+    witness(&folder, &["cc", "-pthread", "locks.c", "-o", "locks"]).expect(0);
     let run = |runs: &str| witness(&folder, &["run", "--runs", runs, "-o", "r.bin", "--", "./locks"]);
     run("1").expect(0);
     let chosen = run("3");
