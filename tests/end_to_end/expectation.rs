@@ -51,6 +51,8 @@ pub struct Expectation {
     pub seeds: Vec<u64>,
     pub exit: i32,
     pub statements: Vec<Statement>,
+    /// The source lines of each deadlock that is predicted from every recording.
+    pub deadlocks: Vec<Vec<u64>>,
 }
 
 impl Expectation {
@@ -111,6 +113,7 @@ fn parse(name: &str, folder: &Path, text: &str) -> Result<Expectation> {
         seeds: vec![1, 2, 3],
         exit: 0,
         statements: Vec::new(),
+        deadlocks: Vec::new(),
     };
     let mut statements = Vec::new();
     for line in text.lines() {
@@ -129,6 +132,17 @@ fn parse(name: &str, folder: &Path, text: &str) -> Result<Expectation> {
     let source = fs::read_to_string(&expectation.source).with_context(|| expectation.source.display().to_string())?;
     let markers = markers(&source)?;
     for words in statements {
+        if let ["deadlock", names @ ..] = &words[..] {
+            let line = |name: &&str| {
+                markers
+                    .get(*name)
+                    .copied()
+                    .with_context(|| format!("no line is marked {name}"))
+            };
+            let lines = names.iter().map(line).collect::<Result<_>>()?;
+            expectation.deadlocks.push(lines);
+            continue;
+        }
         let text = words.join(" ");
         expectation
             .statements

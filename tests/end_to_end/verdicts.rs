@@ -3,6 +3,7 @@
 use crate::expectation::{Expectation, Statement, Verdict};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The object that `witness analyze --json` prints, as far as it is relied on here.
@@ -11,7 +12,15 @@ pub struct Results {
     pub schema: String,
     pub trace: TraceLine,
     pub pairs: Vec<Pair>,
+    #[serde(default)]
+    pub deadlocks: Vec<Deadlock>,
     pub summary: Summary,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Deadlock {
+    pub verdict: String,
+    pub operations: Vec<Access>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -74,7 +83,8 @@ impl Results {
             ) == (witnessed, refuted, not_in_trace, unknown),
             "the summary does not count the pairs:\n{json}"
         );
-        let expected = match (witnessed, unknown) {
+        let cycles = |verdict: &str| results.deadlocks.iter().filter(|d| d.verdict == verdict).count();
+        let expected = match (witnessed + cycles("witnessed"), unknown + cycles("unknown")) {
             (1.., _) => 66,
             (0, 1..) => 3,
             (0, 0) if results.trace.ending == "cut" => 3,
@@ -119,6 +129,21 @@ impl Pair {
 pub fn differences(expectation: &Expectation, results: &Results, fifo: bool) -> Vec<String> {
     let file = expectation.file_name();
     let mut differences = Vec::new();
+    let places = |lines: &[u64]| -> BTreeSet<String> { lines.iter().map(|line| format!("{file}:{line}")).collect() };
+    let expected: Vec<BTreeSet<String>> = expectation.deadlocks.iter().map(|lines| places(lines)).collect();
+    let found = results
+        .deadlocks
+        .iter()
+        .filter(|deadlock| deadlock.verdict == "witnessed");
+    let found: Vec<BTreeSet<String>> = found
+        .map(|deadlock| deadlock.operations.iter().map(Access::position).collect())
+        .collect();
+    for missing in expected.iter().filter(|places| !found.contains(places)) {
+        differences.push(format!("no deadlock at {missing:?}"));
+    }
+    for more in found.iter().filter(|places| !expected.contains(places)) {
+        differences.push(format!("a deadlock at {more:?} is witnessed, and not expected"));
+    }
     for statement in expectation.statements.iter().filter(|s| fifo || !s.fifo_only) {
         let here: Vec<&Pair> = results
             .pairs

@@ -65,6 +65,7 @@ fn op(file: &TraceFile, op: &Op, variables: &mut HashMap<u64, usize>, with_value
         }
         Op::Notify { condition } => format!("notify {}", object(*condition)),
         Op::NotifyAll { condition } => format!("notify_all {}", object(*condition)),
+        Op::AcquireShared { lock, .. } => format!("AcquireShared {{ lock: {lock:?} }}"),
         other => format!("{other:?}"),
     }
 }

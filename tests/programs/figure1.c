@@ -20,7 +20,7 @@ static struct value b = {PTHREAD_MUTEX_INITIALIZER, 1};
 static int get(struct value *v)
 {
 #ifdef SYNCHRONIZED_GETTER
-    pthread_mutex_lock(&v->lock);
+    pthread_mutex_lock(&v->lock); /* @getter_lock */
     int x = v->x; /* @locked_get */
     pthread_mutex_unlock(&v->lock);
 #else
