@@ -33,7 +33,7 @@ int main(void) {
         execlp("echo", "echo", "child", (char *)NULL);
         _exit(1);
     }
-    if (waitpid(child, NULL, 0) != child)
+    if (waitpid(child, NULL, 0) < 0)
         return 1;
     pthread_create(&threads[0], NULL, prints, NULL);
     pthread_create(&threads[1], NULL, reads, NULL);
