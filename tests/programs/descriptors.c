@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int used, closed_twice, replaced, handed[2], sockets[2], datagrams[2], wakes[2];
+static int used, closed_twice, replaced, handed[2], sockets[2], wakes[2];
 static char shared, own[4];
 
 static void *worker(void *unused)
@@ -18,8 +18,6 @@ static void *worker(void *unused)
     close(closed_twice);                /* @close_again */
     read(replaced, &own[1], 1);         /* @read_replaced */
     send(sockets[0], "s", 1, 0);        /* @send */
-    sendto(datagrams[0], "d", 1, 0, NULL, 0); /* @send_to */
-    recvfrom(datagrams[1], &own[2], 1, 0, NULL, NULL); /* @receive_from */
     close(STDIN_FILENO);                /* @close_input */
     read(wakes[0], &shared, 1);         /* @fill */
     return unused;
@@ -48,7 +46,6 @@ int main(void)
     replaced = open("/dev/zero", O_RDONLY);
     int other = open("/dev/zero", O_RDONLY);
     socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
-    socketpair(AF_UNIX, SOCK_DGRAM, 0, datagrams);
     pipe(handed);
     pipe(wakes);
     pthread_create(&a, NULL, worker, NULL);
@@ -61,8 +58,6 @@ int main(void)
     close(used);              /* @close */
     close(closed_twice);      /* @close_too */
     close(sockets[0]);        /* @close_socket */
-    close(datagrams[0]);      /* @close_sender */
-    close(datagrams[1]);      /* @close_receiver */
     pthread_join(a, NULL);
     pthread_join(b, NULL);
     close(replaced); /* @close_replaced */
