@@ -134,10 +134,7 @@ impl Case<'_, '_> {
             } else {
                 undecided.push(pending.to_vec());
             }
-            match known.options.out_of_time() || undecided.len() > limit.max(LOOKED_AT) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+            ControlFlow::Continue(())
         });
         if let Some((pending, cut)) = found {
             let schedule = known.schedule(&cut, Goal::deadlock(pending.clone()));
@@ -286,9 +283,9 @@ impl Case<'_, '_> {
         let mut each = |pending: &[EventId]| {
             left -= 1;
             each(pending)?;
-            match left {
-                0 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
+            match left == 0 || self.known.options.out_of_time() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         };
         let mut pending = Vec::new();

@@ -269,7 +269,8 @@ impl Text {
         writeln!(
             out,
             "{}:",
-            self.paint.access("Cycles of locks without a deadlock".to_owned())
+            self.paint
+                .access("Cycles of locks of which no deadlock is witnessed".to_owned())
         )?;
         for row in rows.by_ref().take(LISTED_EXCLUDED) {
             let places: Vec<String> = row.deadlock.example.iter().map(|&event| words.place(event)).collect();
