@@ -306,17 +306,22 @@ impl Progress {
     }
 }
 
-/// Whether an access is part of an initialization: whoever comes first to it performs that.
+/// Whether an access is part of an initialization: whoever comes first to it performs that. One that ends here and began before
+/// the trace is over.
 pub fn initializes(execution: &Execution, event: EventId) -> bool {
     let order = execution.of_thread(execution.thread(event));
-    let before = &order[..execution.place(event) as usize];
-    let begun = before
-        .iter()
-        .filter(|&&event| matches!(execution.op(event), Op::OnceBegin { .. }));
-    let ended = before
-        .iter()
-        .filter(|&&event| matches!(execution.op(event), Op::OnceEnd { .. }));
-    begun.count() > ended.count()
+    let mut open: BTreeMap<u32, u32> = BTreeMap::new();
+    for &before in &order[..execution.place(event) as usize] {
+        match *execution.op(before) {
+            Op::OnceBegin { once } => *open.entry(once.0).or_default() += 1,
+            Op::OnceEnd { once } => {
+                let begun = open.entry(once.0).or_default();
+                *begun = begun.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    open.values().any(|&begun| begun > 0)
 }
 
 /// The instances of a pair of positions that must not be refuted: the operations alone bring them next. `None` if the search is
