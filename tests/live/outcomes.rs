@@ -640,3 +640,13 @@ fn run_records_analyses_and_confirms() {
         without.stdout
     );
 }
+
+#[test]
+fn what_is_printed_to_a_file_in_the_recorded_run_may_go_elsewhere_in_a_live_one() {
+    let program = Program::of("prints-to-a-file", "logs.c");
+    // Its standard error is a file then, and nothing in live runs.
+    program.record(&[], &[]);
+    let live = program.live(&[]);
+    assert!(live.stdout.contains("CONFIRMED: "), "{}", live.stdout);
+    assert_eq!(live.status, 66, "{}", live.stdout);
+}

@@ -80,6 +80,12 @@ pub fn is_open(file: c_int) -> bool {
     unsafe { sys::call(libc::SYS_fcntl, file as usize, libc::F_GETFD as usize, 0, 0) >= 0 }
 }
 
+/// Whether it is the standard input or output that the program was started with: a file in one run, and none in the next.
+pub fn is_given(file: c_int) -> bool {
+    let life = LIVES.0.get(file as usize).map(Cell::get);
+    file <= libc::STDERR_FILENO && life.is_some_and(|life| life.before == 0 && !life.is_known)
+}
+
 /// Not in the child of a `vfork`: its descriptors are others.
 pub fn is_followed() -> bool {
     sys::process_id() == recording::process()

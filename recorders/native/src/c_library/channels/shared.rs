@@ -6,6 +6,7 @@
 //! and none is made up.)
 
 use super::contents::Contents;
+use super::descriptor::is_given;
 use super::queue::Queue;
 use super::{CHANNELS, is_needed, new_queue, with};
 use crate::platform::correspondence::Correspondence;
@@ -84,9 +85,14 @@ pub fn was_told(about: &stat, pc: usize) {
     }
 }
 
-/// The file that a descriptor is of, if it is a regular one, and order matters.
+/// The file that a descriptor is of, if it is a regular one, and order matters. Of what the program was started with, nothing is
+/// said: a live run has another standard output, and would do something else there.
 fn regular(file: c_int) -> Option<Shared> {
-    if is_needed() { regular_in(&about(file)) } else { None }
+    if is_needed() && !is_given(file) {
+        regular_in(&about(file))
+    } else {
+        None
+    }
 }
 
 fn regular_in(about: &stat) -> Option<Shared> {
