@@ -3,8 +3,8 @@
 use super::paint::Paint;
 use super::words::{Words, value};
 use crate::replay::live::{
-    Actual, Again, Changed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, Why, changed,
-    stretches,
+    Actual, Again, Changed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, UnsetReads,
+    Why, changed, stretches,
 };
 use crate::schedule::Schedule;
 use crate::symbols::{Symbols, printable};
@@ -32,11 +32,11 @@ impl Live<'_> {
     /// Those of `out`.
     pub fn write(&self, number: usize, schedule: &Schedule, run: &Run, out: &mut dyn Write) -> io::Result<()> {
         match &run.outcome {
-            Outcome::Confirmed(shown) => self.confirmed(number, run, shown, out),
+            Outcome::Confirmed(shown) => self.confirmed(number, run, shown, out)?,
             Outcome::Diverged(divergence) => {
                 let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
                 let place = self.place_in(schedule, divergence.step, divergence.expected);
-                self.diverged(&title, &place, &run.trace, divergence, out)
+                self.diverged(&title, &place, &run.trace, divergence, out)?;
             }
             Outcome::NotReached { step, due, why } => {
                 let title = format!("NOT REACHED: witness {number}: the program did not come to the race");
@@ -44,9 +44,10 @@ impl Live<'_> {
                 writeln!(out, "  why: {}", why_text(why))?;
                 writeln!(out, "  at:  {}", self.place_in(schedule, *step, *due))?;
                 writeln!(out, "  due: {}", self.words.sentence(*due))?;
-                self.changed(&run.trace, out)
+                self.changed(&run.trace, out)?;
             }
         }
+        self.unset_reads(run.unset_reads, out)
     }
 
     /// Writes what became of a run that was to end in a deadlock.
@@ -131,12 +132,12 @@ impl Live<'_> {
             Sameness::Reproduced(end) => {
                 let title = format!("REPRODUCED: {}", end_text(*end));
                 writeln!(out, "{}", self.paint.warning(title))?;
-                writeln!(out, "  all {} events are those of the recorded run", words.trace.len())
+                writeln!(out, "  all {} events are those of the recorded run", words.trace.len())?;
             }
             Sameness::Diverged(divergence) => {
                 let title = "DIVERGED: the program did not do what it did when it was recorded";
                 self.diverged(title, &place(divergence.expected), live, divergence, out)?;
-                writeln!(out, "  then:     {}", end_text(*live.program_end()))
+                writeln!(out, "  then:     {}", end_text(*live.program_end()))?;
             }
             Sameness::More(event) => {
                 let title = "DIVERGED: the program did more than when it was recorded";
@@ -147,14 +148,14 @@ impl Live<'_> {
                     symbols: &symbols,
                 };
                 writeln!(out, "  first:    {}", live.sentence(*event))?;
-                self.changed(live.trace, out)
+                self.changed(live.trace, out)?;
             }
             Sameness::OtherEnd { recorded, live: end } => {
                 let title = "DIVERGED: the program did the same, and ended otherwise";
                 writeln!(out, "{}", self.paint.access(title))?;
                 writeln!(out, "  expected: {}", end_text(*recorded))?;
                 writeln!(out, "  actual:   {}", end_text(*end))?;
-                self.changed(live, out)
+                self.changed(live, out)?;
             }
             Sameness::NotReached { due, end } => {
                 let title = "NOT REACHED: the program ended before it had done all that it did when it was recorded";
@@ -162,9 +163,26 @@ impl Live<'_> {
                 writeln!(out, "  why: {}", end_text(*end))?;
                 writeln!(out, "  at:  {}", place(*due))?;
                 writeln!(out, "  due: {}", words.sentence(*due))?;
-                self.changed(live, out)
+                self.changed(live, out)?;
             }
         }
+        self.unset_reads(again.unset_reads, out)
+    }
+
+    /// Says which reads saw bytes that nobody had set, and others than in the recorded run.
+    fn unset_reads(&self, reads: UnsetReads, out: &mut dyn Write) -> io::Result<()> {
+        let Some((first, sees)) = reads.first else {
+            return Ok(());
+        };
+        let which = match reads.count {
+            1 => "one read saw".to_owned(),
+            count => format!("{count} reads, the first of which is this one, saw"),
+        };
+        writeln!(
+            out,
+            "  {which} other bytes than in the recorded run, which nobody had set:"
+        )?;
+        writeln!(out, "    {}: {}", self.words.sentence(first), value(sees))
     }
 
     fn confirmed(&self, number: usize, run: &Run, shown: &[Shown; 2], out: &mut dyn Write) -> io::Result<()> {

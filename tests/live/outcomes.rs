@@ -120,6 +120,36 @@ fn the_result_of_a_function_that_has_none_is_always_the_same() {
 }
 
 #[test]
+fn padding_that_was_never_set_may_have_other_values() {
+    let program = Program::of("padding", "padding.c");
+    program.record(&[], &["0"]);
+    let same = program.live(&[]);
+    assert_eq!(same.status, 66, "{}", same.stdout);
+    assert!(!same.stdout.contains("nobody had set"), "{}", same.stdout);
+    let read = program.line("read");
+    // The padding, and its copies.
+    let noted = |report: &str| {
+        let (_, first) = report.split_once("which nobody had set:\n").unwrap();
+        first.lines().next().unwrap().contains(&read)
+    };
+    let other = program.live_with(&[], &["5"]);
+    assert_eq!(other.status, 66, "{}", other.stdout);
+    assert!(noted(&other.stdout), "{}", other.stdout);
+    let again = program.live_with(&["--as-recorded"], &["5"]);
+    assert_eq!(again.status, 0, "{}", again.stdout);
+    assert!(noted(&again.stdout), "{}", again.stdout);
+    // What a thread does otherwise because of it is a divergence.
+    let decisive = program.live_with(&[], &["9"]);
+    assert_eq!(decisive.status, 4, "{}", decisive.stdout);
+    assert!(
+        field(&decisive.stdout, "actual:").contains(&program.line("extra")),
+        "{}",
+        decisive.stdout
+    );
+    assert!(noted(&decisive.stdout), "{}", decisive.stdout);
+}
+
+#[test]
 fn the_access_that_is_chosen_goes_first() {
     let program = variants("first");
     for (first, seen) in [("a", "seen 1"), ("b", "seen 0")] {

@@ -4,7 +4,7 @@
 //! again. Where the program leaves the trace, it goes on under the policy that it was recorded with, so that it comes to an end.
 
 use super::compare::{Compared, Comparison, Difference};
-use super::{Actual, Divergence, LiveError, Plan};
+use super::{Actual, Divergence, LiveError, Plan, UnsetReads};
 use crate::record::{Launch, ProcessNumber, Settings, settings_of};
 use crate::session::{Bounds, Diverged, Ran, Session};
 use crate::trace::{EventId, LoadError, ThreadId, Trace};
@@ -17,6 +17,8 @@ pub struct Again {
     pub trace: Trace,
     /// Whether that was the same.
     pub outcome: Sameness,
+    /// Reads of bytes that nobody had set, which saw something else.
+    pub unset_reads: UnsetReads,
 }
 
 /// How far a run was the recorded one.
@@ -66,8 +68,14 @@ pub fn as_recorded(trace: &Trace, launch: &Launch) -> Result<Again, LiveError> {
     let then = settings_of(&trace.tables().meta).unwrap_or_else(Settings::fifo);
     let ran = Session::new(launch, bounds)?.follow(&steps, then)?;
     let live = Trace::from_file(&ran.trace().map_err(LoadError::Read)?)?;
-    let outcome = sameness(trace, &live, &plan, &ran);
-    Ok(Again { trace: live, outcome })
+    let mut comparison = Comparison::new(trace, &live);
+    let outcome = sameness(&mut comparison, trace, &live, &plan, &ran);
+    let unset_reads = comparison.unset_reads();
+    Ok(Again {
+        trace: live,
+        outcome,
+        unset_reads,
+    })
 }
 
 /// Whether a program came to an end of its own, or to a standstill.
@@ -78,8 +86,7 @@ fn ended_by_itself(end: ProgramEnd) -> bool {
     }
 }
 
-fn sameness(trace: &Trace, live: &Trace, plan: &Plan, ran: &Ran) -> Sameness {
-    let mut comparison = Comparison::new(trace, live);
+fn sameness(comparison: &mut Comparison<'_>, trace: &Trace, live: &Trace, plan: &Plan, ran: &Ran) -> Sameness {
     let Compared { difference, missing } = comparison.steps(plan, &[]);
     let did = difference.map(|(step, done, difference)| (step, Actual::Did(done, difference)));
     let left = ran.diverged.and_then(|diverged| match diverged {

@@ -4,9 +4,13 @@
 //! object and memory are, and if a read sees the value that the recorded run saw (the schedule was
 //! proven with these values). Objects and addresses are compared by identity, see [`super::places`].
 //! What a write leaves is not compared: where it matters, a read sees it.
+//!
+//! A read may see anything in bytes that nobody has set, see [`super::unset`]: if its thread does nothing else because of it,
+//! nothing depended on it.
 
 use super::places::{Places, Stack, end_of, same_module};
 use super::plan::Plan;
+use super::unset::{Unset, UnsetReads};
 use crate::record::Parked;
 use crate::semantics;
 use crate::trace::{Access, AccessKind, CodePosition, EventId, ObjectId, Op, ThreadId, Trace};
@@ -42,6 +46,7 @@ pub struct Comparison<'t> {
     places: Places,
     objects: HashMap<ObjectId, ObjectId>,
     objects_back: HashMap<ObjectId, ObjectId>,
+    unset: Unset,
 }
 
 impl<'t> Comparison<'t> {
@@ -56,6 +61,7 @@ impl<'t> Comparison<'t> {
             places,
             objects: HashMap::new(),
             objects_back: HashMap::new(),
+            unset: Unset::default(),
         }
     }
 
@@ -89,6 +95,12 @@ impl<'t> Comparison<'t> {
             }
         }
         compared
+    }
+
+    /// The reads among the steps so far that saw other bytes where nobody had set them.
+    #[must_use]
+    pub fn unset_reads(&self) -> UnsetReads {
+        self.unset.reads()
     }
 
     fn difference(&mut self, event: EventId, done: EventId) -> Option<Difference> {
@@ -140,11 +152,14 @@ impl<'t> Comparison<'t> {
         let outside = outside
             .map(|used| self.recorded.cell(used.cell))
             .any(|cell| cell.external);
-        if !recorded.kind.reads() || outside || self.recorded.frees_reads() {
-            return None;
-        }
+        let compared = recorded.kind.reads() && !outside && !self.recorded.frees_reads();
         let (saw, sees) = (value_read(self.recorded, recorded), value_read(self.live, live));
-        (!self.places.same_value(saw, sees)).then_some(Difference::Value(saw, sees))
+        if compared && !self.places.same_value(saw, sees) && !self.unset.excuses(self.recorded, recorded, saw, sees) {
+            return Some(Difference::Value(saw, sees));
+        }
+        let left = || (value_written(self.recorded, recorded), value_written(self.live, live));
+        self.unset.passes(self.recorded, recorded, left);
+        None
     }
 
     /// Whether a pending access is the one of the schedule; where it is in the live run, if so.
@@ -209,6 +224,14 @@ pub(super) fn value_read(trace: &Trace, access: Access) -> u64 {
     trace.uses(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.read.checked_shl(shift).unwrap_or(0)
+    })
+}
+
+/// The value that an access leaves, in the same form.
+fn value_written(trace: &Trace, access: Access) -> u64 {
+    trace.uses(access).fold(0, |value, used| {
+        let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
+        value | used.written.checked_shl(shift).unwrap_or(0)
     })
 }
 

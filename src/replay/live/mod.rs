@@ -16,6 +16,7 @@ mod noted;
 mod places;
 mod plan;
 mod shortest;
+mod unset;
 mod vary;
 
 pub use again::{Again, Sameness, as_recorded};
@@ -24,6 +25,7 @@ pub use compare::Difference;
 pub use deadlock::{Deadlocked, deadlock};
 pub use plan::{Plan, Planner};
 pub use shortest::{Shortest, Stretch, shortest, shortest_that, stretches};
+pub use unset::UnsetReads;
 pub use vary::variations;
 
 use crate::check::Rejection;
@@ -159,6 +161,8 @@ pub struct Run {
     pub trace: Trace,
     /// What became of it.
     pub outcome: Outcome,
+    /// Reads of bytes that nobody had set, which saw something else than in the recorded run.
+    pub unset_reads: UnsetReads,
     /// The program, which stands still or is no more.
     pub stopped: Stopped,
 }
@@ -233,21 +237,33 @@ pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch, scratch:
     let (stopped, live) = live?;
     let live = live.map_err(LoadError::Read)?;
     let shown = identical::shown(trace, &live, schedule, &plan, &stopped).map_err(LoadError::Read)?;
-    let (trace, outcome) = match shown {
+    let (trace, outcome, unset_reads) = match shown {
         // Of what it did, nothing is asked but where the two stand.
         Some(shown) => (
             Trace::from_events(live.tables().clone(), &[]),
             Outcome::Confirmed(shown),
+            UnsetReads::default(),
         ),
         None => {
             let live = Trace::from_file(&live)?;
-            let outcome = outcome(trace, &live, schedule, &plan, &stopped, launch.patience);
-            (live, outcome)
+            let mut comparison = Comparison::new(trace, &live);
+            let outcome = outcome(
+                &mut comparison,
+                trace,
+                &live,
+                schedule,
+                &plan,
+                &stopped,
+                launch.patience,
+            );
+            let unset_reads = comparison.unset_reads();
+            (live, outcome, unset_reads)
         }
     };
     Ok(Run {
         trace,
         outcome,
+        unset_reads,
         stopped,
     })
 }
@@ -289,6 +305,7 @@ pub fn attempt(
 }
 
 fn outcome(
+    comparison: &mut Comparison<'_>,
     trace: &Trace,
     live: &Trace,
     schedule: &Schedule,
@@ -296,7 +313,6 @@ fn outcome(
     stopped: &Stopped,
     patience: Duration,
 ) -> Outcome {
-    let mut comparison = Comparison::new(trace, live);
     let at_race = stopped.standing == Standing::AtRace;
     let parked = stopped.parked.iter().filter(|_| at_race).map(|parked| parked.thread);
     let Compared { difference, missing } = comparison.steps(plan, &parked.collect::<Vec<_>>());
@@ -338,7 +354,7 @@ fn outcome(
         }
         Standing::AtRace => match missing {
             Some(step) => diverged(step, Actual::Unrecorded),
-            None => before_race(&mut comparison, trace, live, schedule, plan, stopped),
+            None => before_race(comparison, trace, live, schedule, plan, stopped),
         },
     }
 }
