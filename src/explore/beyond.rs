@@ -90,7 +90,7 @@ const FAMILIES: [&str; 34] = [
 ];
 
 /// Single functions of the kind.
-const FUNCTIONS: [&str; 117] = [
+const FUNCTIONS: [&str; 118] = [
     "abort",
     "abs",
     "aligned_alloc",
@@ -136,6 +136,7 @@ const FUNCTIONS: [&str; 117] = [
     "pthread_barrierattr_destroy",
     "pthread_barrierattr_init",
     "pthread_barrierattr_setpshared",
+    "pthread_clockjoin_np",
     "pthread_cond_broadcast",
     "pthread_cond_clockwait",
     "pthread_cond_destroy",

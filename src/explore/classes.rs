@@ -135,7 +135,7 @@ impl Execution {
             Act::Take(semaphore) => event.push(object(semaphore)),
             Act::BarrierEnter(barrier) if outcome == Some(Outcome::Chosen) => event.push(object(barrier)),
             Act::Once(once) => event.push(object(once)),
-            Act::Join(tree) => event.push(self.threads[tree.index()]),
+            Act::Join(tree) if !gave_up => event.push(self.threads[tree.index()]),
             _ => {}
         }
         let event = digest(&event);

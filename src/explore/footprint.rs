@@ -207,6 +207,7 @@ impl Footprints {
                 Some(Stopped::Waits) => {}
                 Some(Stopped::Looks(object)) => touches.push((self.object(object), false)),
                 Some(Stopped::MayTimeOut(condition)) => touches.push((self.object(condition), true)),
+                Some(Stopped::FindsRunning(tree)) => touches.push((self.end_of(tree.0), false)),
             }
             let parts: Vec<&Rc<Footprint>> = after(tables, class, blocker)
                 .map(|to| self.before.get(&(to, blocker)).unwrap_or(&self.below[to as usize]))
@@ -225,6 +226,8 @@ enum Stopped {
     Looks(ObjectId),
     /// It may leave the wait set.
     MayTimeOut(ObjectId),
+    /// It looks whether the thread has ended, and gives up.
+    FindsRunning(TreeId),
 }
 
 fn stopped_by(class: &Class, blocker: Blocker) -> Option<Stopped> {
@@ -238,7 +241,11 @@ fn stopped_by(class: &Class, blocker: Blocker) -> Option<Stopped> {
         } else {
             Stopped::MayTimeOut(condition)
         }),
-        (Act::Join(tree), Blocker::Lives(lives)) if tree == lives => Some(Stopped::Waits),
+        (Act::Join(tree), Blocker::Lives(lives)) if tree == lives => Some(if patient {
+            Stopped::Waits
+        } else {
+            Stopped::FindsRunning(tree)
+        }),
         _ => None,
     }
 }
@@ -248,7 +255,7 @@ fn after<'t>(tables: &'t Tables<'_>, class: &'t Class, blocker: Blocker) -> impl
     let stopped = stopped_by(class, blocker);
     let edges = class.edges.iter().filter(move |edge| match stopped {
         None => true,
-        Some(Stopped::Looks(_)) => edge.outcome == Outcome::GaveUp,
+        Some(Stopped::Looks(_) | Stopped::FindsRunning(_)) => edge.outcome == Outcome::GaveUp,
         Some(Stopped::Waits | Stopped::MayTimeOut(_)) => false,
     });
     let forked = match class.act {

@@ -227,6 +227,8 @@ impl State {
                 let there = self.at[tree.index()];
                 if there != NONE && tables.class(there).act == Act::Ended {
                     push(Choice::None, along(Outcome::Done));
+                } else {
+                    gives_up(&mut push);
                 }
             }
             Act::Acquire(lock, mode) => {

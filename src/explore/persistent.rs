@@ -87,7 +87,12 @@ impl Persistent {
                 return Some(count);
             };
             self.touches.clear();
-            self.footprints.touches(state.class(tables, thread), &mut self.touches);
+            let class = state.class(tables, thread);
+            self.footprints.touches(class, &mut self.touches);
+            if class.act == Act::End {
+                // Who looks whether it has ended may find it running as long as it does not move.
+                self.touches.push((self.footprints.end_of(thread), true));
+            }
             let other = state.threads().find(|&other| self.must_join(tables, state, other));
             if other.is_none() {
                 done += 1;

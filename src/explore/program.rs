@@ -6,12 +6,13 @@ use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
 };
-use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run};
+use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run, TreeId};
 use crate::record::{Launch, Policy, RecordError, Settings, asked_to_end, asks_to_end};
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::standstill::Standstill;
 use crate::trace::{LoadError, ThreadId, Trace};
+use hashbrown::HashSet;
 use recorder_ring::plan::kind;
 use std::collections::VecDeque;
 use std::fs;
@@ -557,6 +558,7 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     }
     let mut created = 1;
     let (mut steps, mut moves) = (Vec::new(), Vec::new());
+    let mut found_running: HashSet<TreeId> = HashSet::new();
     let mut whole = true;
     for (number, step) in prefix.moves.iter().enumerate() {
         let &Move::Perform {
@@ -576,6 +578,14 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
         };
         if operation == Operation::End && ends_process(prefix, number) {
             continue;
+        }
+        match operation {
+            Operation::Join(tree) if outcome == Outcome::GaveUp => drop(found_running.insert(tree)),
+            Operation::End if found_running.contains(&prefix.threads[thread as usize].tree) => {
+                steps.push(sets_its_end(by));
+                moves.push(number);
+            }
+            _ => {}
         }
         if operation == Operation::Fork {
             let child = prefix
@@ -606,11 +616,26 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
         && let Some(thread) = numbers[wanted.thread as usize]
         && whole
     {
+        let tree = prefix.threads[wanted.thread as usize].tree;
+        if forest.node(wanted.node).operation() == Some(Operation::End) && found_running.contains(&tree) {
+            steps.push(sets_its_end(thread));
+            moves.push(prefix.moves.len());
+        }
         steps.push(wanted_step(forest, &wanted, thread));
         moves.push(prefix.moves.len());
     }
     steps.extend(left_wait_sets(forest, prefix, &numbers));
     (steps, moves)
+}
+
+/// What a thread does before its end if somebody has found it running.
+fn sets_its_end(thread: ThreadId) -> Step {
+    Step {
+        thread,
+        kind: kind::ATOMIC_STORE,
+        pc: None,
+        choice: Choice::Free,
+    }
 }
 
 /// Whether this end of a thread may be the process' end, too: the first thread's, which returns from `main`. What others do after it they can do
@@ -686,6 +711,8 @@ fn kind_of(forest: &Forest, node: NodeId, operation: Operation, outcome: Outcome
         Operation::Begin => kind::BEGIN,
         Operation::End => kind::END,
         Operation::Fork => kind::FORK,
+        // A look at a variable that the thread sets when it ends.
+        Operation::Join(_) if outcome == Outcome::GaveUp => kind::ATOMIC_LOAD,
         Operation::Join(_) => kind::JOIN,
         Operation::Read(_) => kind::READ,
         Operation::Write(..) => kind::WRITE,

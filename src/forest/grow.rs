@@ -168,9 +168,7 @@ impl Adding<'_, '_> {
                 (Outcome::Done, None)
             }
             RunOperation::Input { value, .. } => (Outcome::Saw(self.value(value)), None),
-            RunOperation::Acquire { gave_up: true, .. }
-            | RunOperation::Take { gave_up: true, .. }
-            | RunOperation::WaitEnd { timed_out: true, .. } => (Outcome::GaveUp, None),
+            _ if step.operation.gave_up() => (Outcome::GaveUp, None),
             RunOperation::BarrierEnter { last: true, .. } | RunOperation::Once { first: true, .. } => {
                 (Outcome::Chosen, None)
             }
@@ -229,12 +227,7 @@ impl Adding<'_, '_> {
                 row.position = step.position;
             }
             row.own_state = row.own_state.or(step.own_state);
-            let gave_up = matches!(
-                step.operation,
-                RunOperation::Acquire { gave_up: true, .. }
-                    | RunOperation::Take { gave_up: true, .. }
-                    | RunOperation::WaitEnd { timed_out: true, .. }
-            );
+            let gave_up = step.operation.gave_up();
             let shown = if gave_up { Patience::Bounded } else { step.patience };
             if shown != Patience::Unknown {
                 self.forest.nodes[node.index()].patience = shown;
@@ -397,7 +390,7 @@ impl Adding<'_, '_> {
             RunOperation::Begin => Operation::Begin,
             RunOperation::End => Operation::End,
             RunOperation::Fork { .. } => Operation::Fork,
-            RunOperation::Join { child } => Operation::Join((*self.names.trees.get(child as usize)?)?),
+            RunOperation::Join { child, .. } => Operation::Join((*self.names.trees.get(child as usize)?)?),
             RunOperation::Read { at, size, .. } => Operation::Read(self.span(at, size)?),
             RunOperation::Write { at, size, value } => Operation::Write(self.span(at, size)?, self.value(value)),
             RunOperation::AtomicLoad { at, size, .. } | RunOperation::AtomicRmw { at, size, .. } => {
@@ -506,7 +499,7 @@ impl Forest {
             Next::Operation(operation) => match operation {
                 Operation::Read(_) | Operation::Use(_) | Operation::Fence | Operation::Branch => true,
                 Operation::AtomicRead(_) => edge.wrote.is_none(),
-                Operation::Acquire(..) | Operation::Take(_) => edge.outcome == Outcome::GaveUp,
+                Operation::Acquire(..) | Operation::Take(_) | Operation::Join(_) => edge.outcome == Outcome::GaveUp,
                 _ => false,
             },
             _ => false,

@@ -22,6 +22,8 @@ use trace_format::{
 const RECORDERS: u64 = 1 << 63 | 1 << 59;
 /// They are numbered from here on.
 const MOMENTS: u64 = 1 << 40;
+/// Where it keeps one variable per thread, by the thread's number: who finds the thread running looks at it, and the thread sets it when it ends.
+const ENDS: u64 = 1 << 63 | 1 << 58;
 
 impl Run {
     /// The run that a trace file holds.
@@ -57,6 +59,15 @@ impl Run {
         reader.stand();
         reader.run
     }
+}
+
+/// The thread whose end an atomic access asks for, or tells of.
+fn ends(op: Op) -> Option<u32> {
+    let (Op::AtomicLoad { mem, .. } | Op::AtomicStore { mem, .. }) = op else {
+        return None;
+    };
+    let thread = mem.addr.checked_sub(ENDS)? >> 3;
+    u32::try_from(thread).ok()
 }
 
 /// A piece of memory that belongs to a block.
@@ -97,7 +108,8 @@ struct Reader<'t> {
     moments: HashMap<u64, RunBlock>,
     made: HashMap<ThreadId, u32>,
     objects: HashMap<ObjectId, u32>,
-    last: HashMap<ThreadId, Op>,
+    /// The last event of each thread.
+    last: HashMap<ThreadId, (usize, Op)>,
     ended: HashSet<ThreadId>,
     /// Enters of each round of a barrier, and whether somebody left it.
     rounds: HashMap<(ObjectId, u32), (Vec<usize>, bool)>,
@@ -192,7 +204,18 @@ impl<'t> Reader<'t> {
         {
             self.handles.insert(value, handle);
         }
-        let operation = self.operation(index, event);
+        self.last.insert(event.thread, (index, event.op));
+        let operation = match (event.op, ends(event.op)) {
+            (Op::AtomicLoad { .. }, Some(child)) => RunOperation::Join { child, gave_up: true },
+            // That somebody has looked before makes no difference to the thread.
+            (Op::AtomicStore { .. }, Some(_)) => return,
+            _ => self.operation(index, event),
+        };
+        let patience = match event.op {
+            Op::Join { attempt: true, .. } => Patience::Bounded,
+            Op::Join { attempt: false, .. } => Patience::Endless,
+            _ => Patience::Unknown,
+        };
         if let Op::AtomicLoad { order, .. } | Op::AtomicStore { order, .. } | Op::AtomicRmw { order, .. } = event.op
             && order != MemoryOrder::SeqCst
         {
@@ -202,13 +225,12 @@ impl<'t> Reader<'t> {
             thread: event.thread.0,
             operation,
             position: event.pc,
-            patience: Patience::Unknown,
+            patience,
             own_state: None,
         });
         if event.op == Op::End {
             self.ended.insert(event.thread);
         }
-        self.last.insert(event.thread, event.op);
     }
 
     fn operation(&mut self, index: usize, event: &Event) -> RunOperation {
@@ -217,7 +239,10 @@ impl<'t> Reader<'t> {
             Op::Begin => RunOperation::Begin,
             Op::End => RunOperation::End,
             Op::Fork { child } => RunOperation::Fork { child: child.0 },
-            Op::Join { child, .. } => RunOperation::Join { child: child.0 },
+            Op::Join { child, .. } => RunOperation::Join {
+                child: child.0,
+                gave_up: false,
+            },
             Op::Read { mem, value } => RunOperation::Read {
                 at: self.place(thread, mem.addr),
                 size: mem.size,
@@ -532,11 +557,11 @@ impl<'t> Reader<'t> {
     fn pending(&mut self, thread: ThreadId) -> Option<Stands> {
         let tables = self.tables;
         let pending = tables.meta.pending.iter().rfind(|pending| pending.thread == thread)?;
-        let done = self.run.steps.iter().skip(usize::try_from(pending.before).ok()?);
-        if done.into_iter().any(|step| step.thread == thread.0) {
+        let last = self.last.get(&thread);
+        if last.is_some_and(|&(index, _)| index as u64 >= pending.before) {
             return None;
         }
-        let used = matches!(self.last.get(&thread), Some(Op::Use { mem }) if mem.addr == pending.addr);
+        let used = matches!(last, Some((_, Op::Use { mem })) if mem.addr == pending.addr);
         let object = |kinds: &[ObjectKind]| {
             let rows = tables.objects.iter().rposition(|row| row.addr == pending.addr);
             rows.filter(|&row| kinds.contains(&tables.objects[row].kind) && used)
@@ -546,6 +571,7 @@ impl<'t> Reader<'t> {
             PendingKind::Died(_) => return Some(Stands::Stopped),
             PendingKind::Join => RunOperation::Join {
                 child: u32::try_from(pending.addr).ok()?,
+                gave_up: false,
             },
             PendingKind::Acquire => {
                 let mutex = [ObjectKind::Mutex, ObjectKind::RecursiveMutex, ObjectKind::SpinLock];

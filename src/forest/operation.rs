@@ -98,7 +98,7 @@ pub enum Operation {
     End,
     /// Creates the thread that is known by this history.
     Fork,
-    /// Waits for a thread to end.
+    /// Waits for a thread to end; the outcome may be that it has not ended yet.
     Join(TreeId),
     /// Plain read: the outcome is the value.
     Read(Span),
@@ -170,7 +170,7 @@ pub enum Outcome {
     Done,
     /// A read saw this value; an input had it.
     Saw(ValueId),
-    /// An attempt at a lock or semaphore failed; a wait timed out.
+    /// An attempt at a lock or semaphore, or to join a thread, failed; a wait timed out.
     GaveUp,
     /// The thread was the last of its round of a barrier, or the first at a once cell.
     Chosen,

@@ -84,6 +84,7 @@ pub enum RunOperation {
     },
     Join {
         child: u32,
+        gave_up: bool,
     },
     Read {
         at: RunPlace,
@@ -175,6 +176,20 @@ pub enum RunOperation {
     Output {
         source: u32,
     },
+}
+
+impl RunOperation {
+    /// Whether it is an attempt that failed, or a wait that timed out.
+    #[must_use]
+    pub fn gave_up(&self) -> bool {
+        matches!(
+            self,
+            RunOperation::Acquire { gave_up: true, .. }
+                | RunOperation::Take { gave_up: true, .. }
+                | RunOperation::Join { gave_up: true, .. }
+                | RunOperation::WaitEnd { timed_out: true, .. }
+        )
+    }
 }
 
 /// One operation of a run.

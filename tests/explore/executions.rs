@@ -138,7 +138,7 @@ impl Execution {
                 sources = object(Object::Barrier(barrier)).sources();
             }
             Instruction::Once { once, .. } => sources = object(Object::Once(once)).sources(),
-            Instruction::Join { handle } => {
+            Instruction::Join { handle } | Instruction::TryJoin { handle, .. } if !failed => {
                 if let crate::machine::Value::Thread(child) = performed.registers[handle] {
                     sources.push(BTreeSet::from([self.threads[child]]));
                 }

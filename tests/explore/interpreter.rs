@@ -263,7 +263,9 @@ impl Running<'_> {
     fn told(&self, performed: &Performed, own_state: u64) -> RunStep {
         let patience = match performed.instruction {
             _ if self.hides.patience => Patience::Unknown,
-            Instruction::TryLock { .. } | Instruction::TryTake { .. } => Patience::Bounded,
+            Instruction::TryLock { .. } | Instruction::TryTake { .. } | Instruction::TryJoin { .. } => {
+                Patience::Bounded
+            }
             Instruction::WaitFor { .. } if performed.half == Half::Second => Patience::Bounded,
             _ => Patience::Endless,
         };
@@ -395,8 +397,11 @@ impl Running<'_> {
             Instruction::Fork { .. } => RunOperation::Fork {
                 child: self.world.threads.len() as u32 - 1,
             },
-            Instruction::Join { handle } => match performed.registers[handle] {
-                Value::Thread(child) => RunOperation::Join { child: child as u32 },
+            Instruction::Join { handle } | Instruction::TryJoin { handle, .. } => match performed.registers[handle] {
+                Value::Thread(child) => RunOperation::Join {
+                    child: child as u32,
+                    gave_up,
+                },
                 _ => RunOperation::Fence,
             },
             Instruction::Alloc { .. } => RunOperation::Alloc {

@@ -583,6 +583,16 @@ impl World {
                 self.threads[thread].ended = true;
                 *next = (pc, Half::First);
             }
+            Instruction::TryJoin { handle, into: register } => {
+                let can = match registers[handle] {
+                    Value::Thread(child) => self.threads[child].ended,
+                    _ => true,
+                };
+                if !can {
+                    performed.result = Result::Failed;
+                }
+                *into = Some((register, number(can)));
+            }
             Instruction::Join { .. } | Instruction::Fence | Instruction::Use { .. } | Instruction::Output => {}
             Instruction::Set { .. } | Instruction::JumpIf { .. } | Instruction::Jump { .. } | Instruction::Fail => {
                 unreachable!("no operation")
@@ -647,7 +657,9 @@ impl Thread {
                 | Instruction::Use { .. }
                 | Instruction::Fence => true,
                 Instruction::Exchange { .. } => performed.wrote.is_none(),
-                Instruction::TryLock { .. } | Instruction::TryTake { .. } => performed.result == Result::Failed,
+                Instruction::TryLock { .. } | Instruction::TryTake { .. } | Instruction::TryJoin { .. } => {
+                    performed.result == Result::Failed
+                }
                 _ => false,
             };
         if !silent {

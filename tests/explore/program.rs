@@ -103,6 +103,11 @@ pub enum Instruction {
     Join {
         handle: Register,
     },
+    /// Gives 1 if the thread has ended, 0 if not.
+    TryJoin {
+        handle: Register,
+        into: Register,
+    },
     /// A block of two cells; gives its address.
     Alloc {
         into: Register,

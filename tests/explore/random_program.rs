@@ -122,7 +122,10 @@ impl Maker<'_> {
         }
         self.statements(size.statements - 1);
         if joins {
-            self.code.push(Instruction::Join { handle: HANDLE });
+            match self.random.u32(0..3) {
+                0 => self.try_join(),
+                _ => self.code.push(Instruction::Join { handle: HANDLE }),
+            }
             if self.random.bool() {
                 self.statement();
             }
@@ -417,7 +420,28 @@ impl Maker<'_> {
         self.to_fork.push((at, self.forks));
         if self.random.bool() {
             self.memory(false);
-            self.code.push(Instruction::Join { handle: HANDLE });
+            if self.random.bool() {
+                self.code.push(Instruction::Join { handle: HANDLE });
+            } else {
+                self.try_join();
+            }
+        }
+    }
+
+    /// Whether the thread has ended shows in what comes next; or it is asked until it has.
+    fn try_join(&mut self) {
+        let register = self.register();
+        let top = self.code.len();
+        self.code.push(Instruction::TryJoin {
+            handle: HANDLE,
+            into: register,
+        });
+        match self.random.u32(0..4) {
+            0 => self.unless(Term::Plus(register, 0), 1, |maker| {
+                maker.code.push(Instruction::Jump { to: top });
+            }),
+            1 => self.unless(Term::Plus(register, 0), 0, Self::inside),
+            _ => self.either(Term::Plus(register, 0), 0, Self::inside, Self::inside),
         }
     }
 

@@ -97,6 +97,21 @@ fn clocks_show_that_waiting_was_in_vain() {
 }
 
 #[test]
+fn a_join_that_may_come_too_early_is_explored_in_both_ways() {
+    let joins = |arguments: &[&str]| {
+        let name = format!("timed-join-{}", arguments.len());
+        explore(&name, "session/programs/timed_join.c", &[], arguments).1
+    };
+    let outcome = joins(&[]).expect(&[0]).unwrap();
+    assert!(outcome.stdout.contains("\nEXHAUSTED: "), "{}", outcome.stdout);
+    // In time, at the second attempt, and after that.
+    let classes = "3 reads-from classes of executions)";
+    assert!(outcome.stdout.contains(classes), "{}", outcome.stdout);
+    let outcome = joins(&["late"]).expect(&[68]).unwrap();
+    shown_by(&outcome, "FOUND: the program was killed by SIGABRT, ");
+}
+
+#[test]
 fn races_that_one_run_excludes_are_found() {
     for name in ["counter_orders", "figure3"] {
         let outcome = of_program(name, &[]).expect(&[66]).unwrap();

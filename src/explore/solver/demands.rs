@@ -47,6 +47,14 @@ impl Formulas {
                 }
                 new
             }
+            Violation::HasEnded { event, by } => {
+                let at = At::Event(event);
+                let new = self.is_new(ENDED, at, At::Event(by));
+                if new {
+                    self.not_before(vec![at.void()], by, at);
+                }
+                new
+            }
             Violation::NotWoken { ref ends, condition } => {
                 let mut new = false;
                 for &end in ends {

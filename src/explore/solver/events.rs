@@ -625,7 +625,6 @@ impl Events {
             | Act::NotifyAll(_)
             | Act::Post(_)
             | Act::OnceEnd(_)
-            | Act::Join(_)
             | Act::BarrierExit(_) => outcome(Outcome::Done, &mut wants),
             Act::Acquire(lock, mode) => {
                 let own = self.own_at(tables, node, lock, mode);
@@ -636,7 +635,7 @@ impl Events {
                     gives_up(&mut wants);
                 }
             }
-            Act::Take(_) | Act::WaitEnd(..) => {
+            Act::Take(_) | Act::WaitEnd(..) | Act::Join(_) => {
                 outcome(Outcome::Done, &mut wants);
                 gives_up(&mut wants);
             }

@@ -248,8 +248,8 @@ impl Solver {
                         hows.push(How::Asleep(node));
                     }
                 }
-                Act::Take(_) if class.patience == Patience::Endless => hows.push(How::Pending(node)),
-                Act::Join(_) | Act::BarrierExit(_) | Act::Once(_) => hows.push(How::Pending(node)),
+                Act::Take(_) | Act::Join(_) if class.patience == Patience::Endless => hows.push(How::Pending(node)),
+                Act::BarrierExit(_) | Act::Once(_) => hows.push(How::Pending(node)),
                 _ => {}
             }
             hows.extend(rounds(tables, node).into_iter().map(|round| How::Spins(node, round)));
@@ -395,6 +395,18 @@ fn not_locked(at: At, lock: ObjectId, tree: TreeId, mode: Mode) -> Violation {
     Violation::NotLocked { at, lock, tree, shared }
 }
 
+fn has_ended(tables: &Tables<'_>, state: &State, tree: TreeId) -> bool {
+    let there = state.at[tree.index()];
+    there != NONE && tables.class(there).act == Act::Ended
+}
+
+fn never_ended(wait: &Waits, tree: TreeId) -> Violation {
+    Violation::Never {
+        choice: wait.choice,
+        list: List::Ended(tree),
+    }
+}
+
 /// Notes why a thread that is chosen to wait does not.
 fn waits_at_end(
     tables: &Tables<'_>,
@@ -421,6 +433,7 @@ fn waits_at_end(
                 Act::Take(semaphore) if replay.state.has_permit(semaphore) => {
                     violated.push(replay.permits(at, semaphore));
                 }
+                Act::Join(tree) if has_ended(tables, &replay.state, tree) => violated.push(never_ended(wait, tree)),
                 _ => {}
             }
             node = tables.forest.node(node).edge(outcome).expect("it is one").to;
@@ -449,15 +462,7 @@ fn waits_at_end(
                 }
             }
         },
-        Act::Join(tree) => {
-            let there = replay.state.at[tree.index()];
-            if there != NONE && tables.class(there).act == Act::Ended {
-                violated.push(Violation::Never {
-                    choice: wait.choice,
-                    list: List::Ended(tree),
-                });
-            }
-        }
+        Act::Join(tree) if has_ended(tables, &replay.state, tree) => violated.push(never_ended(wait, tree)),
         Act::BarrierExit(barrier) if replay.state.phase[thread as usize] == Phase::Complete => {
             violated.extend(replay.complete(formulas, wait.choice, node, barrier));
         }

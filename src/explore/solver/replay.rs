@@ -40,6 +40,11 @@ pub(super) enum Violation {
         event: Event,
         tree: TreeId,
     },
+    /// The thread that is to be found running has ended, by this.
+    HasEnded {
+        event: Event,
+        by: Event,
+    },
     /// No notify wakes it. These ends of waits on the condition come up to then.
     NotWoken {
         ends: Vec<Event>,
@@ -136,6 +141,8 @@ pub(super) struct Replay<'t, 'f> {
     arrivals: HashMap<ObjectId, Vec<Event>>,
     before_entry: HashMap<u32, usize>,
     first: HashMap<ObjectId, Event>,
+    /// Ends of threads.
+    ended: HashMap<TreeId, Event>,
     woken_by: HashMap<u32, Event>,
     /// Beginnings of waits, and what ended them.
     woken: BTreeMap<Event, Event>,
@@ -169,6 +176,7 @@ impl<'t, 'f> Replay<'t, 'f> {
             arrivals: HashMap::new(),
             before_entry: HashMap::new(),
             first: HashMap::new(),
+            ended: HashMap::new(),
             woken_by: HashMap::new(),
             woken: BTreeMap::new(),
             wait_ends: HashMap::new(),
@@ -405,6 +413,7 @@ impl<'t, 'f> Replay<'t, 'f> {
         }
         let gave_up = row.what == What::Shown(Outcome::GaveUp);
         match row.act {
+            Act::End => drop(self.ended.insert(row.tree, event)),
             Act::Post(semaphore) => self.posts.entry(semaphore).or_default().push(event),
             Act::Take(semaphore) if !gave_up => self.takes.entry(semaphore).or_default().push(event),
             Act::BarrierEnter(barrier) => {
@@ -478,6 +487,11 @@ impl<'t, 'f> Replay<'t, 'f> {
                 shared: mode == Mode::Shared,
             }),
             Act::Acquire(lock, mode) => self.locked(formulas, event, lock, mode == Mode::Shared),
+            Act::Join(tree) if gave_up => {
+                if let Some(&by) = self.ended.get(&tree) {
+                    self.violations.push(Violation::HasEnded { event, by });
+                }
+            }
             Act::Join(tree) => self.violations.push(Violation::NotEnded { event, tree }),
             Act::WaitEnd(condition, lock) => match self.state.phase[row.tree.index()] {
                 Phase::Woken(_) | Phase::TimedOut(_) if outcome.is_some() => self.locked(formulas, event, lock, false),

@@ -218,6 +218,7 @@ pub fn retire(inside: RuntimeGuard, last: impl FnOnce()) {
     signals::forget(thread);
     alternate_stack::end(thread);
     stack::end(thread);
+    plan::before_end();
     failed_join::ends(thread);
     end();
     REGISTER.alive.set(REGISTER.alive.get() - 1);

@@ -167,6 +167,17 @@ pub fn is_next(me: &Thread, kind: u8) -> bool {
     SCHEDULER.plan().is_next(me, kind)
 }
 
+/// The calling thread is about to end. Until it is its turn, others may still find it running.
+pub fn before_end() {
+    if let Some(thread) = follower()
+        && [kind::ATOMIC_STORE, kind::END]
+            .into_iter()
+            .any(|kind| is_next(thread, kind))
+    {
+        SCHEDULER.gate(thread, &Intent::NONE);
+    }
+}
+
 /// A function of libc is about to read this for its caller.
 pub fn before_read(addr: usize, len: usize, pc: usize) {
     if let Some(thread) = follower() {
