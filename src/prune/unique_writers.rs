@@ -258,8 +258,11 @@ impl<'t> Search<'t> {
             self.begun = true;
             let known = Known::all(needed);
             for access in self.trace.accesses().filter(|access| access.kind.reads()) {
+                let thread = self.trace.thread(access.event);
                 for used in self.trace.uses(access) {
-                    if !self.trace.cell(used.cell).external {
+                    // What a thread reads of its own writes takes no edge.
+                    let own = self.writers.only_by(thread, used.cell);
+                    if !own && !self.trace.cell(used.cell).external {
                         let writer = self.look(&known, access.event, used.cell, used.read);
                         self.edges.extend(writer.map(|from| Edge { to: access.event, from }));
                     }

@@ -1,6 +1,6 @@
 //! Who writes each cell, and what.
 
-use super::{CellId, EventId, Trace};
+use super::{CellId, EventId, ThreadId, Trace};
 
 /// The writes of each cell: in the order of π, and by the value that they leave.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +9,16 @@ pub struct Writers {
     /// By value, then in the order of π; without frees, which leave none.
     valued: Lists,
     values: Vec<u64>,
+    /// Who writes each cell.
+    by: Vec<By>,
+}
+
+/// Who writes a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Nobody,
+    One(ThreadId),
+    Several,
 }
 
 /// One list for each cell, one behind the other.
@@ -49,8 +59,16 @@ impl Writers {
         let cells = trace.cells().len();
         let writes = || trace.accesses().filter(|access| access.kind.writes());
         let (mut all, mut valued) = (Lists::new(cells), Lists::new(cells));
+        let mut by = vec![By::Nobody; cells];
         for access in writes() {
+            let thread = trace.thread(access.event);
             for used in trace.uses(access) {
+                let by = &mut by[used.cell.index()];
+                *by = match *by {
+                    By::Nobody => By::One(thread),
+                    By::One(other) if other != thread => By::Several,
+                    known => known,
+                };
                 all.starts[used.cell.index() + 1] += 1;
                 valued.starts[used.cell.index() + 1] += u32::from(access.kind.writes_value());
             }
@@ -80,13 +98,24 @@ impl Writers {
                 (values[at], events[at]) = (value, write);
             }
         }
-        Writers { all, valued, values }
+        Writers {
+            all,
+            valued,
+            values,
+            by,
+        }
     }
 
     /// The writes of a cell, frees among them, in the order of π.
     #[must_use]
     pub fn writes(&self, cell: CellId) -> &[EventId] {
         &self.all.items[self.all.range(cell)]
+    }
+
+    /// Whether a thread is the only one that writes a cell.
+    #[must_use]
+    pub fn only_by(&self, thread: ThreadId, cell: CellId) -> bool {
+        self.by[cell.index()] == By::One(thread)
     }
 
     /// The writes that leave a value in a cell, in the order of π.
