@@ -16,9 +16,11 @@
 use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::trace::EventId;
 use hashbrown::HashMap;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 use z3::ast::{Bool, Int};
-use z3::{Params, SatResult, Solver, StatisticsValue};
+use z3::{Context, Params, SatResult, Solver, StatisticsValue};
 
 /// A Z3 solver with the order variables, atoms and choices made so far.
 pub(crate) struct Z3Session {
@@ -45,6 +47,34 @@ pub(crate) enum Status {
     Unsatisfiable,
     /// The resource budget was spent.
     Budget,
+}
+
+/// Time between two looks whether checks are to be interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Does something that asks solvers of this thread, and interrupts their checks from when `stop` says so. The answer of such a check is that of
+/// a spent budget.
+pub(crate) fn interrupted_by<T>(stop: Option<fn() -> bool>, ask: impl FnOnce() -> T) -> T {
+    let Some(stop) = stop else {
+        return ask();
+    };
+    let context = Context::thread_local();
+    let handle = context.handle();
+    thread::scope(|scope| {
+        let (asks, asked) = mpsc::channel::<()>();
+        let watch = move || {
+            while asked.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                // To Z3 this is nothing between two checks, so the next one needs another.
+                if stop() {
+                    handle.interrupt();
+                }
+            }
+        };
+        scope.spawn(watch);
+        let answer = ask();
+        drop(asks);
+        answer
+    })
 }
 
 impl Z3Session {
@@ -285,5 +315,34 @@ impl Model {
     /// Whether an event is known, and comes before the race.
     pub(crate) fn has(&self, event: EventId) -> bool {
         self.knows(event) && self.place(Node::of(event)) < self.place(Node::RACE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More pigeons than holes: without an end from outside, nobody waits for the answer.
+    #[test]
+    fn a_check_is_interrupted() {
+        const HOLES: usize = 14;
+        let sits = |pigeon: usize, hole: usize| Bool::new_const(format!("{pigeon} in {hole}"));
+        let mut session = Z3Session::new(u32::MAX);
+        session.begin();
+        for pigeon in 0..=HOLES {
+            let somewhere: Vec<Bool> = (0..HOLES).map(|hole| sits(pigeon, hole)).collect();
+            session.assert(&Bool::or(&somewhere));
+            for other in 0..pigeon {
+                for hole in 0..HOLES {
+                    session.assert(&Bool::or(&[sits(pigeon, hole).not(), sits(other, hole).not()]));
+                }
+            }
+        }
+        let status = interrupted_by(Some(|| true), || session.check(&[]));
+        assert_eq!(status, Status::Budget);
+        // Others are not.
+        session.begin();
+        session.assert(&sits(0, 0));
+        assert_eq!(session.check(&[sits(0, 0)]), Status::Satisfiable);
     }
 }

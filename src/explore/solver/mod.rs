@@ -25,7 +25,7 @@ use super::states::{Limits, Searched};
 use super::tables::{Act, Class, FREED, Tables};
 use crate::encode::{Choice, Formula, Literal, Node};
 use crate::forest::{Forest, Outcome, Reservation, Values};
-use crate::solve::{Model, Status, Z3Session};
+use crate::solve::{Model, Status, Z3Session, interrupted_by};
 use clauses::Formulas;
 use events::{Event, Wants, What};
 use hashbrown::HashSet;
@@ -90,7 +90,7 @@ impl Solver {
         count: usize,
         is_wanted: &dyn Fn(&Forest, &Wanted) -> bool,
     ) -> Searched {
-        let (searched, values) = self.search_in(forest, limits, count, is_wanted);
+        let (searched, values) = interrupted_by(limits.stop, || self.search_in(forest, limits, count, is_wanted));
         forest.adopt_values(values);
         searched
     }
