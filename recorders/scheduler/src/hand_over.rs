@@ -43,6 +43,7 @@ impl<H: Host> Scheduler<H> {
         }
         self.sleepers.set(0);
         self.outside.set(0);
+        self.gone.set(0);
         self.watcher.set(None);
         self.leaving.set(0);
         self.last_recorded.set(None);

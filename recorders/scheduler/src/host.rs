@@ -71,6 +71,8 @@ pub trait Host: Sized + 'static {
     fn time_used(&self, thread: &Self::Thread) -> i64;
     /// Whether the kernel says that the thread sleeps, or is gone.
     fn sleeps(&self, thread: &Self::Thread) -> bool;
+    /// Whether the kernel says that the thread is gone, though it has not said that it ends.
+    fn is_gone(&self, thread: &Self::Thread) -> bool;
     /// Interrupts the holder, which has used so much processor time without coming to a hook, if it has had enough; whether
     /// it has.
     fn interrupt_if_due(&self, holder: &Self::Thread, used: i64) -> bool;

@@ -385,7 +385,7 @@ impl<H: Host> Scheduler<H> {
             self.unblock(at, woken);
             return Some(self.ready.remove(self.ready.len() - 1));
         }
-        if self.outside.get() == 0 {
+        if self.outside.get() == self.gone.get() {
             self.leave_or_end(Standing::Gone);
         }
         None

@@ -34,6 +34,8 @@ pub struct Scheduler<H: Host> {
     yields_in_vain: Cell<u32>,
     /// Number of threads in calls that the runtime does not model.
     pub(crate) outside: Cell<usize>,
+    /// How many of them the kernel has ended: they do not come back, nor say so.
+    pub(crate) gone: Cell<usize>,
     pub(crate) watcher: Cell<Option<&'static H::Thread>>,
     /// Those that are to be woken when the scheduler is unlocked.
     roused: [Cell<Option<&'static H::Thread>>; 2],
@@ -91,6 +93,7 @@ impl<H: Host> Scheduler<H> {
                 sleepers: Cell::new(0),
                 yields_in_vain: Cell::new(0),
                 outside: Cell::new(0),
+                gone: Cell::new(0),
                 watcher: Cell::new(None),
                 roused: [Cell::new(None), Cell::new(None)],
                 leaving: Cell::new(0),
@@ -412,6 +415,7 @@ impl<H: Host> Scheduler<H> {
         self.host.settle(holder);
         holder.state.store(state::OUTSIDE, Relaxed);
         self.outside.set(self.outside.get() + 1);
+        self.gone.set(self.gone.get() + usize::from(self.host.is_gone(holder)));
         self.host.stolen(holder);
         self.pass(None);
         true

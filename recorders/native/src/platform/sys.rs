@@ -181,22 +181,29 @@ pub fn is_readable(addr: usize) -> bool {
 
 /// Whether the kernel says that the thread of a number sleeps, or is gone; not of 0, which is none.
 pub fn sleeps(number: i32) -> bool {
-    if number == 0 {
-        return false;
-    }
+    number != 0 && matches!(kernels_word(number), b'S' | GONE | b'Z' | b'X')
+}
+
+/// Whether the kernel says that the thread of a number is gone; not of 0, which is none.
+pub fn is_gone(number: i32) -> bool {
+    number != 0 && matches!(kernels_word(number), GONE | b'Z' | b'X')
+}
+
+/// What the kernel says of a thread that it does not know.
+const GONE: u8 = 0;
+
+/// The letter that the kernel has for what a thread does.
+fn kernels_word(number: i32) -> u8 {
     let mut path = [0_u8; 48];
     write_path(&mut path, number);
     let Ok(path) = CStr::from_bytes_until_nul(&path) else {
-        return false;
+        return b'R';
     };
     let mut stat = [0_u8; 128];
     let len = read_file(path, &mut stat);
     // `number (name) S …`: the name may hold anything, also parentheses.
-    let state = stat[..len]
-        .iter()
-        .rposition(|&byte| byte == b')')
-        .and_then(|at| stat.get(at + 2));
-    state.is_none_or(|&state| state == b'S' || state == b'Z' || state == b'X' || state == 0)
+    let name_ends = stat[..len].iter().rposition(|&byte| byte == b')');
+    name_ends.and_then(|at| stat.get(at + 2)).copied().unwrap_or(GONE)
 }
 
 fn write_path(path: &mut [u8; 48], number: i32) {

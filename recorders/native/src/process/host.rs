@@ -112,6 +112,10 @@ impl Host for Process {
         sys::sleeps(thread.os_id.load(Relaxed))
     }
 
+    fn is_gone(&self, thread: &Thread) -> bool {
+        sys::is_gone(thread.os_id.load(Relaxed))
+    }
+
     fn interrupt_if_due(&self, holder: &Thread, used: i64) -> bool {
         let due = interrupt::is_due(holder, used);
         if due {

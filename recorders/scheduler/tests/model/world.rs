@@ -126,6 +126,10 @@ impl Host for World {
         false
     }
 
+    fn is_gone(&self, _thread: &Thread) -> bool {
+        false
+    }
+
     fn interrupt_if_due(&self, _holder: &Thread, _used: i64) -> bool {
         false
     }
