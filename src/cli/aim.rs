@@ -5,29 +5,24 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
+use super::answers::Answers;
 use super::confirm::{self, Asked, Telling};
 use super::explain;
-use super::explored::{Ends, Positions, races, result, unproven};
+use super::explored::{Ends, races, result, unproven};
 use super::output::{Color, say};
 use super::reports::ReportArgs;
 use super::runs;
 use super::watched::Watched;
 use anyhow::{bail, ensure};
-use hashbrown::HashSet;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use witness::analyze::Options as AnalysisOptions;
 use witness::confirm::{Finding, Question, Unmatched, races as warned_races};
-use witness::explore::{Goal, Learnt, Options, Prefix, Program, Progress, What, explore};
-use witness::forest::Forest;
+use witness::explore::{Exploration, Goal, Learnt, Options, Program, Progress, What, at_places_first, explore};
 use witness::symbols::{Places, Symbols};
 use witness::trace::Trace;
-use witness::verdict::Verdict;
 use witness::warnings::{Format, Warning};
-
-/// The cost of a branch that has nothing to do with what is asked for: beyond all others.
-const FAR: u64 = 1 << 40;
 
 /// What is asked for.
 pub struct Aim {
@@ -127,66 +122,23 @@ fn place_must_exist(text: &str, places: &Places) -> anyhow::Result<()> {
 pub struct Aimed<'a> {
     program: &'a mut Program,
     aim: &'a Aim,
-    known: RefCell<Known>,
-}
-
-#[derive(Default)]
-struct Known {
-    asked: Vec<Asked>,
-    /// The questions without a witness.
-    open: Vec<usize>,
-    /// Where other outcomes may bring a race about.
-    near: HashSet<u64>,
-    /// The pairs that the questions mean.
-    meant: HashSet<Positions>,
-    /// Those of them that have a witness.
-    witnessed: HashSet<Positions>,
-}
-
-impl Known {
-    fn add(&mut self, one: Asked) {
-        self.open.retain(|&question| !one.is_witnessed(question));
-        for pair in &one.confirmation.analysis.pairs {
-            let (a, b) = pair.positions;
-            let positions = (a.min(b), a.max(b));
-            self.meant.insert(positions);
-            if matches!(pair.verdict, Verdict::Witnessed(_)) {
-                self.witnessed.insert(positions);
-            }
-        }
-        self.near.extend(one.places_near());
-        self.asked.push(one);
-    }
-}
-
-impl Known {
-    /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one stays.
-    fn drop_unused(&mut self, aim: &Aim) -> bool {
-        let used = confirm::used(&aim.warnings, &self.asked, &aim.options);
-        let stays = used.last() == Some(&true);
-        let mut used = used.into_iter();
-        self.asked.retain(|_| used.next() == Some(true));
-        stays
-    }
+    answers: RefCell<Answers<'a>>,
 }
 
 impl<'a> Aimed<'a> {
     /// Nothing is known yet.
     pub fn new(program: &'a mut Program, aim: &'a Aim) -> Aimed<'a> {
-        let known = Known {
-            open: (0..aim.questions.len()).collect(),
-            ..Known::default()
-        };
+        let answers = Answers::new(&aim.warnings, &aim.options, aim.questions.len());
         Aimed {
             program,
             aim,
-            known: RefCell::new(known),
+            answers: RefCell::new(answers),
         }
     }
 
     /// Explores until all is decided, and tells what came of it.
     pub fn explore(
-        self,
+        mut self,
         options: Options<'_>,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
         shorten: bool,
@@ -194,68 +146,20 @@ impl<'a> Aimed<'a> {
         analysis: &AnalysisArgs,
         color: Color,
     ) -> anyhow::Result<ExitCode> {
-        let known = self.known;
-        let is_near = |position: u64| known.borrow().near.contains(&position);
-        let order = |forest: &Forest, prefix: &Prefix| {
-            let position = prefix.wanted.map(|wanted| forest.node(wanted.node).position);
-            let far = if position.is_some_and(is_near) { 0 } else { FAR };
-            (options.order)(forest, prefix) + far
-        };
-        let options = Options {
-            order: &order,
-            prefers: Some(&is_near),
-            ..options
-        };
-        let mut look = |program: &Program, run: usize, learnt: &Learnt| {
-            let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
-            let path = program.trace_of(run);
-            // Of one that was not searched, only its analysis tells.
-            let is_untold = program.is_unsearched() && path.exists();
-            if run == 0 || is_untold || learnt.shows.iter().any(shows_race) {
-                let asked = confirm::ask(&path, Trace::open(&path)?, &self.aim.questions, &self.aim.options)?;
-                if run == 0 {
-                    self.aim.must_exist(&asked)?;
-                }
-                let known = &mut *known.borrow_mut();
-                known.add(asked);
-                if is_untold && !known.drop_unused(self.aim) && run > 0 && learnt.shows.is_empty() {
-                    runs::remove(&path, None);
-                }
-            }
-            Ok(())
-        };
-        let mut watched = Watched::from_the_first(self.program, &mut look);
-        let explored = explore(&mut watched, &options, &mut |progress| {
-            if known.borrow().open.is_empty() {
-                return ControlFlow::Break(());
-            }
-            watch(progress)
-        })?;
-        let program = &*self.program;
-        ensure!(
-            explored.runs > 0,
-            "interrupted before the first run had ended: nothing is known"
-        );
+        let explored = self.run(options, watch)?;
+        let Aimed { program, aim, answers } = self;
+        let (program, answers) = (&*program, answers.into_inner());
         let mut ends = Ends::of(&explored, program)?;
         if shorten {
             ends.shorten(program)?;
         }
-        let Known {
-            asked,
-            open,
-            meant,
-            witnessed,
-            ..
-        } = known.take();
-        let is_other = |race: Positions| !meant.contains(&race);
-        ends.found.extend(unproven(&explored, program, |race| {
-            is_other(race) || witnessed.contains(&race)
-        })?);
+        ends.found
+            .extend(unproven(&explored, program, |race| answers.is_settled(race))?);
         let mut all = result(&explored, program, ends.found)?;
-        if open.is_empty() {
+        if answers.open.is_empty() {
             all.decided();
         }
-        if let others @ 1.. = races(&explored).filter(|&(race, _)| is_other(race)).count() {
+        if let others @ 1.. = races(&explored).filter(|&(race, _)| !answers.is_meant(race)).count() {
             say!("witness: {others} other races were found on the way: without --for and --warnings they are reported");
         }
         let telling = Telling {
@@ -268,10 +172,56 @@ impl<'a> Aimed<'a> {
         };
         let code = ends
             .code
-            .or_worse(confirm::report(&telling, &self.aim.warnings, asked, color)?);
+            .or_worse(confirm::report(&telling, &aim.warnings, answers.asked, color)?);
         Ok(match code {
             ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,
             code => code,
         })
+    }
+
+    /// Explores until all is decided.
+    fn run(
+        &mut self,
+        options: Options<'_>,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> anyhow::Result<Exploration> {
+        let (aim, answers) = (self.aim, &self.answers);
+        let is_near = |position: u64| answers.borrow().is_near(position);
+        let order = at_places_first(&is_near);
+        let options = Options {
+            order: &order,
+            prefers: Some(&is_near),
+            ..options
+        };
+        let mut look = |program: &Program, run: usize, learnt: &Learnt| {
+            let shows_race = |what: &What| matches!(what, What::Goal(Goal::Race(..)));
+            let path = program.trace_of(run);
+            // Of one that was not searched, only its analysis tells.
+            let is_untold = program.is_unsearched() && path.exists();
+            if run == 0 || is_untold || learnt.shows.iter().any(shows_race) {
+                let asked = confirm::ask(&path, Trace::open(&path)?, &aim.questions, &aim.options)?;
+                if run == 0 {
+                    aim.must_exist(&asked)?;
+                }
+                let answers = &mut *answers.borrow_mut();
+                answers.add(asked);
+                if is_untold && !answers.drop_unused() && run > 0 && learnt.shows.is_empty() {
+                    runs::remove(&path, None);
+                }
+            }
+            Ok(())
+        };
+        let mut watched = Watched::from_the_first(self.program, &mut look);
+        let explored = explore(&mut watched, &options, &mut |progress| {
+            if answers.borrow().open.is_empty() {
+                return ControlFlow::Break(());
+            }
+            watch(progress)
+        })?;
+        ensure!(
+            explored.runs > 0,
+            "interrupted before the first run had ended: nothing is known"
+        );
+        Ok(explored)
     }
 }

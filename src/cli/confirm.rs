@@ -2,21 +2,19 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
+use super::answers::Answers;
 use super::execution::must_be_execution;
-use super::explored::Positions;
 use super::guided::Guided;
 use super::live::CompanionArgs;
 use super::output::{Color, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
 use anyhow::{Context, bail};
-use hashbrown::HashSet;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 use witness::analyze::Options;
 use witness::confirm::{
@@ -28,7 +26,7 @@ use witness::report::{Findings, Noise, Words};
 use witness::results::{ExplorationResult, Summary};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::{Fact, Refutation, Verdict};
+use witness::verdict::Verdict;
 use witness::warnings::{self, Format, Warning};
 
 /// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
@@ -115,24 +113,6 @@ pub struct Telling<'a> {
 }
 
 impl Asked {
-    /// Where other outcomes may bring about what the trace was asked for: at the pairs themselves, and at the reads by which they are
-    /// excluded.
-    pub fn places_near(&self) -> Vec<u64> {
-        let mut near = Vec::new();
-        for pair in &self.confirmation.analysis.pairs {
-            near.extend([pair.positions.0, pair.positions.1]);
-            if let Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) =
-                &pair.verdict
-            {
-                near.extend(core.iter().filter_map(|fact| match fact {
-                    Fact::Read { read, .. } => Some(self.trace.pc(*read)),
-                    _ => None,
-                }));
-            }
-        }
-        near
-    }
-
     /// Whether a question has a witness here.
     pub fn is_witnessed(&self, question: usize) -> bool {
         match &self.confirmation.answers[question].finding {
@@ -160,7 +140,7 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
             let asked = ask(path, Trace::from_file(&opened.file)?, &questions, &options)?;
             (vec![asked], None)
         }
-        None => record_until_witnessed(args, &questions, &options)?,
+        None => record_until_witnessed(args, &warnings, &questions, &options)?,
     };
     let telling = Telling {
         reports: &args.reports,
@@ -216,6 +196,7 @@ pub fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options)
 /// The runs, one after the other, until each question has a witness in one of them; and what they say of all schedules, if all were covered.
 fn record_until_witnessed(
     args: &ConfirmArgs,
+    warnings: &[Warning],
     questions: &[Question],
     options: &Options,
 ) -> anyhow::Result<(Vec<Asked>, Option<ExplorationResult>)> {
@@ -242,23 +223,22 @@ fn record_until_witnessed(
             companions: args.companions.to_companions(),
         }
     };
-    let mut answers = Answers {
+    let answers = RefCell::new(Answers::new(warnings, options, questions.len()));
+    let further = Further {
         questions,
         options,
-        asked: Vec::new(),
-        open: (0..questions.len()).collect(),
-        near: Rc::default(),
+        answers: &answers,
     };
     input.rewind();
     let first = record::record(&recording(1))?;
-    answers.add(1, "fifo", &first.summary.path)?;
+    further.add(1, "fifo", &first.summary.path)?;
     let (mut made, mut all_schedules) = (1, None);
     let guided = Guided::new(&recording(1), &first, args.runs);
-    if let Some(guided) = guided.filter(|_| !answers.open.is_empty()) {
-        let near = answers.near.clone();
-        let guidance = guided.explore(Some(&|place| near.borrow().contains(&place)), &mut |made| {
-            answers.add(made.run, "chosen", made.path)?;
-            Ok(if answers.open.is_empty() {
+    if let Some(guided) = guided.filter(|_| !further.is_answered()) {
+        let is_near = |place| answers.borrow().is_near(place);
+        let guidance = guided.explore(&is_near, true, &mut |made| {
+            further.add(made.run, "chosen", made.path)?;
+            Ok(if further.is_answered() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -267,13 +247,13 @@ fn record_until_witnessed(
         match guidance {
             Ok(guidance) => {
                 made = guidance.runs();
-                all_schedules = guidance.all_schedules(|race| answers.is_settled(race))?;
+                all_schedules = guidance.all_schedules(|race| answers.borrow().is_settled(race))?;
             }
             Err(error) => say!("witness: no run can be chosen: {error:#}"),
         }
     }
     for number in made + 1..=args.runs {
-        if answers.open.is_empty() || all_schedules.is_some() || asked_to_end() {
+        if further.is_answered() || all_schedules.is_some() || asked_to_end() {
             break;
         }
         made = number;
@@ -281,48 +261,43 @@ fn record_until_witnessed(
         let recording = recording(number);
         let recorded = record::record(&recording)?;
         let how = runs::name(recording.policy, recording.seed);
-        answers.add(number, &how, &recorded.summary.path)?;
+        further.add(number, &how, &recorded.summary.path)?;
     }
     if asked_to_end() {
         say!("witness: interrupted: run {made} is the last");
     }
-    Ok((answers.asked, all_schedules))
+    let Answers { asked, unused, .. } = answers.into_inner();
+    for path in unused {
+        runs::remove(&path, None);
+    }
+    Ok((asked, all_schedules))
 }
 
-/// What the runs say of the warnings, one after the other.
-struct Answers<'a> {
+/// What runs say of the warnings, told after each.
+struct Further<'f, 'a> {
     questions: &'a [Question],
     options: &'a Options,
-    asked: Vec<Asked>,
-    /// The questions without a witness.
-    open: Vec<usize>,
-    /// Where other outcomes may bring one about.
-    near: Rc<RefCell<HashSet<u64>>>,
+    answers: &'f RefCell<Answers<'a>>,
 }
 
-impl Answers<'_> {
-    fn add(&mut self, number: u32, how: &str, path: &Path) -> anyhow::Result<()> {
+impl Further<'_, '_> {
+    fn add(&self, number: u32, how: &str, path: &Path) -> anyhow::Result<()> {
         let run = ask(path, Trace::open(path)?, self.questions, self.options)?;
-        self.open.retain(|&question| !run.is_witnessed(question));
-        self.near.borrow_mut().extend(run.places_near());
+        let events = run.trace.len();
+        let mut answers = self.answers.borrow_mut();
+        answers.add(run);
+        answers.drop_unused();
         let all = self.questions.len();
         say!(
-            "witness: run {number} ({how}): {} events, {} of {all} warnings witnessed so far: {}",
-            run.trace.len(),
-            all - self.open.len(),
+            "witness: run {number} ({how}): {events} events, {} of {all} warnings witnessed so far: {}",
+            all - answers.open.len(),
             path.display()
         );
-        self.asked.push(run);
         Ok(())
     }
 
-    /// Whether a race is none that was asked for, or some trace proves it.
-    fn is_settled(&self, (a, b): Positions) -> bool {
-        let pairs = self.asked.iter().flat_map(|asked| &asked.confirmation.analysis.pairs);
-        let mut meant = pairs
-            .filter(|pair| pair.positions == (a, b) || pair.positions == (b, a))
-            .peekable();
-        meant.peek().is_none() || meant.any(|pair| matches!(pair.verdict, Verdict::Witnessed(_)))
+    fn is_answered(&self) -> bool {
+        self.answers.borrow().open.is_empty()
     }
 }
 

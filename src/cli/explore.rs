@@ -14,14 +14,15 @@ use super::watched::Watched;
 use anyhow::{Context, ensure};
 use hashbrown::HashSet;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use witness::explore::{
-    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, What, explore,
-    fewest_context_switches,
+    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, What, at_places_first,
+    explore,
 };
 use witness::record::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
 use witness::session::Bounds;
@@ -107,6 +108,9 @@ pub struct ExploreArgs {
     command: Vec<OsString>,
 }
 
+/// The part of the time limit that is left for the analysis of what runs have shown: one in so many.
+const PART_FOR_REPORTS: u32 = 10;
+
 /// The engines of exploration.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum EngineArg {
@@ -124,10 +128,14 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         program = program.without_haste();
     }
     let limit = args.analysis.time_limit();
-    let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let begun = Instant::now();
+    let until = limit.and_then(|limit| begun.checked_add(limit));
+    // What was found is still to be analyzed then.
+    let explores_until = limit.and_then(|limit| begun.checked_add(limit - limit / PART_FOR_REPORTS));
+    program = program.ending_by(explores_until);
     let options = Options {
         limits: Limits {
-            until,
+            until: explores_until,
             stop: Some(asked_to_end),
             ..Limits::default()
         },
@@ -137,13 +145,12 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
             EngineArg::Solver => Engine::Solver,
         },
         runs: args.runs as usize,
-        order: &fewest_context_switches,
         show_goals: true,
         jobs: args.jobs.into(),
         failures_first: true,
         ..Options::default()
     };
-    let mut watch = Watch::new(until)?;
+    let mut watch = Watch::new(explores_until)?;
     if let Some(aim) = aim {
         let aimed = Aimed::new(&mut program, &aim);
         return aimed.explore(
@@ -156,13 +163,21 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         );
     }
     let mut races = Merged::new(None, &filters, args.reports.clone());
+    let near = RefCell::new(HashSet::<u64>::new());
+    let is_near = |place| near.borrow().contains(&place);
+    let order = at_places_first(&is_near);
+    let options = Options {
+        order: &order,
+        ..options
+    };
     let mut look = |program: &Program, run: usize, learnt: &Learnt| {
         let path = program.trace_of(run);
-        // Which races one shows that was not searched, only its analysis tells.
-        if program.is_unsearched() && path.exists() {
+        // Which races one shows that was not searched, only its analysis tells; and of the first one, what excludes them.
+        if run == 0 || (program.is_unsearched() && path.exists()) {
             let keep = run == 0 || !learnt.shows.is_empty();
-            let analysis = args.analysis.of_run(run as u32 + 1).ending(until);
+            let analysis = args.analysis.of_run(run as u32 + 1).ending(explores_until);
             races.add(&path, &analysis, None, keep)?;
+            near.borrow_mut().extend(races.near());
         }
         Ok(())
     };
@@ -178,14 +193,13 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     if args.shorten {
         ends.shorten(&program)?;
     }
-    // The first run is told of in any case; those that show something else stay, whatever they add to the races.
-    let others: HashSet<usize> = runs_of(&explored, false).chain([0]).collect();
+    // Those that show something else stay, whatever they add to the races.
+    let others: HashSet<usize> = runs_of(&explored, false).collect();
     let of_races = runs_of(&explored, true).filter(|&run| run > 0);
-    let untold = [0].into_iter().filter(|_| !program.is_unsearched()).chain(of_races);
-    for (number, run) in (1..).zip(untold) {
+    for (number, run) in (2..).zip(of_races) {
         races.add(
             &program.trace_of(run),
-            &args.analysis.of_run(number),
+            &args.analysis.of_run(number).ending(until),
             None,
             others.contains(&run),
         )?;

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
-use witness::explore::{Exploration, Goal, Learnt, Limits, Options, Program, What, explore, fewest_context_switches};
+use witness::explore::{End, Exploration, Goal, Learnt, Limits, Options, Program, What, at_places_first, explore};
 use witness::record::{self, EndsWhenAsked, Launch, Recorded, StandardInput, asked_to_end};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
@@ -88,15 +88,17 @@ impl Terms {
 }
 
 impl<'a> Made<'a> {
-    fn of(run: u32, path: &'a Path, timeout: Option<Duration>, shows_end: bool) -> anyhow::Result<Made<'a>> {
+    fn of(run: u32, path: &'a Path, timeout: Option<Duration>, learnt: &Learnt) -> anyhow::Result<Made<'a>> {
         let file = TraceFile::open(path)?;
         let end = match file.ending() {
             Ending::Complete { program } => *program,
             Ending::Cut { .. } => ProgramEnd::Unknown,
         };
         let code = match end {
-            // Its own limit is none of the user's.
-            ProgramEnd::TimeLimit if timeout.is_none() => ExitCode::Nothing,
+            // Its own limit is none of the user's, and whom its prefix keeps waiting does not hang.
+            ProgramEnd::TimeLimit if timeout.is_none() || !learnt.shows.contains(&What::Ended(End::TimedOut)) => {
+                ExitCode::Nothing
+            }
             end => program_end::code_of(end, path),
         };
         Ok(Made {
@@ -105,7 +107,7 @@ impl<'a> Made<'a> {
             threads: file.tables().threads.len(),
             events: file.len(),
             code,
-            shows_end,
+            shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..)))),
         })
     }
 }
@@ -130,14 +132,16 @@ impl Guided {
         })
     }
 
-    /// Makes runs, and gives each to `made`, until that breaks, all are made, or nothing is left to try. Branches at places that it `prefers`
-    /// come first.
+    /// Makes runs, and gives each to `made`, until that breaks, all are made, or nothing is left to try. Branches at places that are `near` come
+    /// first; if it `only` looks for what is there, also before those that fail most often.
     pub fn explore(
         self,
-        prefers: Option<&dyn Fn(u64) -> bool>,
+        near: &dyn Fn(u64) -> bool,
+        only: bool,
         made: &mut dyn FnMut(&Made<'_>) -> anyhow::Result<ControlFlow<()>>,
     ) -> anyhow::Result<Guidance> {
         let _ends = EndsWhenAsked::new()?;
+        let order = at_places_first(near);
         let options = Options {
             limits: Limits {
                 states: STATES,
@@ -145,18 +149,17 @@ impl Guided {
                 ..Limits::default()
             },
             runs: self.runs as usize,
-            order: &fewest_context_switches,
+            order: &order,
             show_goals: true,
             failures_first: true,
-            prefers,
+            prefers: only.then_some(near),
             ..Options::default()
         };
         let is_over = Cell::new(false);
         let mut program = self.program;
         let mut look = |program: &Program, run: usize, learnt: &Learnt| {
             let path = program.trace_of(run);
-            let shows_end = (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..))));
-            let run = Made::of(run as u32 + 1, &path, self.timeout, shows_end)?;
+            let run = Made::of(run as u32 + 1, &path, self.timeout, learnt)?;
             if made(&run)?.is_break() {
                 is_over.set(true);
             }

@@ -3,6 +3,7 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code};
+use super::answers::places_near;
 use super::live::scratch;
 use super::output::{Color, print, say};
 use super::reports::{ReportArgs, name_unused};
@@ -43,6 +44,8 @@ pub struct Merged<'a> {
     best: HashMap<String, Said>,
     /// By positions, the lower one first.
     witnessed: HashSet<(u64, u64)>,
+    /// Where other outcomes may bring about what the first trace excludes.
+    near: HashSet<u64>,
 }
 
 /// One trace, and what was found in it.
@@ -92,6 +95,7 @@ impl<'a> Merged<'a> {
             traces: Vec::new(),
             best: HashMap::new(),
             witnessed: HashSet::new(),
+            near: HashSet::new(),
         }
     }
 
@@ -110,6 +114,11 @@ impl<'a> Merged<'a> {
         &self.witnessed
     }
 
+    /// The places in the code at which other outcomes may bring about what the first trace excludes.
+    pub fn near(&self) -> &HashSet<u64> {
+        &self.near
+    }
+
     /// Whether no trace has added anything yet.
     pub fn is_empty(&self) -> bool {
         self.traces.is_empty()
@@ -120,6 +129,9 @@ impl<'a> Merged<'a> {
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
         let trace = Trace::open(path)?;
         let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis", Some(&self.reports)))?;
+        if self.traces.is_empty() {
+            self.near.extend(places_near(&found, &trace));
+        }
         let mut one = Analysed {
             path: path.to_owned(),
             folder: analysis.folder(path),

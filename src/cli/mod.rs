@@ -5,6 +5,7 @@
 
 mod aim;
 mod analyze;
+mod answers;
 mod cargo;
 mod check;
 mod compile;

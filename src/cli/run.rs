@@ -78,7 +78,8 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     let mut all_schedules = None;
     let guided = Guided::new(&record::options(&args.record)?, &first, args.runs);
     if let Some(guided) = guided.filter(|_| !shown.is_settled()) {
-        let guidance = guided.explore(None, &mut |made| {
+        let near = shown.processes[0].near().clone();
+        let guidance = guided.explore(&|place| near.contains(&place), false, &mut |made| {
             shown.add(made)?;
             Ok(if shown.is_settled() {
                 ControlFlow::Break(())

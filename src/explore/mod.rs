@@ -29,6 +29,7 @@ mod packed;
 mod persistent;
 mod program;
 mod session;
+mod sites;
 mod solver;
 mod states;
 mod tables;
@@ -44,10 +45,11 @@ pub use session::{
 };
 pub use states::{Limits, Searched, search};
 
-use crate::forest::{Forest, Next, NodeId, Patience, Reservation, Run};
+use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
 use hashbrown::{HashMap, HashSet};
 use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
+use sites::Sites;
 use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -77,12 +79,28 @@ const MOST_OF_A_SEARCH: usize = 64;
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
 
+/// What stands between branches that show a new exchange and those that do not: more than all changes of threads, less than what an
+/// [`Order`] may say of places.
+const SHOWN_BEFORE: u64 = 1 << 36;
+
+/// The cost of a branch at none of the places that come first: beyond all others.
+const FAR: u64 = 1 << 40;
+
 /// Fewest changes of threads first: such prefixes are easy to force, and to understand. Whether an operation waits is asked last: the answer is
 /// seldom a surprise.
 #[must_use]
 pub fn fewest_context_switches(_: &Forest, prefix: &Prefix) -> u64 {
     let asks = matches!(prefix.wanted, Some(wanted) if wanted.opening == Opening::GivesUp);
     (u64::from(asks) << 32) + prefix.context_switches() as u64
+}
+
+/// Branches at some places in the code first, and otherwise those with the fewest changes of threads.
+pub fn at_places_first<'p>(is_near: &'p dyn Fn(u64) -> bool) -> impl Fn(&Forest, &Prefix) -> u64 + 'p {
+    move |forest, prefix| {
+        let place = prefix.wanted.map(|wanted| forest.node(wanted.node).position);
+        let far = if place.is_some_and(is_near) { 0 } else { FAR };
+        fewest_context_switches(forest, prefix) + far
+    }
 }
 
 /// What finds what is open.
@@ -282,6 +300,7 @@ pub fn explore<S: Session>(
         near_rounds: 0,
         near_runs: 0,
         near_missed: HashSet::new(),
+        sites: Sites::default(),
         solver: Solver::default(),
         fits: Fits::Unknown,
     };
@@ -304,6 +323,8 @@ struct Exploring<'s, 'o, S> {
     near_runs: usize,
     /// What it found that runs did not show.
     near_missed: HashSet<(NodeId, Opening)>,
+    /// Who has seen what of whom, by places in the code.
+    sites: Sites,
     solver: Solver,
     fits: Fits,
 }
@@ -312,7 +333,9 @@ struct Exploring<'s, 'o, S> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fits {
     Unknown,
-    /// It has many states.
+    /// It has many states, among the first of which nothing is open.
+    Walks,
+    /// Nor along walks.
     Solver,
     /// And the solver did not decide it.
     States,
@@ -357,7 +380,10 @@ impl<S: Session> Exploring<'_, '_, S> {
                 let _ = watch(&self.progress);
                 return Ok(());
             }
-            frontier.sort_by_cached_key(|open| (self.options.order)(&self.forest, open));
+            frontier.sort_by_cached_key(|open| {
+                let is_new = self.sites.is_new_in(&self.forest, open);
+                (self.options.order)(&self.forest, open) + u64::from(!is_new) * SHOWN_BEFORE
+            });
             let mut frontier = frontier.into_iter();
             loop {
                 // What a run of this round has shown needs no other.
@@ -396,7 +422,7 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
     }
 
-    /// A short search of states first, then the solver, then all states that the limits allow.
+    /// A short search of states first, then walks, then the solver, then all states that the limits allow.
     fn search_as_it_fits(&mut self, limits: Limits) -> Searched {
         let mut goals = Vec::new();
         if self.fits == Fits::Unknown {
@@ -409,8 +435,20 @@ impl<S: Session> Exploring<'_, '_, S> {
             if has_enough || searched.frontier.iter().any(|open| self.is_to_try(open)) {
                 return searched;
             }
-            self.fits = Fits::Solver;
+            self.fits = Fits::Walks;
             goals = searched.goals;
+        }
+        if self.fits == Fits::Walks {
+            let frontier = self.walk();
+            if !frontier.is_empty() {
+                return Searched {
+                    frontier,
+                    goals,
+                    worthwhile: true,
+                    ..Searched::default()
+                };
+            }
+            self.fits = Fits::Solver;
         }
         if self.fits == Fits::Solver {
             let mut searched = self.ask_solver();
@@ -463,6 +501,40 @@ impl<S: Session> Exploring<'_, '_, S> {
             }
             worthwhile_after = None;
         }
+    }
+
+    /// What is open along random walks: first reads at places where all runs have seen one value, since that may have been meant to be the only
+    /// one; then what takes the fewest changes of threads.
+    fn walk(&mut self) -> Vec<Prefix> {
+        let walks = Stops::AtRandom(self.progress.runs as u64);
+        let found = near(&mut self.forest, walks, &self.places, &self.sites, &self.options.limits);
+        let new = found.into_iter().filter(|near| self.is_new(near));
+        let mut new: Vec<Prefix> = new.map(|near| near.prefix).collect();
+        let varied = self.varied_places();
+        new.sort_by_cached_key(|open| {
+            let place = open.wanted.map(|wanted| self.forest.node(wanted.node).position);
+            (
+                place.is_some_and(|place| varied.contains(&place)),
+                open.context_switches(),
+            )
+        });
+        new.truncate(self.at_once());
+        new
+    }
+
+    /// The places in the code at which not all runs have seen the same, or nothing can be seen.
+    fn varied_places(&self) -> HashSet<u64> {
+        let mut seen: HashMap<u64, Outcome> = HashMap::new();
+        let mut varied = HashSet::new();
+        for node in self.forest.nodes() {
+            for edge in &node.edges {
+                let is_known = *seen.entry(node.position).or_insert(edge.outcome) == edge.outcome;
+                if !is_known || !matches!(edge.outcome, Outcome::Saw(_)) {
+                    varied.insert(node.position);
+                }
+            }
+        }
+        varied
     }
 
     /// How many branches of one search are run before the next one.
@@ -581,7 +653,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 
     fn new_near(&mut self, stops: Stops, count: usize) -> Vec<Near> {
-        let mut found = near(&mut self.forest, stops, &self.places, &self.options.limits);
+        let mut found = near(&mut self.forest, stops, &self.places, &self.sites, &self.options.limits);
         if let Some(prefers) = self.options.prefers {
             found.sort_by_key(|near| !near.places.iter().any(|&place| prefers(place)));
         }
@@ -711,6 +783,7 @@ impl<S: Session> Exploring<'_, '_, S> {
     /// Adds a run to the forest; its number.
     fn add(&mut self, run: &Run) -> usize {
         self.progress.branches += self.forest.add(run).branches;
+        self.sites.add(run);
         self.progress.runs += 1;
         self.progress.runs - 1
     }

@@ -14,11 +14,15 @@
 //! 3. one for which some thread was stopped in the middle;
 //! 4. another order of whole threads.
 //!
-//! Of equal ones, those at places in the code that were tried least.
+//! Of equal ones, first reads of what was written where no run has shown it ([`sites`](super::sites)), then those at places in the code that were
+//! tried least.
+
+mod walk;
 
 use super::goal::{Goal, Waiting};
 use super::machine::{Goes, NONE, State, Turn};
 use super::session::{Onward, Opening, Prefix, PrefixThread, Wanted};
+use super::sites::Sites;
 use super::states::{Limits, Walk};
 use super::tables::{AccessKind, Act, Class, Held, Tables};
 use crate::forest::{Forest, Outcome};
@@ -71,6 +75,8 @@ pub(super) enum Stops {
     /// All of them, again and again: they go on in turn, a few steps each. That is the other end of the scale, with as many changes
     /// of threads as there can be. How many comes in turn, too, by this number.
     AllInTurn(u32),
+    /// Any, anywhere: they go on at random, by this seed.
+    AtRandom(u64),
 }
 
 impl Near {
@@ -87,7 +93,13 @@ impl Near {
 
 /// Open branches of a forest, each once, the best first. `tried` says how often branches at the same place were. When the limits of a search say
 /// that it is over, what was found so far has to do.
-pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>, limits: &Limits) -> Vec<Near> {
+pub(super) fn near(
+    forest: &mut Forest,
+    stops: Stops,
+    tried: &HashMap<u64, u32>,
+    sites: &Sites,
+    limits: &Limits,
+) -> Vec<Near> {
     let (found, values) = {
         let tables = Tables::new(forest);
         let past = Past::default();
@@ -97,6 +109,7 @@ pub(super) fn near(forest: &mut Forest, stops: Stops, tried: &HashMap<u64, u32>,
             best: HashMap::new(),
             found: Vec::new(),
             tried,
+            sites,
             limits,
             left: MOST_TURNS,
         };
@@ -126,16 +139,25 @@ enum Key {
     Deadlock(Goal),
 }
 
+/// What orders them: the rank; whether the exchange is known; how often their places were tried; changes of threads.
+type Cost = (u32, bool, u32, u32);
+
 struct Found {
     turns: Chain,
     thread: u32,
     key: Key,
     places: [u64; 2],
-    cost: (u32, u32, u32),
+    cost: Cost,
     onward: Onward,
 }
 
 impl Found {
+    /// All that counts but changes of threads.
+    fn known_cost(&self) -> (u32, bool, u32) {
+        let (rank, is_known, tried, _) = self.cost;
+        (rank, is_known, tried)
+    }
+
     fn near(self, forest: &Forest, tables: &mut Tables<'_>, past: &Past) -> Near {
         let mut state = State::start(tables);
         let mut walk = Walk::new(forest);
@@ -248,6 +270,7 @@ struct Search<'t, 'f> {
     best: HashMap<Key, usize>,
     found: Vec<Found>,
     tried: &'t HashMap<u64, u32>,
+    sites: &'t Sites,
     limits: &'t Limits,
     left: usize,
 }
@@ -290,6 +313,10 @@ impl Search<'_, '_> {
                 self.go_in_turn(&start, number);
                 return;
             }
+            Stops::AtRandom(seed) => {
+                self.walk(&start, seed);
+                return;
+            }
         }
         self.found.sort_by_key(|found| found.cost);
     }
@@ -320,7 +347,7 @@ impl Search<'_, '_> {
                         self.take_turns(&mut from.clone(), first, steps);
                     }
                 }
-                self.found[before..].sort_by_key(|found| std::cmp::Reverse(found.cost.2));
+                self.found[before..].sort_by_key(|found| std::cmp::Reverse(found.cost.3));
             }
         }
     }
@@ -534,7 +561,11 @@ impl Search<'_, '_> {
         let tried = |place: u64| self.tried.get(&place).copied().unwrap_or(0);
         let places = [place(thread), other];
         // The place of what is open counts for more.
-        let cost = (rank, 2 * tried(places[0]) + tried(places[1]), now.switches);
+        let is_known = match &key {
+            Key::Read(..) => !self.sites.is_new((now.written_at(thread), places[0])),
+            _ => true,
+        };
+        let cost = (rank, is_known, 2 * tried(places[0]) + tried(places[1]), now.switches);
         let found = Found {
             turns: now.turns,
             thread,
@@ -550,7 +581,7 @@ impl Search<'_, '_> {
                 self.best.insert(key, self.found.len());
                 self.found.push(found);
             }
-            Some(&index) if (cost.0, cost.1) < (self.found[index].cost.0, self.found[index].cost.1) => {
+            Some(&index) if (cost.0, cost.1, cost.2) < self.found[index].known_cost() => {
                 self.found[index] = found;
             }
             Some(_) => {}
@@ -615,6 +646,8 @@ struct Accessed {
     thread: u32,
     cell: u32,
     writes: bool,
+    /// Where in the code.
+    position: u64,
 }
 
 impl<'t> Simulation<'t> {
@@ -665,9 +698,12 @@ impl<'t> Simulation<'t> {
     }
 
     fn advance_by_one(&mut self, thread: u32) -> bool {
-        let Some(turn) = self.known_turn(thread) else {
-            return false;
-        };
+        let turn = self.known_turn(thread);
+        turn.map(|turn| self.take(turn)).is_some()
+    }
+
+    fn take(&mut self, turn: Turn) {
+        let thread = turn.thread;
         let class = self.class(thread);
         if let (Act::Access(kind), Goes::Along(edge)) = (class.act, turn.goes) {
             let writes = match kind {
@@ -676,7 +712,13 @@ impl<'t> Simulation<'t> {
                 AccessKind::Write | AccessKind::AtomicWrite | AccessKind::Free => true,
             };
             for &cell in &class.cells {
-                self.past.log.push(&mut self.log, Accessed { thread, cell, writes });
+                let accessed = Accessed {
+                    thread,
+                    cell,
+                    writes,
+                    position: class.position,
+                };
+                self.past.log.push(&mut self.log, accessed);
             }
         }
         self.has_done[thread as usize] |= self.is_visible(thread);
@@ -684,7 +726,6 @@ impl<'t> Simulation<'t> {
         self.switches += u32::from(last.is_some_and(|last| last.thread != thread));
         self.past.turns.push(&mut self.turns, turn);
         self.state.perform(self.tables, turn);
-        true
     }
 
     /// What no run has shown of a thread's next operation.
@@ -700,6 +741,14 @@ impl<'t> Simulation<'t> {
             Goes::Open(opening) => Some(Key::Known(at, opening)),
             Goes::OpenRead => Some(Key::Read(at, self.state.would_see(self.class(thread)))),
         })
+    }
+
+    /// Where that was written which a thread's next operation would read; 0 if it was there at first.
+    fn written_at(&self, thread: u32) -> u64 {
+        let cells = &self.class(thread).cells;
+        let mut before = self.past.log.back(self.log);
+        let last = before.find(|one| one.writes && cells.contains(&one.cell));
+        last.map_or(0, |one| one.position)
     }
 
     /// Whether a thread cannot go on, unless it gives up, of which nothing is known.

@@ -7,7 +7,7 @@ use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
 };
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run, TreeId};
-use crate::record::{Launch, Policy, RecordError, Settings, asked_to_end, asks_to_end};
+use crate::record::{Launch, Policy, RecordError, Settings, asks_to_end};
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::standstill::Standstill;
@@ -20,6 +20,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Instant;
 use trace_format::{Ending, ProgramEnd, ReadError, TraceFile};
 use twox_hash::XxHash64;
 
@@ -121,6 +122,8 @@ pub struct Program {
     is_unsearched: bool,
     /// The orders to try then.
     delays: Option<Delays>,
+    /// When runs but the first are ended.
+    until: Option<Instant>,
 }
 
 /// From the first trace and the number of a run, from 1, to its trace.
@@ -171,6 +174,7 @@ impl Program {
             too_long: TOO_LONG,
             is_unsearched: false,
             delays: None,
+            until: None,
         })
     }
 
@@ -206,6 +210,12 @@ impl Program {
             then: at_random,
             ..self
         }
+    }
+
+    /// Ends runs by then, but for the first: without that one, nothing is known.
+    #[must_use]
+    pub fn ending_by(self, until: Option<Instant>) -> Program {
+        Program { until, ..self }
     }
 
     /// Makes at most so many runs at the same time.
@@ -423,6 +433,8 @@ impl Program {
             ProgramEnd::Signaled(signal) if asks_to_end(signal) => End::Limit,
             ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => End::Success,
             ProgramEnd::Deadlock => End::Deadlock,
+            // Whom its prefix keeps waiting does not hang.
+            ProgramEnd::TimeLimit if matches!(ran.diverged, Some(Diverged::Ended { .. })) => End::Limit,
             ProgramEnd::TimeLimit => End::TimedOut,
             ProgramEnd::EventLimit | ProgramEnd::Unknown => End::Limit,
         })
@@ -446,6 +458,7 @@ impl Session for Program {
 
     fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> Result<Vec<Ran>, ProgramError> {
         let mut all = Vec::new();
+        let until = self.until.filter(|_| self.runs > 0);
         for prefixes in prefixes.chunks(self.sessions.len()) {
             let numbers = (self.runs..).take(prefixes.len());
             let plans: Vec<_> = numbers
@@ -456,6 +469,7 @@ impl Session for Program {
                 let sessions = self.sessions.iter_mut().zip(plans);
                 let runs: Vec<_> = sessions
                     .map(|(session, (steps, moves, then))| {
+                        session.end_by(until);
                         scope.spawn(move || session.run(&steps, then).map(|ran| Made { ran, moves }))
                     })
                     .collect();
@@ -465,7 +479,7 @@ impl Session for Program {
             });
             for (made, prefix) in made.into_iter().zip(prefixes) {
                 let made = made?;
-                if asked_to_end() && made.ran.end_is_of_others() {
+                if self.sessions[0].is_over() && made.ran.end_is_of_others() {
                     // It shows no more than that it was ended.
                     return Ok(all);
                 }
@@ -477,8 +491,9 @@ impl Session for Program {
 
     fn run_unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<Option<Ran>, ProgramError> {
         let (steps, then) = self.unsearched(prefers)?;
+        self.sessions[0].end_by(self.until);
         let ran = self.sessions[0].run(&steps, then)?;
-        if asked_to_end() && ran.end_is_of_others() {
+        if self.sessions[0].is_over() && ran.end_is_of_others() {
             return Ok(None);
         }
         let moves = Vec::new();

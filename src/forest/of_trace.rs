@@ -777,6 +777,14 @@ mod tests {
     }
 
     #[test]
+    fn initializations_that_are_not_the_first_are_told() {
+        let once = ObjectId(0);
+        let whole = [Op::OnceBegin { once }, Op::OnceEnd { once }];
+        assert!(reservations(whole.to_vec()).is_empty());
+        assert_eq!(reservations([whole, whole].concat()), [Reservation::OnceAgain]);
+    }
+
+    #[test]
     fn loops_that_are_cut_are_told() {
         let load = Op::AtomicLoad {
             mem: MEM,

@@ -49,6 +49,8 @@ pub struct Session {
     meta: Meta,
     rings: Option<Ring>,
     keeps_output: bool,
+    /// When a run is ended, however long it has taken.
+    until: Option<Instant>,
 }
 
 /// A run of a session.
@@ -115,6 +117,7 @@ impl Session {
             meta: launch.describe(),
             rings: None,
             keeps_output: false,
+            until: None,
         })
     }
 
@@ -125,6 +128,16 @@ impl Session {
             keeps_output: true,
             ..self
         }
+    }
+
+    /// Ends each further run by then at the latest.
+    pub(crate) fn end_by(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// Whether a run that others ended was ended because the time of all is over, or because somebody asked for it.
+    pub(crate) fn is_over(&self) -> bool {
+        asked_to_end() || self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// The program's file.
@@ -172,7 +185,7 @@ impl Session {
         let output = self.keeps_output.then(new_output).transpose();
         let output = output.map_err(RecordError::Output)?;
         let Started { process, beside } = self.ready.start_printing(&ring, output.as_ref())?;
-        let followed = follow(process, &mut ring, &mut translator, self.bounds);
+        let followed = follow(process, &mut ring, &mut translator, self.bounds, &|| self.is_over());
         drop(beside);
         let (status, timed_out) = followed?;
         must_be_attached(&ring, Some(status))?;
@@ -196,6 +209,7 @@ fn follow(
     ring: &mut Ring,
     translator: &mut Translator<Vec<u8>>,
     bounds: Bounds,
+    ends_all: &dyn Fn() -> bool,
 ) -> Result<(ExitStatus, bool), RecordError> {
     let started = Instant::now();
     let mut last = (0, started);
@@ -215,7 +229,7 @@ fn follow(
             last = (ring.pulse(), Instant::now());
         }
         let is_over = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| since.elapsed() > limit);
-        if is_over(started, bounds.timeout) || is_over(last.1, bounds.patience) || asked_to_end() {
+        if is_over(started, bounds.timeout) || is_over(last.1, bounds.patience) || ends_all() {
             timed_out = true;
             program.kill().map_err(RecordError::Wait)?;
             break program.wait().map_err(RecordError::Wait)?;

@@ -145,17 +145,39 @@ fn what_was_not_explored_is_not_said_to_be_covered() {
             "other threads' calls, which is not recorded: strtok",
         ),
         ("live/programs/children.c", 68, "the program starts other processes"),
+        (
+            "programs/sem_getvalue.c",
+            66,
+            "the program asked for the count of a semaphore",
+        ),
     ] {
         let name = Path::new(source).file_stem().unwrap().to_str().unwrap();
-        let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], &[]);
-        let outcome = outcome.expect(&[status]).unwrap();
-        assert!(
-            outcome.stdout.contains("\nNOT EXHAUSTED: "),
-            "{name}: {}",
-            outcome.stdout
-        );
-        assert!(outcome.stdout.contains(why), "{name}: {}", outcome.stdout);
+        is_left_open(name, source, &[], status, why);
     }
+    let stranger = "a thread appeared that pthread_create did not make";
+    for (argument, status, why) in [
+        ("barrier", 67, "no run has shown how many threads a barrier takes"),
+        (
+            "object",
+            3,
+            "a synchronization object was initialized again at the same place",
+        ),
+        ("timer", 3, "several threads were there from the start"),
+        ("timer", 3, stranger),
+        ("handler", 3, "a signal handler waited while its thread was waiting"),
+        ("end", 3, "the process exited without the C library"),
+    ] {
+        let source = "session/programs/left_open.c";
+        is_left_open(&format!("left-open-{argument}"), source, &[argument], status, why);
+    }
+}
+
+fn is_left_open(name: &str, source: &str, arguments: &[&str], status: i32, why: &str) {
+    let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], arguments);
+    let outcome = outcome.expect(&[status]).unwrap();
+    let stdout = &outcome.stdout;
+    assert!(stdout.contains("\nNOT EXHAUSTED: "), "{name}: {stdout}");
+    assert!(stdout.contains(why), "{name}: {stdout}");
 }
 
 #[test]
@@ -263,6 +285,30 @@ fn hangs_are_found() {
     let outcome = outcome.expect(&[124]).unwrap();
     let trace = shown_by(&outcome, "FOUND: the program was still running at its time limit");
     assert!(program.folder.join(trace).exists());
+}
+
+#[test]
+fn the_time_limit_ends_a_run() {
+    let options = ["--timeout", "600", "--time-limit", "3"];
+    let source = "session/programs/spins_sometimes.c";
+    let (_, outcome) = explore("hangs-for-long", source, &options, &["silently"]);
+    let outcome = outcome.expect(&[3]).unwrap();
+    assert!(
+        outcome.stdout.contains("the time limit was reached"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!outcome.stdout.contains("FOUND: "), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_thread_that_is_gone_keeps_no_run_waiting() {
+    let source = "session/programs/ends_unseen.c";
+    let (_, outcome) = explore("unseen", source, &["--timeout", "2"], &[]);
+    let outcome = outcome.expect(&[3]).unwrap();
+    assert!(!outcome.stdout.contains("FOUND: "), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("by --timeout"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("was not shown"), "{}", outcome.stdout);
 }
 
 #[test]

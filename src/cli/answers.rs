@@ -1,0 +1,102 @@
+//! What runs have said so far of what is asked: which questions have a witness, and where other outcomes may bring one about. Of the traces, those
+//! stay in memory that answer something better than the others.
+
+use super::confirm::{self, Asked};
+use super::explored::Positions;
+use hashbrown::HashSet;
+use std::path::PathBuf;
+use witness::analyze::Options;
+use witness::trace::Trace;
+use witness::verdict::{Analysis, Fact, Refutation, Verdict};
+use witness::warnings::Warning;
+
+/// Where other outcomes may bring about a race: at the pairs themselves, and at the reads by which they are excluded.
+pub fn places_near(analysis: &Analysis, trace: &Trace) -> Vec<u64> {
+    let mut near = Vec::new();
+    for pair in &analysis.pairs {
+        near.extend([pair.positions.0, pair.positions.1]);
+        if let Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) = &pair.verdict {
+            near.extend(core.iter().filter_map(|fact| match fact {
+                Fact::Read { read, .. } => Some(trace.pc(*read)),
+                _ => None,
+            }));
+        }
+    }
+    near
+}
+
+/// What the runs have said, one after the other.
+pub struct Answers<'a> {
+    warnings: &'a [Warning],
+    options: &'a Options,
+    /// Those that stay.
+    pub asked: Vec<Asked>,
+    /// The traces of the others.
+    pub unused: Vec<PathBuf>,
+    /// The questions without a witness.
+    pub open: Vec<usize>,
+    near: HashSet<u64>,
+    /// The pairs that the questions mean.
+    meant: HashSet<Positions>,
+    /// Those of them that have a witness.
+    witnessed: HashSet<Positions>,
+}
+
+impl<'a> Answers<'a> {
+    /// None, to so many questions.
+    pub fn new(warnings: &'a [Warning], options: &'a Options, questions: usize) -> Answers<'a> {
+        Answers {
+            warnings,
+            options,
+            asked: Vec::new(),
+            unused: Vec::new(),
+            open: (0..questions).collect(),
+            near: HashSet::new(),
+            meant: HashSet::new(),
+            witnessed: HashSet::new(),
+        }
+    }
+
+    /// Adds what a trace says.
+    pub fn add(&mut self, one: Asked) {
+        self.open.retain(|&question| !one.is_witnessed(question));
+        for pair in &one.confirmation.analysis.pairs {
+            let (a, b) = pair.positions;
+            let positions = (a.min(b), a.max(b));
+            self.meant.insert(positions);
+            if matches!(pair.verdict, Verdict::Witnessed(_)) {
+                self.witnessed.insert(positions);
+            }
+        }
+        self.near.extend(places_near(&one.confirmation.analysis, &one.trace));
+        self.asked.push(one);
+    }
+
+    /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one stays.
+    pub fn drop_unused(&mut self) -> bool {
+        let used = confirm::used(self.warnings, &self.asked, self.options);
+        let stays = used.last() == Some(&true);
+        for (asked, used) in std::mem::take(&mut self.asked).into_iter().zip(used) {
+            match used {
+                true => self.asked.push(asked),
+                false => self.unused.push(asked.path),
+            }
+        }
+        stays
+    }
+
+    /// Whether another outcome at this place may bring about what is asked for.
+    pub fn is_near(&self, position: u64) -> bool {
+        self.near.contains(&position)
+    }
+
+    /// Whether a question means this race.
+    pub fn is_meant(&self, (a, b): Positions) -> bool {
+        self.meant.contains(&(a.min(b), a.max(b)))
+    }
+
+    /// Whether a race is none that was asked for, or some trace proves it.
+    pub fn is_settled(&self, (a, b): Positions) -> bool {
+        !self.is_meant((a, b)) || self.witnessed.contains(&(a.min(b), a.max(b)))
+    }
+}
