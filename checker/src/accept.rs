@@ -8,7 +8,7 @@ use crate::recording::{Access, all};
 use crate::state::{State, Step};
 use hashbrown::HashMap;
 use schedule_format::{Goal, Schedule};
-use trace_format::{EventId, ThreadId, TraceId};
+use trace_format::{EventId, Op, ThreadId, TraceId};
 
 /// A schedule that the checker accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Accepted {
     pub goal: Goal,
     /// How many events it executes before that.
     pub events: u64,
-    /// The first byte that both accesses of a race touch, or that the read does; `None` of a deadlock.
+    /// The first byte that both accesses touch, or that the read does; `None` of a deadlock.
     pub addr: Option<u64>,
 }
 
@@ -119,9 +119,12 @@ pub enum Rejection {
     /// One of the accesses is not next and enabled at the end.
     #[error("at the end of the schedule, {}", .0.violation)]
     NotPending(Pending),
-    /// The first access of an unordered race is not part of the schedule.
-    #[error("the schedule does not perform event {}, the first access of an unordered race", .0.0)]
+    /// The first access of an unordered race, or the free before a use, is not part of the schedule.
+    #[error("the schedule does not perform event {}, which has to come first", .0.0)]
     NotPerformed(EventId),
+    /// The event that is to free a block does not.
+    #[error("event {} frees nothing", .0.0)]
+    NoFree(EventId),
     /// The first access of an unordered race happens before the second.
     #[error("event {} happens before event {}: something synchronizes the two", a.0, b.0)]
     Synchronized {
@@ -313,6 +316,16 @@ fn shown(
                 return Err(Rejection::Synchronized { a, b });
             }
             conflict(a, b)
+        }
+        Goal::UseAfterFree { free, access } => {
+            if !matches!(checker.recording.op(free), Op::Free { .. }) {
+                return Err(Rejection::NoFree(free));
+            }
+            if !state.executed(free) {
+                return Err(Rejection::NotPerformed(free));
+            }
+            pending(Side::Second, access)?;
+            conflict(free, access)
         }
         Goal::Deadlock(ref waiting) => {
             let threads: Vec<ThreadId> = waiting.iter().map(|&event| checker.recording.thread(event)).collect();

@@ -11,6 +11,13 @@ pub enum Goal {
     /// The first access has happened, the second is next, and in this execution the first does not
     /// happen before the second: nothing synchronizes the two, though they are never next at once.
     UnorderedRace(EventId, EventId),
+    /// The free has happened, and the access of the freed block, in another thread, is next.
+    UseAfterFree {
+        /// The free.
+        free: EventId,
+        /// The access.
+        access: EventId,
+    },
     /// The read, which may be that of a read-modify-write, is next in its thread and would see another value than in the trace.
     OtherValue {
         /// The read.
@@ -51,7 +58,7 @@ impl Goal {
     /// Those of its events that have happened.
     pub fn performed(&self) -> impl Iterator<Item = EventId> + Clone + use<> {
         let performed = match self {
-            Goal::UnorderedRace(first, _) => Some(*first),
+            Goal::UnorderedRace(first, _) | Goal::UseAfterFree { free: first, .. } => Some(*first),
             Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => None,
         };
         performed.into_iter()
@@ -61,7 +68,7 @@ impl Goal {
     pub fn pending(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
         let (listed, pending): (&[EventId], _) = match self {
             Goal::Race(first, second) => (&[], [Some(*first), Some(*second)]),
-            Goal::UnorderedRace(_, second) => (&[], [Some(*second), None]),
+            Goal::UnorderedRace(_, next) | Goal::UseAfterFree { access: next, .. } => (&[], [Some(*next), None]),
             Goal::OtherValue { read, .. } => (&[], [Some(*read), None]),
             Goal::Deadlock(waiting) => (waiting, [None, None]),
         };

@@ -57,6 +57,7 @@ const CO_ENABLED: &str = "co-enabled";
 const UNORDERED: &str = "unordered";
 const OTHER_VALUE: &str = "other-value";
 const DEADLOCK: &str = "deadlock";
+const USE_AFTER_FREE: &str = "use-after-free";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +94,9 @@ pub enum Malformed {
         version: u32,
     },
     /// The kind is not known.
-    #[error("`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}")]
+    #[error(
+        "`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}, {USE_AFTER_FREE}"
+    )]
     Kind {
         /// What stands there.
         kind: String,
@@ -123,6 +126,7 @@ impl Goal {
             Goal::UnorderedRace(..) => UNORDERED,
             Goal::OtherValue { .. } => OTHER_VALUE,
             Goal::Deadlock(_) => DEADLOCK,
+            Goal::UseAfterFree { .. } => USE_AFTER_FREE,
         }
     }
 }
@@ -144,6 +148,7 @@ impl fmt::Display for Schedule {
                 waiting.iter().try_for_each(|event| write!(f, " {}", event.0))?;
                 writeln!(f)?;
             }
+            Goal::UseAfterFree { free, access } => writeln!(f, "freed-by {} accessed-by {}", free.0, access.0)?,
         }
         if self.as_recorded > 0 {
             writeln!(f, "as-recorded x{}", self.as_recorded)?;
@@ -199,6 +204,7 @@ impl FromStr for Schedule {
                 UNORDERED => Ok(UNORDERED),
                 OTHER_VALUE => Ok(OTHER_VALUE),
                 DEADLOCK => Ok(DEADLOCK),
+                USE_AFTER_FREE => Ok(USE_AFTER_FREE),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
@@ -208,6 +214,14 @@ impl FromStr for Schedule {
                 let waiting: Option<Vec<EventId>> = words.map(|word| digits(word).map(EventId)).collect();
                 let waiting = waiting.filter(|events| !events.is_empty() && events.is_sorted_by(|a, b| a < b));
                 waiting.map(|waiting| Ok(Goal::Deadlock(waiting)))
+            })?
+        } else if kind == USE_AFTER_FREE {
+            lines.one("freed-by EVENT accessed-by EVENT", |words| {
+                word(words, "freed-by")?;
+                let free = EventId(number(words)?);
+                word(words, "accessed-by")?;
+                let access = EventId(number(words)?);
+                Some(Ok(Goal::UseAfterFree { free, access }))
             })?
         } else if kind == OTHER_VALUE {
             lines.one("read EVENT sees VALUE", |words| {
@@ -361,6 +375,10 @@ mod tests {
         let goals = prop_oneof![
             race.prop_map(|(a, b)| Goal::Race(EventId(a), EventId(b))),
             race.prop_map(|(a, b)| Goal::UnorderedRace(EventId(a), EventId(b))),
+            race.prop_map(|(free, access)| Goal::UseAfterFree {
+                free: EventId(free),
+                access: EventId(access)
+            }),
             any::<(u32, Option<u64>)>().prop_map(|(read, value)| Goal::OtherValue {
                 read: EventId(read),
                 value
@@ -487,6 +505,27 @@ mod tests {
                 said,
                 format!("line 4: expected `read EVENT sees VALUE`, found `{line}`")
             );
+        }
+        let freed = |line: &str| {
+            let text = TEXT.replace("co-enabled", "use-after-free").replace("race 5 17", line);
+            text.parse::<Schedule>().map(|schedule| schedule.goal)
+        };
+        assert_eq!(
+            freed("freed-by 17 accessed-by 5"),
+            Ok(Goal::UseAfterFree {
+                free: EventId(17),
+                access: EventId(5)
+            })
+        );
+        for line in [
+            "race 5 17",
+            "freed-by 17",
+            "freed-by 17 accessed-by x",
+            "accessed-by 5 freed-by 17",
+        ] {
+            let said = freed(line).expect_err("malformed").to_string();
+            let expected = format!("line 4: expected `freed-by EVENT accessed-by EVENT`, found `{line}`");
+            assert_eq!(said, expected);
         }
         let waiting = |line: &str| {
             let text = TEXT.replace("co-enabled", "deadlock").replace("race 5 17", line);

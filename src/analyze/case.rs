@@ -1,11 +1,12 @@
 //! A candidate that its nearest instances left open: all its instances, by the fast arguments and then by the solvers.
 
+use super::after_free::AfterFree;
 use super::decider::Decider;
 use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
 use crate::candidates::{Candidate, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
-use crate::prune::{Grounds, MustHappenBefore};
+use crate::prune::{Ending, Grounds, MustHappenBefore};
 use crate::schedule::{self, Goal, Schedule};
 use crate::shorten;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
@@ -16,10 +17,10 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Instances per pair that the fast arguments look at, however few the solver may try.
-const LOOKED_AT: usize = 500;
+pub(super) const LOOKED_AT: usize = 500;
 
 /// Instances of a pair that were too much for the solvers, after which no more are asked about: what is left of it is likely to be too much as well.
-const MAX_GIVEN_UP: u32 = 3;
+pub(super) const MAX_GIVEN_UP: u32 = 3;
 
 /// The same of the search for unordered executions, which goes on where the pair is refuted as co-enabled.
 const MAX_GIVEN_UP_UNORDERED: u32 = 1;
@@ -32,7 +33,7 @@ const BUDGETS: u64 = 64;
 
 /// What the solvers say of an instance.
 #[derive(Debug)]
-enum Asked {
+pub(super) enum Asked {
     /// A feasible prefix brings both next: so many events as recorded, then these.
     Feasible(u32, Vec<EventId>),
     Infeasible,
@@ -42,7 +43,7 @@ enum Asked {
 
 /// Z3 has to be asked, and may not be yet.
 #[derive(Debug)]
-struct NeedsZ3;
+pub(super) struct NeedsZ3;
 
 /// A decision, and for the log, what it took.
 pub(super) struct Decided {
@@ -52,8 +53,8 @@ pub(super) struct Decided {
 }
 
 /// The work on one candidate after the other.
-struct Case<'d, 't> {
-    known: &'d Decider<'t>,
+pub(super) struct Case<'d, 't> {
+    pub known: &'d Decider<'t>,
     z3: Z3<'d>,
     /// What our own solver may still spend on the batch.
     steps: Steps,
@@ -120,9 +121,9 @@ pub(super) fn decide(
 }
 
 /// The facts that exclude an instance, of those that rest on these grounds; none if the budget does not suffice.
-pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, (a, b): Instance) -> Vec<Fact> {
+pub(super) fn explain(known: &Decider<'_>, grounds: Grounds, instance: Instance) -> Vec<Fact> {
     let order = known.order_on(grounds);
-    let explain = || session(known, order).explain(grounds, &Goal::race(a, b));
+    let explain = || session(known, order).explain(grounds, &known.last_asked(instance));
     in_context(explain).unwrap_or_default()
 }
 
@@ -198,7 +199,7 @@ impl<'d> Case<'d, '_> {
         let example = undecided.first().copied();
         let mut given_up = 0;
         for &(a, b) in undecided.iter().take(limit) {
-            let answer = self.ask(a, b)?;
+            let answer = self.ask(&Goal::race(a, b))?;
             tracing::debug!(?a, ?b, ?answer, "asked");
             match answer {
                 Asked::Feasible(as_recorded, then) => {
@@ -217,6 +218,11 @@ impl<'d> Case<'d, '_> {
             }
         }
         let core = example.or(excluded).or(visited.first_needed);
+        match self.after_free(sites)? {
+            AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
+            AfterFree::Open(why) => open = open.or(Some(why)),
+            AfterFree::Excluded | AfterFree::NoFree => {}
+        }
         let unordered = undecided.first().copied().or(excluded).or(visited.first_needed);
         if unordered.is_some()
             && let Some((race, schedule)) = self.unordered(candidate, sites)?
@@ -259,7 +265,7 @@ impl<'d> Case<'d, '_> {
         };
         for &(a, b) in open.iter().take(limit).take_while(|_| !known.options.out_of_time()) {
             instances.tried += 1;
-            match self.ask(a, b)? {
+            match self.ask(&Goal::race(a, b))? {
                 Asked::Feasible(as_recorded, then) => {
                     let schedule = known.schedule_of(as_recorded, &then, Goal::race(a, b));
                     return Ok(known.witnessed((a, b), schedule, instances));
@@ -267,6 +273,11 @@ impl<'d> Case<'d, '_> {
                 Asked::Infeasible => {}
                 Asked::Open(why) => unknown = Some(why),
             }
+        }
+        match self.after_free(sites)? {
+            AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
+            AfterFree::Open(why) => unknown = unknown.or(Some(why)),
+            AfterFree::Excluded | AfterFree::NoFree => {}
         }
         let example = open.first().copied().unwrap_or(candidate.first);
         let (example, verdict) = match unknown {
@@ -284,10 +295,15 @@ impl<'d> Case<'d, '_> {
     }
 
     /// Our own solver first, and Z3 for what that leaves.
-    fn ask(&mut self, a: EventId, b: EventId) -> Result<Asked, NeedsZ3> {
+    pub(super) fn ask(&mut self, goal: &Goal) -> Result<Asked, NeedsZ3> {
         let known = self.known;
+        let (performed, pending): (Vec<EventId>, Vec<EventId>) = (goal.performed().collect(), goal.pending().collect());
+        let ending = Ending {
+            performed: &performed,
+            pending: &pending,
+        };
         if !known.solver_only() && known.options.solver != Solver::Z3 {
-            match known.native.ask(&[a, b], &mut self.steps) {
+            match known.native.ask(ending, &mut self.steps) {
                 NativeAnswer::Feasible(as_recorded, then) => return Ok(Asked::Feasible(as_recorded, then)),
                 NativeAnswer::Infeasible => return Ok(Asked::Infeasible),
                 NativeAnswer::Unknown if known.options.solver == Solver::Native => {
@@ -304,7 +320,7 @@ impl<'d> Case<'d, '_> {
         if session.spent() >= allowance && known.options.solver != Solver::Z3Reference {
             return Ok(Asked::Open(Unknown::Budget));
         }
-        Ok(match session.ask(&Goal::race(a, b)) {
+        Ok(match session.ask(goal) {
             Answer::Feasible(prefix) => Asked::Feasible(0, prefix),
             Answer::Infeasible => Asked::Infeasible,
             Answer::Budget => Asked::Open(Unknown::Budget),
@@ -334,7 +350,11 @@ impl<'d> Case<'d, '_> {
         });
         tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
         for &(a, b) in instances.iter().take_while(|_| !known.options.out_of_time()) {
-            if let Some(cut) = known.predictor.perform(a, b) {
+            let ending = Ending {
+                performed: &[a],
+                pending: &[b],
+            };
+            if let Some(cut) = known.predictor.predict(ending) {
                 if self.synchronized(&cut, (a, b)) {
                     continue;
                 }

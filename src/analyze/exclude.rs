@@ -9,6 +9,7 @@
 
 use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
+use crate::encode::Form;
 use crate::prune::{Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::solve::Native;
@@ -61,6 +62,21 @@ impl Decider<'_> {
         core: Option<Instance>,
         first: Instance,
     ) -> (Instance, Verdict) {
+        let (example, verdict) = self.never_at_once(sites, core, first);
+        let excluded = matches!(verdict, Verdict::Refuted(_) | Verdict::NotInTrace(_));
+        match self
+            .never_after_free(sites)
+            .filter(|_| excluded && self.options.form == Form::Prefix)
+        {
+            // The weaker word of the two.
+            Some((_, Verdict::Refuted(_))) if matches!(verdict, Verdict::NotInTrace(_)) => (example, verdict),
+            Some((example, verdict)) => (example, self.unless_cut(verdict)),
+            None => (example, self.unless_cut(verdict)),
+        }
+    }
+
+    /// The same for races alone, of a whole trace.
+    fn never_at_once(&self, sites: &[(u32, u32, u32)], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(order);
         let closed = |a, b| {
@@ -94,7 +110,7 @@ impl Decider<'_> {
                 let instance = visited.first_ordered.unwrap_or(first);
                 (instance, chain(self.trace, order, instance))
             };
-            return (instance, self.unless_cut(Verdict::Refuted(refutation)));
+            return (instance, Verdict::Refuted(refutation));
         };
         let clash = |(a, b): Instance| {
             let context = |event: EventId| match self.trace.op(event) {
@@ -115,7 +131,7 @@ impl Decider<'_> {
         } else {
             chain(self.trace, order, shown)
         };
-        (shown, self.unless_cut(Verdict::NotInTrace(why)))
+        (shown, Verdict::NotInTrace(why))
     }
 
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
@@ -139,7 +155,7 @@ impl Decider<'_> {
     }
 
     /// A pinned access that has to do with the order of two others: one whose place orders them, else the last before either.
-    fn pinned_between(&self, (a, b): Instance) -> Option<EventId> {
+    pub(super) fn pinned_between(&self, (a, b): Instance) -> Option<EventId> {
         let (trace, unpinned) = (self.trace, self.unpinned.as_ref()?);
         let (first, second) = if self.order.before(b, a) { (b, a) } else { (a, b) };
         let chain = self.order.chain(trace, first, second);

@@ -4,6 +4,7 @@
 //! never on what was decided before. So candidates can be decided by any number of threads, in several [shards](Shard) on several machines,
 //! or in a second attempt after the first was interrupted ([`Follow`]), and the results are the same to the byte.
 
+mod after_free;
 mod case;
 mod deadlocks;
 mod decider;

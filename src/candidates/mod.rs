@@ -22,7 +22,7 @@ mod tests;
 pub use cycles::{Cycle, Cycles, Waiting};
 pub use scope::Scope;
 pub(crate) use visit::SitePairs;
-pub use visit::Visited;
+pub use visit::{Frees, Visited};
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, Trace};

@@ -116,6 +116,52 @@ impl Candidates<'_> {
     }
 }
 
+/// How the frees at a pair of positions, and the accesses of what they free, fell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frees {
+    /// An access, and the free that it is needed before.
+    pub first_ordered: Option<(EventId, EventId)>,
+    /// Whether the visitor stopped before the last one.
+    pub stopped: bool,
+}
+
+impl Candidates<'_> {
+    /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks. `None` if nothing is
+    /// freed at the given pairs of sites.
+    pub(crate) fn visit_frees(
+        &self,
+        needs: &Needs<'_>,
+        pairs: &[(u32, u32, u32)],
+        each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
+    ) -> Option<Frees> {
+        let trace = self.trace;
+        let mut found = None;
+        for &(cell, a, b) in pairs {
+            let sites = &self.cells[cell as usize];
+            let (a, b) = (&sites[a as usize], &sites[b as usize]);
+            for (site, other) in [(a, b), (b, a)].into_iter().filter(|(site, _)| site.part.frees) {
+                for &(free, _) in &site.events {
+                    let visited: &mut Frees = found.get_or_insert_default();
+                    let needed = needs.relation().count(free, other.thread);
+                    let open = other
+                        .events
+                        .partition_point(|&(access, _)| trace.place(access) < needed);
+                    if let Some(&(access, _)) = other.events[..open].first() {
+                        visited.first_ordered.get_or_insert((access, free));
+                    }
+                    for &(access, _) in &other.events[open..] {
+                        if each(free, access).is_break() {
+                            visited.stopped = true;
+                            return found;
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
 struct Visit<'v, 't> {
     candidates: &'v Candidates<'t>,
     order: &'v MustHappenBefore,

@@ -61,6 +61,10 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                         let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
                         format!("events {} wait for each other for ever", events.join(", "))
                     }
+                    Goal::UseAfterFree { free, access } => format!(
+                        "event {} is next, and accesses what event {} has freed",
+                        access.0, free.0
+                    ),
                     Goal::UnorderedRace(a, b) => format!(
                         "event {} is next and in conflict with event {}, which does not happen before it",
                         b.0, a.0

@@ -181,7 +181,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
             };
             let what = match &schedule.goal {
                 Goal::Race(..) | Goal::UnorderedRace(..) => "data race",
-                goal @ (Goal::OtherValue { .. } | Goal::Deadlock(_)) => name_of(goal),
+                goal @ (Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::UseAfterFree { .. }) => name_of(goal),
             };
             let (first, rest) = name.split_at(1);
             let title = format!("{}{rest}: {what}", first.to_uppercase());
@@ -200,6 +200,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                     Goal::OtherValue { .. } => "the read is next, and would see another value than in the trace",
                     Goal::Race(..) => "both accesses are next, enabled and in conflict",
                     Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
+                    Goal::UseAfterFree { .. } => "the block is freed, and the access of it is next",
                     Goal::UnorderedRace(..) => "the second access is next, and the first does not happen before it",
                 }
             )?;

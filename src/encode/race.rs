@@ -24,6 +24,10 @@ impl Encoder<'_> {
                 }
             }
             &Goal::UnorderedRace(a, b) => self.comes_next(&[a], &[b]),
+            &Goal::UseAfterFree { free, access } => {
+                self.race_before = access;
+                self.comes_next(&[free], &[access])
+            }
             Goal::OtherValue { read, value } => self.sees(*read, Wanted::Value(*value)),
             // Each thread holds what the next one waits for by program order.
             Goal::Deadlock(waiting) => {

@@ -454,6 +454,7 @@ impl State {
                 Read | Use => false,
             },
             atomic: matches!(kind, AtomicRead | AtomicWrite | Use),
+            frees: kind == Free,
         };
         part(p, x).conflicts(part(q, y)) && x.cells.iter().any(|cell| y.cells.contains(cell))
     }

@@ -16,7 +16,7 @@
 //! Complete for sync-preserving races on reads, writes and mutexes; misses all that need two
 //! critical sections, or a write and a read, to change their order.
 
-use crate::prune::{Clocks, Edge, MustHappenBefore, Needs};
+use crate::prune::{Clocks, Edge, Ending, MustHappenBefore, Needs};
 use crate::trace::{EventId, ObjectId, SectionId, Sections, ThreadId, Trace, explanations};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -117,43 +117,39 @@ impl<'t> SyncPreserving<'t> {
         }
     }
 
-    /// The smallest feasible cut that brings some events next, if the sync-preserving closure gives one.
+    /// The smallest feasible cut with this ending, if the sync-preserving closure gives one.
     #[must_use]
-    pub fn predict(&self, pending: &[EventId]) -> Option<Cut> {
-        self.close(self.before_all(pending), pending)
+    pub fn predict<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
+        let ending = ending.into();
+        self.close(self.before_all(ending), ending.pending)
     }
 
-    /// A feasible cut that brings some events next and holds as much as it can of what π has before them, so
-    /// that all of it but the end is as recorded.
+    /// A feasible cut with this ending that holds as much as it can of what π has before what is next, so that all of it but the end is
+    /// as recorded.
     #[must_use]
-    pub fn predict_late(&self, pending: &[EventId]) -> Option<Cut> {
-        let first = pending.iter().min()?;
+    pub fn predict_late<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
+        let ending = ending.into();
+        let first = ending.pending.iter().min()?;
         LEFT_OPEN.iter().find_map(|&left_open| {
             let until = EventId(first.0.checked_sub(left_open)?);
-            let mut cut = self.before_all(pending);
+            let mut cut = self.before_all(ending);
             for (thread, count) in cut.iter_mut().enumerate() {
                 *count = (*count).max(self.trace.events_before(ThreadId(thread as u32), until));
             }
-            self.close(cut, pending)
+            self.close(cut, ending.pending)
         })
     }
 
-    fn before_all(&self, pending: &[EventId]) -> Vec<u32> {
+    fn before_all(&self, ending: Ending<'_>) -> Vec<u32> {
         let mut cut = vec![0; self.trace.threads()];
-        for &event in pending {
+        for &event in ending.performed {
+            let own = &mut cut[self.trace.thread(event).index()];
+            *own = (*own).max(self.trace.place(event) + 1);
+        }
+        for &event in ending.pending {
             self.must.raise_to_pending(self.trace, &mut cut, event);
         }
         cut
-    }
-
-    /// A feasible cut that performs `a` and brings `b` next, with everything as in π.
-    #[must_use]
-    pub fn perform(&self, a: EventId, b: EventId) -> Option<Cut> {
-        let mut cut = vec![0; self.trace.threads()];
-        self.must.raise(&mut cut, b);
-        let own = &mut cut[self.trace.thread(a).index()];
-        *own = (*own).max(self.trace.place(a) + 1);
-        self.close(cut, &[b])
     }
 
     /// The smallest feasible cut around `cut`, if it can do without the `spared` events.

@@ -7,6 +7,7 @@
 
 mod atomic_locks;
 mod clocks;
+mod ending;
 mod forced_posts;
 mod grounds;
 mod histories;
@@ -17,6 +18,7 @@ mod unique_writers;
 
 pub use atomic_locks::AtomicLocks;
 pub use clocks::Clocks;
+pub use ending::Ending;
 pub use grounds::Grounds;
 pub use histories::{Histories, HistoryId};
 pub use lock_history::{HistoryClash, history_clash};

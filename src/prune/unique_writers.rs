@@ -15,7 +15,7 @@
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
 use super::forced_posts::Semaphores;
-use super::{Clocks, Edge, MustHappenBefore};
+use super::{Clocks, Edge, Ending, MustHappenBefore};
 use crate::trace::{CellId, EventId, SectionId, Sections, ThreadId, Trace, Writers};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -109,10 +109,15 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// Whether what some events need includes one of them, so that they can never all be next.
+    /// Whether what an ending needs includes what is to be next in it, so that there is no such prefix.
     #[must_use]
-    pub fn exclude(&self, pending: &[EventId]) -> bool {
+    pub fn exclude<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
+        let Ending { performed, pending } = ending.into();
         let mut cut = vec![0; self.trace.threads()];
+        for &event in performed {
+            let own = &mut cut[self.trace.thread(event).index()];
+            *own = (*own).max(self.trace.place(event) + 1);
+        }
         for &event in pending {
             self.must.raise_to_pending(self.trace, &mut cut, event);
         }

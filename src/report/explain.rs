@@ -122,6 +122,10 @@ impl Words<'_> {
                         "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"
                     ),
+                    Goal::UseAfterFree { .. } => format!(
+                        "a schedule brings the access behind the free, but {what} may synchronize between them; `witness run` tries it \
+                         in the program itself, or {build}"
+                    ),
                     Goal::UnorderedRace(..) => format!(
                         "nothing that was recorded synchronizes the two accesses, but {what} may do so between them, and no live run can show the opposite: {build}"
                     ),

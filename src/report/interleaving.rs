@@ -99,6 +99,12 @@ impl Interleaving<'_> {
             Goal::UnorderedRace(first, _) => {
                 format!("── race: event {} above does not happen before this", first.0)
             }
+            &Goal::UseAfterFree { free, .. } => {
+                format!(
+                    "── use after free: event {} above has freed what this is about to access",
+                    free.0
+                )
+            }
             &Goal::OtherValue { read, value: seen } => {
                 let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
                 let recorded = recorded.map_or_else(String::new, value);
@@ -115,7 +121,7 @@ impl Interleaving<'_> {
         pending.try_for_each(|access| self.pending(access, indent, out))?;
         match replay.accepted.goal {
             Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
-            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::Deadlock(_) => Ok(()),
+            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::Deadlock(_) | Goal::UseAfterFree { .. } => Ok(()),
         }
     }
 

@@ -12,10 +12,12 @@ use super::command::{another_run, replay_command};
 use super::condense::{Line, lines};
 use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
+use super::words::name_of;
 use super::{Exporter, Findings, Race, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{FoundResult, Summary, UNPROVEN_RACE, refutation_name, unknown_name};
+use crate::schedule::Goal;
 use crate::symbols::Frame;
 use crate::trace::{EventId, Op, ThreadId};
 use crate::verdict::{Pair, Verdict};
@@ -32,7 +34,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 7] = [
+const RULES: [(&str, &str, &str, &str); 8] = [
     (
         "data-race",
         "DataRace",
@@ -58,6 +60,13 @@ const RULES: [(&str, &str, &str, &str); 7] = [
         "Deadlock",
         "Threads can come to wait for one another forever.",
         "A run that was forced there ended so. Take locks in one order, and change what a condition stands for under its mutex.",
+    ),
+    (
+        "use-after-free",
+        "UseAfterFree",
+        "Memory can be accessed after another thread has freed it.",
+        "A schedule of the recorded events frees the block and leads to the access then; an independent checker has executed it. \
+         Let the block live until nobody can come to it any more: by a count of references, or by joining the threads first.",
     ),
     (
         "failure",
@@ -242,13 +251,24 @@ fn races(findings: &Findings<'_>) -> Vec<Value> {
 
 fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> Value {
     let pair = race.first().pair;
-    let unordered = race.schedule.goal.is_unordered();
-    let rule = usize::from(unordered);
-    let how = if unordered {
-        "The first comes before the second, and nothing synchronizes them."
-    } else {
-        "Nothing orders the two accesses: both are next."
+    let (rule, what, how) = match race.schedule.goal {
+        Goal::UnorderedRace(..) => (
+            "unordered-data-race",
+            "Data race",
+            "The first comes before the second, and nothing synchronizes them.",
+        ),
+        Goal::UseAfterFree { .. } => (
+            "use-after-free",
+            "Use after free",
+            "The block is freed, and then the other access is next.",
+        ),
+        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => (
+            "data-race",
+            "Data race",
+            "Nothing orders the two accesses: both are next.",
+        ),
     };
+    let rule = RULES.iter().position(|(id, ..)| *id == rule).unwrap_or(UNDECIDED);
     let [a, b] = [pair.example.0, pair.example.1].map(|event| findings.access(event));
     let command = replay_command(findings, race.number());
     let warnings = findings.warnings_about(race.first().row);
@@ -260,7 +280,7 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
         1 => String::new(),
         count => format!("\n{count} pairs of instructions in these functions race."),
     };
-    let text = format!("Data race: {a}; [{b}](1). {how}{count}{warned}\nShow it again: {command}");
+    let text = format!("{what}: {a}; [{b}](1). {how}{count}{warned}\nShow it again: {command}");
     let mut related = location(findings, pair.example.1, &b);
     related["id"] = json!(1);
     let mut result = json!({
@@ -411,7 +431,7 @@ fn code_flows(findings: &Findings<'_>, replay: &Replay) -> Value {
     }
     let last = replay.executed.len() + 1;
     for event in goal.pending() {
-        let text = format!("race: {}", findings.access(event));
+        let text = format!("{}: {}", name_of(goal), findings.access(event));
         flat.push((
             findings.trace.thread(event),
             flow_location(findings, event, &text, last, true),

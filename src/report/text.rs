@@ -334,15 +334,12 @@ impl Told<'_> {
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
         };
         writeln!(out, "==================")?;
-        let kind = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "witnessed",
-            Goal::UnorderedRace(..) => "witnessed, unordered",
+        let title = match replay.accepted.goal {
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "data race (witnessed)",
+            Goal::UnorderedRace(..) => "data race (witnessed, unordered)",
+            Goal::UseAfterFree { .. } => "use after free (witnessed)",
         };
-        writeln!(
-            out,
-            "{}",
-            self.paint.warning(format!("WARNING: witness: data race ({kind})"))
-        )?;
+        writeln!(out, "{}", self.paint.warning(format!("WARNING: witness: {title}")))?;
         self.body(pair, schedule, &replay, out)?;
         writeln!(out, "==================\n")
     }
@@ -392,6 +389,7 @@ impl Told<'_> {
     ) -> io::Result<()> {
         let when = match replay.accepted.goal {
             Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => ", at the same time",
+            Goal::UseAfterFree { .. } => ", after that",
             Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",
         };
         for (access, when) in replay.accesses.iter().zip(["", when]) {

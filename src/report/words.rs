@@ -14,6 +14,7 @@ pub fn name_of(goal: &Goal) -> &'static str {
         Goal::UnorderedRace(..) => "unordered data race",
         Goal::OtherValue { .. } => "another value",
         Goal::Deadlock(_) => "deadlock",
+        Goal::UseAfterFree { .. } => "use after free",
     }
 }
 

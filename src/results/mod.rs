@@ -120,7 +120,7 @@ pub struct PairResult {
     pub id: String,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
-    /// What the schedule of a witnessed pair shows: `co-enabled` or `unordered`; else null.
+    /// What the schedule of a witnessed pair shows: `co-enabled`, `unordered` or `use-after-free`; else null.
     pub kind: Option<String>,
     /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`, `steps`,
     /// `instances`, `time`, `rejected`, `cut`, `unrecorded code`, `unrecorded synchronization`. Witnessed: null.

@@ -7,6 +7,8 @@ pub struct Part {
     pub writes: bool,
     /// It is atomic, or the use of an object.
     pub atomic: bool,
+    /// It frees the memory.
+    pub frees: bool,
 }
 
 impl Part {

@@ -119,8 +119,9 @@ impl Prover<'_> {
             }
             let model = self.z3.model(&self.encoder);
             let is_active = |fact: FactId| allowed.is_none_or(|allowed| allowed.contains(&fact));
+            let performed: Vec<EventId> = self.goal.performed().filter(|&event| model.has(event)).collect();
             let next: Vec<EventId> = self.goal.pending().collect();
-            let order = linearize(&self.encoder, &model, &self.question, &[], &next, &is_active)?;
+            let order = linearize(&self.encoder, &model, &self.question, &performed, &next, &is_active)?;
             let mut written = 0;
             let counts = |violation: &Violation| self.grounds_of(violation) <= self.grounds;
             let violated: Vec<Violation> = violations(&self.encoder, &order).into_iter().filter(counts).collect();

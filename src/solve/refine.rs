@@ -103,7 +103,7 @@ impl<'t> Session<'t> {
     pub fn ask(&mut self, goal: &Goal) -> Answer {
         let mut query = self.query();
         let answer = match goal {
-            Goal::Race(..) | Goal::Deadlock(_) => query.pending(goal),
+            Goal::Race(..) | Goal::Deadlock(_) | Goal::UseAfterFree { .. } => query.pending(goal),
             &Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
             &Goal::UnorderedRace(a, b) => {
                 query.budget /= UNORDERED_SHARE;
@@ -160,11 +160,11 @@ struct Query<'s, 't> {
 }
 
 impl Query<'_, '_> {
-    /// Asks for an execution after which the goal's events are next.
+    /// Asks for an execution that has performed what the goal wants, and after which the rest of its events are next.
     fn pending(&mut self, goal: &Goal) -> Answer {
         let question = self.encoder.ends_in(goal);
-        let next: Vec<EventId> = goal.pending().collect();
-        match self.refine(&question, &[], &next) {
+        let (performed, next): (Vec<EventId>, Vec<EventId>) = (goal.performed().collect(), goal.pending().collect());
+        match self.refine(&question, &performed, &next) {
             Answer::Feasible(mut order) => {
                 // Of a whole trace, only what comes before both counts.
                 let end = order.iter().position(|event| next.contains(event));

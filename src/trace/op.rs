@@ -61,6 +61,7 @@ impl AccessKind {
         Part {
             writes: self.writes(),
             atomic: self.is_atomic(),
+            frees: self == AccessKind::Free,
         }
     }
 

@@ -31,12 +31,13 @@ fn published_situations_have_exactly_their_races() {
             .collect();
         let events: Vec<_> = opened.file.events().map(|event| event.expect("an event")).collect();
         let execution = Execution::new(trace.tables(), &events);
-        let races =
-            brute_force::races(&execution, 1_000_000).unwrap_or_else(|| panic!("{name} is too large to enumerate"));
+        let found =
+            brute_force::search(&execution, 1_000_000).unwrap_or_else(|| panic!("{name} is too large to enumerate"));
         let symbols = Symbols::new(trace.tables());
         let place = |event| symbols.place(trace.pc(event));
-        let enumerated: BTreeSet<(String, String)> = races
-            .iter()
+        let enumerated: BTreeSet<(String, String)> = found
+            .races
+            .union(&found.after_free)
             .map(|&(a, b)| (place(a).min(place(b)), place(a).max(place(b))))
             .collect();
         assert_eq!(enumerated, expected, "{name}: exhaustive search");

@@ -3,13 +3,23 @@
 use super::execution::Execution;
 use super::machine::State;
 use std::collections::{BTreeSet, HashSet};
+use trace_format::Op;
 use witness::trace::EventId;
 
-/// The conflicting pairs of accesses that are next at once in some feasible prefix. `None` if more
-/// than `limit` states would have to be visited.
-pub fn races(execution: &Execution, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
+/// What the feasible prefixes of a trace end in.
+#[derive(Default)]
+pub struct Found {
+    /// The conflicting pairs of accesses that are next at once.
+    pub races: BTreeSet<(EventId, EventId)>,
+    /// Each free that was performed, and an access of what it freed that is next then.
+    pub after_free: BTreeSet<(EventId, EventId)>,
+}
+
+/// What all feasible prefixes end in. `None` if more than `limit` states would have to be visited.
+pub fn search(execution: &Execution, limit: usize) -> Option<Found> {
     let start = State::start(execution);
-    let mut found = BTreeSet::new();
+    let frees: Vec<EventId> = execution.ids().filter(|&event| is_free(execution, event)).collect();
+    let mut found = Found::default();
     let mut visited = HashSet::from([start.clone()]);
     let mut stack = vec![start];
     while let Some(state) = stack.pop() {
@@ -21,8 +31,12 @@ pub fn races(execution: &Execution, limit: usize) -> Option<BTreeSet<(EventId, E
             .collect();
         for (at, &a) in next.iter().enumerate() {
             for &b in next[at + 1..].iter().filter(|&&b| execution.conflict(a, b)) {
-                found.insert((a.min(b), a.max(b)));
+                found.races.insert((a.min(b), a.max(b)));
             }
+        }
+        for &free in frees.iter().filter(|&&free| state.is_done(execution, free)) {
+            let freed = next.iter().filter(|&&access| execution.conflict(free, access));
+            found.after_free.extend(freed.map(|&access| (free, access)));
         }
         for event in next {
             for after in state.step(execution, event) {
@@ -33,4 +47,9 @@ pub fn races(execution: &Execution, limit: usize) -> Option<BTreeSet<(EventId, E
         }
     }
     Some(found)
+}
+
+/// Whether an event frees a block.
+pub fn is_free(execution: &Execution, event: EventId) -> bool {
+    matches!(execution.op(event), Op::Free { .. })
 }

@@ -10,6 +10,7 @@
 //! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed; with `WITNESS_ORACLE_KIND`, only traces with an
 //! event of this [`kind`] are compared, and counted. A trace that is judged wrongly is left behind as a file; `traces/` keeps those of the past.
 
+mod after_free;
 mod brute_force;
 mod checker;
 mod deadlocks;
@@ -49,10 +50,11 @@ fn environment(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// The two accesses of a race of either kind.
+/// The two accesses of a race of either kind, or of a use after free, the free first.
 fn race_of(schedule: &Schedule) -> (EventId, EventId) {
     match schedule.goal {
         Goal::Race(a, b) | Goal::UnorderedRace(a, b) => (a, b),
+        Goal::UseAfterFree { free, access } => (free, access),
         Goal::OtherValue { .. } | Goal::Deadlock(_) => panic!("{schedule} shows no race"),
     }
 }
@@ -98,21 +100,21 @@ fn judge(tables: &Tables, events: &[Event]) -> Judged {
 /// An instance of a refuted pair that the operations bring next.
 fn refuted_in_vain(
     execution: &Execution,
-    races: Option<&BTreeSet<(EventId, EventId)>>,
+    found: Option<&brute_force::Found>,
     positions: (u64, u64),
     why: &Refutation,
 ) -> Option<(EventId, EventId)> {
     let by_order = matches!(why, Refutation::MustHappenBefore(_));
-    let reached = structure::reached(execution, races?, positions, by_order, LIMIT)?;
+    let reached = structure::reached(execution, found?, positions, by_order, LIMIT)?;
     reached.first().copied()
 }
 
 /// Compares the verdicts on a valid trace with exhaustive search, also for unordered races if `unordered`.
 fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered: bool) -> Judged {
-    let Some(races) = brute_force::races(execution, LIMIT) else {
+    let Some(brute_force::Found { races, after_free }) = brute_force::search(execution, LIMIT) else {
         return Judged::TooLarge;
     };
-    let racing = racing_positions(trace, &races);
+    let (racing, freeing) = (racing_positions(trace, &races), racing_positions(trace, &after_free));
     // Not all of these are found within the budget, so `None` forbids nothing.
     let unordered = if unordered {
         unordered::races(execution, LIMIT)
@@ -128,8 +130,8 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
     let mut seen = BTreeSet::new();
     let by_operations = OnceCell::new();
     let by_operations = || {
-        let races = || structure::races(execution, structure::Also::default(), LIMIT);
-        by_operations.get_or_init(races).as_ref()
+        let pairs = || structure::pairs(execution, structure::Also::default(), LIMIT);
+        by_operations.get_or_init(pairs).as_ref()
     };
     for pair in &analysis.pairs {
         let (one, other) = pair.positions;
@@ -151,6 +153,18 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
                 }
                 "witnessed, unordered"
             }
+            Verdict::Witnessed(schedule) if matches!(schedule.goal, Goal::UseAfterFree { .. }) => {
+                if racing.contains(&key) {
+                    return Judged::Wrong(format!("{key:x?} is a use after free, but they are next at once, too"));
+                }
+                if !after_free.contains(&race_of(schedule)) {
+                    return Judged::Wrong(format!("{:?} never come in this order", race_of(schedule)));
+                }
+                "witnessed, after free"
+            }
+            verdict if excluded(verdict) && freeing.contains(&key) => {
+                return Judged::Wrong(format!("{key:x?}, a use after free, are refuted: {:?}", pair.verdict));
+            }
             Verdict::Witnessed(schedule) if races.contains(&race_of(schedule)) => "witnessed",
             Verdict::Witnessed(schedule) => return Judged::Wrong(format!("{:?} cannot race", race_of(schedule))),
             verdict if excluded(verdict) && racing.contains(&key) => {
@@ -168,7 +182,13 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
                 ));
             }
             Verdict::NotInTrace(_)
-                if by_operations().is_some_and(|races| !racing_positions(trace, races).contains(&key)) =>
+                if by_operations().is_some_and(|found| {
+                    let mut all = found.races.union(&found.after_free);
+                    let same = |&(a, b): &(EventId, EventId)| {
+                        (trace.pc(a).min(trace.pc(b)), trace.pc(a).max(trace.pc(b))) == key
+                    };
+                    !all.any(same)
+                }) =>
             {
                 "not in this trace: could be refuted"
             }
@@ -186,8 +206,8 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
         };
         *outcomes.entry(outcome).or_default() += 1;
     }
-    match racing.difference(&seen).next() {
-        Some(missed) => Judged::Wrong(format!("{missed:x?} race, but are no candidate")),
+    match racing.union(&freeing).find(|positions| !seen.contains(*positions)) {
+        Some(missed) => Judged::Wrong(format!("{missed:x?} race, or come after a free, but are no candidate")),
         None => Judged::Right(outcomes),
     }
 }
@@ -260,6 +280,7 @@ fn verdicts_agree_with_exhaustive_search() {
     for needed in [
         "witnessed",
         "witnessed, unordered",
+        "witnessed, after free",
         "refuted: must-happen-before",
         "refuted: common lock",
         "refuted: atomic lock",
@@ -358,9 +379,10 @@ fn the_whole_trace_form_finds_a_subset() {
     let (mut whole, mut prefix) = (0, 0);
     for seed in 1..300 {
         let (tables, events) = random_trace::generate(seed);
-        let Some(races) = brute_force::races(&Execution::new(&tables, &events), LIMIT) else {
+        let Some(found) = brute_force::search(&Execution::new(&tables, &events), LIMIT) else {
             continue;
         };
+        let races = found.races;
         let trace = Trace::from_events(tables, &events);
         let options = Options {
             form: Form::WholeTrace,

@@ -1,4 +1,4 @@
-//! Whether two accesses can be next at once if nothing but program order and a few facts counts.
+//! Whether two accesses can be next at once, or one after the free of what it accesses, if nothing but program order and a few facts counts.
 //!
 //! Exhaustive search again, but with the constraints taken from the facts instead of from the trace:
 //! what is not among them does not hold. Must-happen-before (forks, joins, rounds, allocations, …)
@@ -19,6 +19,12 @@ pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), fac
     }) {
         return None;
     }
+    let frees = |event: EventId| {
+        trace
+            .access(event)
+            .is_some_and(|access| access.kind == AccessKind::Free)
+    };
+    let freed = [(a, b), (b, a)].into_iter().find(|&(free, _)| frees(free));
     let order = MustHappenBefore::on(trace, grounds);
     let start = State {
         done: vec![0; trace.threads()],
@@ -34,7 +40,12 @@ pub fn feasible(trace: &Trace, grounds: Grounds, (a, b): (EventId, EventId), fac
         let is_next = |event: EventId| {
             done[trace.thread(event).index()] == trace.place(event) && ready(trace, &order, done, event)
         };
-        if is_next(a) && is_next(b) {
+        let reached = match freed {
+            // A prefix that brings both next goes on to the use after free.
+            Some((free, access)) => is_done(trace, &state, free) && is_next(access),
+            None => is_next(a) && is_next(b),
+        };
+        if reached {
             return Some(true);
         }
         for thread in 0..trace.threads() {

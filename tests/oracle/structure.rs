@@ -6,6 +6,7 @@
 //! allocations and pins bind nobody; neither do locks that threads give back for each other. What such a search reaches must not
 //! be refuted.
 
+use super::brute_force::{Found, is_free};
 use super::execution::Execution;
 use super::machine::State;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -43,15 +44,21 @@ struct Rules {
     handed_over: BTreeSet<u32>,
 }
 
-/// The conflicting pairs of accesses that the operations alone can bring next. `None` if more than `limit` states would have to be
-/// visited.
-pub fn races(execution: &Execution, also: Also, limit: usize) -> Option<BTreeSet<(EventId, EventId)>> {
-    let mut found = BTreeSet::new();
-    let all = search(execution, also, limit, &mut |_, next| {
+/// The conflicting pairs of accesses that the operations alone can bring next, and the uses after free that they can lead to. `None` if
+/// more than `limit` states would have to be visited.
+pub fn pairs(execution: &Execution, also: Also, limit: usize) -> Option<Found> {
+    let mut found = Found::default();
+    let frees: Vec<EventId> = execution.ids().filter(|&event| is_free(execution, event)).collect();
+    let all = search(execution, also, limit, &mut |progress, next| {
         for (at, &a) in next.iter().enumerate() {
             for &b in next[at + 1..].iter().filter(|&&b| execution.conflict(a, b)) {
-                found.insert((a.min(b), a.max(b)));
+                found.races.insert((a.min(b), a.max(b)));
             }
+        }
+        let done = |event: EventId| execution.place(event) < progress.done[execution.thread(event) as usize];
+        for &free in frees.iter().filter(|&&free| done(free)) {
+            let freed = next.iter().filter(|&&access| execution.conflict(free, access));
+            found.after_free.extend(freed.map(|&access| (free, access)));
         }
     });
     all.then_some(found)
@@ -331,13 +338,14 @@ pub fn initializes(execution: &Execution, event: EventId) -> bool {
 /// compared with that in mind.
 pub fn reached(
     execution: &Execution,
-    races: &BTreeSet<(EventId, EventId)>,
+    known: &Found,
     positions: (u64, u64),
     by_order: bool,
     limit: usize,
 ) -> Option<BTreeSet<(EventId, EventId)>> {
     let mut found = BTreeSet::new();
-    for &(a, b) in races {
+    let races = known.races.iter().map(|&race| (race, false));
+    for ((a, b), after_free) in races.chain(known.after_free.iter().map(|&pair| (pair, true))) {
         let (one, other) = (execution.pc(a), execution.pc(b));
         if (one.min(other), one.max(other)) != positions {
             continue;
@@ -346,7 +354,15 @@ pub fn reached(
             atomics: !by_order,
             onces: initializes(execution, a) || initializes(execution, b),
         };
-        if also == Also::default() || self::races(execution, also, limit)?.contains(&(a, b)) {
+        let again = || pairs(execution, also, limit);
+        if also == Also::default()
+            || if after_free {
+                again()?.after_free
+            } else {
+                again()?.races
+            }
+            .contains(&(a, b))
+        {
             found.insert((a, b));
         }
     }

@@ -6,6 +6,7 @@ use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
 use crate::report::location::location;
 use crate::report::{Findings, Race};
+use crate::schedule::Goal;
 use crate::symbols::printable;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -19,7 +20,20 @@ pub(super) fn section(
 ) -> Markup {
     let pair = race.first().pair;
     let (words, schedule) = (findings.words(), race.schedule);
-    let unordered = schedule.goal.is_unordered();
+    let how = match schedule.goal {
+        Goal::UnorderedRace(..) => {
+            "The first access comes before the second, and nothing in between synchronizes the two."
+        }
+        Goal::UseAfterFree { .. } => {
+            "The block is freed, and then the access of it is next. An independent checker has executed this schedule."
+        }
+        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => {
+            "Both accesses are next in their threads, enabled and in conflict: nothing orders them. \
+             An independent checker has executed this schedule."
+        }
+    };
+    let name = race.name();
+    let (initial, rest) = name.split_at(1);
     let command = replay_command(findings, race.number());
     let memory = findings
         .trace
@@ -30,7 +44,7 @@ pub(super) fn section(
         section.race id=(anchor(trace, race.number())) tabindex="-1" {
             h2 {
                 span.badge.witnessed { (race.number()) }
-                " " @if unordered { "Unordered data race" } @else { "Data race" }
+                " " (initial.to_uppercase()) (rest)
                 @if let Some(memory) = memory { " on " span.memory { (memory.trim_end_matches(':')) } }
             }
             p.about {
@@ -49,14 +63,7 @@ pub(super) fn section(
                 }
             }
             (others(findings, race))
-            p.verdict {
-                @if unordered {
-                    "The first access comes before the second, and nothing in between synchronizes the two."
-                } @else {
-                    "Both accesses are next in their threads, enabled and in conflict: nothing orders them. "
-                    "An independent checker has executed this schedule."
-                }
-            }
+            p.verdict { (how) }
             dl.commands {
                 dt { "see it again" } dd { code { (command) } }
                 dt { "see it live" } dd { code { (command) " --live" } }

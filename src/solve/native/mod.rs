@@ -24,7 +24,7 @@ mod search;
 mod state;
 mod window;
 
-use crate::prune::Needs;
+use crate::prune::{Ending, Needs};
 use crate::trace::{CellId, EventId, Op, Sections, ThreadId, Trace, Wakes, Writers};
 use conditions::Semaphores;
 use search::{Search, View};
@@ -87,7 +87,7 @@ impl Steps {
 /// What the solver says of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NativeAnswer {
-    /// A feasible prefix that brings both next: so many events of π as recorded, then these.
+    /// A feasible prefix with the ending: so many events of π as recorded, then these.
     Feasible(u32, Vec<EventId>),
     /// There is none.
     Infeasible,
@@ -123,20 +123,20 @@ impl<'t> Native<'t> {
         }
     }
 
-    /// Whether a feasible prefix brings some events next.
+    /// Whether a feasible prefix has this ending.
     #[must_use]
-    pub fn ask(&self, pending: &[EventId], steps: &mut Steps) -> NativeAnswer {
-        self.search(pending, false, steps)
+    pub fn ask<'e>(&self, ending: impl Into<Ending<'e>>, steps: &mut Steps) -> NativeAnswer {
+        self.search(ending.into(), false, steps)
     }
 
-    /// Whether no feasible prefix brings some events next, as far as this solver can tell: as [`ask`](Self::ask), without a search for one.
+    /// Whether no feasible prefix has this ending, as far as this solver can tell: as [`ask`](Self::ask), without a search for one.
     #[must_use]
-    pub fn refutes(&self, pending: &[EventId]) -> bool {
-        self.search(pending, true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
+    pub fn refutes<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
+        self.search(ending.into(), true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
     }
 
-    fn search(&self, pending: &[EventId], only_refute: bool, steps: &mut Steps) -> NativeAnswer {
-        let (Some(first), Some(last)) = (pending.iter().min(), pending.iter().max()) else {
+    fn search(&self, ending: Ending<'_>, only_refute: bool, steps: &mut Steps) -> NativeAnswer {
+        let (Some(first), Some(last)) = (ending.events().min(), ending.events().max()) else {
             return NativeAnswer::Unknown;
         };
         if self.trace.frees_reads() {
@@ -146,7 +146,7 @@ impl<'t> Native<'t> {
         let mut allowed = false;
         let largest = EventId(first.0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
         if largest > EventId(0) && last.0 - first.0 > FAR {
-            match self.try_window(largest, View::Relaxed, pending, steps) {
+            match self.try_window(largest, View::Relaxed, ending, steps) {
                 (Some(None), false) => return NativeAnswer::Infeasible,
                 (Some(Some(_)), _) if only_refute => return NativeAnswer::Unknown,
                 (found, _) => allowed = matches!(found, Some(Some(_))),
@@ -165,7 +165,7 @@ impl<'t> Native<'t> {
                 if (!based && allowed) || (based && !whole && only_refute) {
                     continue;
                 }
-                let (found, relied) = self.try_window(from, view, pending, steps);
+                let (found, relied) = self.try_window(from, view, ending, steps);
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
@@ -186,10 +186,10 @@ impl<'t> Native<'t> {
         &self,
         from: EventId,
         view: View,
-        pending: &[EventId],
+        ending: Ending<'_>,
         steps: &mut Steps,
     ) -> (Option<Option<Vec<EventId>>>, bool) {
-        let mut search = Search::new(self, from, view, pending, MAX_ORDERS, steps.of_window());
+        let mut search = Search::new(self, from, view, ending, MAX_ORDERS, steps.of_window());
         if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
             return (None, false);
         }
@@ -198,7 +198,7 @@ impl<'t> Native<'t> {
         let (orders, decided) = (search.orders(), found.is_some());
         let work = search.work();
         steps.left = steps.left.saturating_sub(work);
-        tracing::debug!(?pending, ?from, ?view, relied, orders, work, decided, "window");
+        tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
         (found, relied)
     }
 

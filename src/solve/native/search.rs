@@ -3,6 +3,7 @@
 use super::Native;
 use super::state::{Clocks, Contradiction, State};
 use super::window::{Read, Window};
+use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};
 use hashbrown::HashMap;
@@ -60,8 +61,8 @@ pub(super) struct Search<'s, 't> {
     /// Steps that may still be done, and how many there were.
     work: Cell<u64>,
     most_work: u64,
-    /// The events that the prefix is to bring next.
-    pending: &'s [EventId],
+    /// What the prefix is to have performed, and what is to be next.
+    ending: Ending<'s>,
     /// Orders that may still be tried.
     left: u32,
     most: u32,
@@ -77,7 +78,7 @@ impl<'s, 't> Search<'s, 't> {
         native: &'s Native<'t>,
         from: EventId,
         view: View,
-        pending: &'s [EventId],
+        ending: Ending<'s>,
         most: u32,
         most_work: u64,
     ) -> Search<'s, 't> {
@@ -89,7 +90,7 @@ impl<'s, 't> Search<'s, 't> {
             relied: Cell::new(false),
             work: Cell::new(most_work),
             most_work,
-            pending,
+            ending,
             left: most,
             most,
             chosen: BTreeMap::new(),
@@ -128,7 +129,11 @@ impl<'s, 't> Search<'s, 't> {
 
     fn start(&self) -> State {
         let mut cut = vec![0; self.native.trace.threads()];
-        for &event in self.pending {
+        for &event in self.ending.performed {
+            let own = &mut cut[self.native.trace.thread(event).index()];
+            *own = (*own).max(self.native.trace.place(event) + 1);
+        }
+        for &event in self.ending.pending {
             self.native.needs.raise_to_pending(&mut cut, event);
         }
         if self.based {
@@ -188,7 +193,7 @@ impl<'s, 't> Search<'s, 't> {
     /// Whether an event can be in a prefix that brings the pending ones next.
     pub(super) fn possible(&self, event: EventId) -> bool {
         let trace = self.native.trace;
-        let mut pending = self.pending.iter();
+        let mut pending = self.ending.pending.iter();
         pending.all(|&next| trace.thread(next) != trace.thread(event) || trace.place(event) < trace.place(next))
     }
 
@@ -232,7 +237,7 @@ impl<'s, 't> Search<'s, 't> {
             self.native.needs.relation().raise(&mut state.cut, last);
         }
         let reached = |&event: &EventId| state.cut[trace.thread(event).index()] > trace.place(event);
-        if self.pending.iter().any(reached) {
+        if self.ending.pending.iter().any(reached) {
             return Err(Contradiction);
         }
         Ok(())

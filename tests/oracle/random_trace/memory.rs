@@ -129,7 +129,7 @@ impl World {
 
     /// What the next access touches.
     fn place(&mut self, thread: usize) -> MemRange {
-        let leans = self.flavour == Flavour::Heap;
+        let leans = matches!(self.flavour, Flavour::Heap | Flavour::LockedHeap);
         if self.ever_allocated && self.random.chance(if leans { 70 } else { 40 }) {
             let size = [1, 2, 4, 4, 4, 4, 8][self.random.below(7) as usize];
             let addr = HEAP + u64::from(size.min(4)) * self.random.below(8 / u64::from(size.min(4)));

@@ -90,6 +90,8 @@ enum Flavour {
     AtomicLocks,
     /// Locks taken within others.
     Locks,
+    /// Blocks that are allocated, freed and accessed under locks.
+    LockedHeap,
     Everything,
 }
 
@@ -155,11 +157,19 @@ pub fn generate_nested(seed: u64) -> (Tables, Vec<Event>) {
     generate_with(random, threads, Flavour::Locks)
 }
 
+/// One in which threads free, under locks, what others access under locks.
+pub fn generate_freeing(seed: u64) -> (Tables, Vec<Event>) {
+    let mut random = Random(fastrand::Rng::with_seed(seed));
+    let threads = 2 + random.below(3) as usize;
+    generate_with(random, threads, Flavour::LockedHeap)
+}
+
 fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Tables, Vec<Event>) {
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
         Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
         Flavour::Locks => 24 + random.below(16),
+        Flavour::LockedHeap => 16 + random.below(16),
         // Several rounds, with other threads in each.
         Flavour::Rounds => 18 + random.below(12),
         _ => 10 + random.below(14),
@@ -259,7 +269,7 @@ impl World {
         if threads > 2 && self.random.chance(30) {
             self.mood[threads - 1] = Mood::NotBegun;
         }
-        if self.flavour == Flavour::Locks && self.random.chance(60) {
+        if matches!(self.flavour, Flavour::Locks | Flavour::LockedHeap) && self.random.chance(60) {
             self.mood.fill(Mood::NotBegun);
         }
         let mut tries = 0;
@@ -349,6 +359,19 @@ impl World {
                 25..28 => self.condition(thread),
                 _ => self.nested_lock(thread),
             },
+            Flavour::LockedHeap => {
+                let holds = self.owner.values().any(|&(owner, _)| owner == thread);
+                match choice {
+                    0..6 => self.thread_life(thread),
+                    6..9 => self.semaphore(thread),
+                    9..12 => self.condition(thread),
+                    12..60 if holds => self.heap(thread),
+                    60..80 if holds => self.access(thread),
+                    12..18 => self.heap(thread),
+                    18..24 => self.access(thread),
+                    _ => self.lock(thread),
+                }
+            }
             Flavour::Flags => match choice {
                 0..8 => self.thread_life(thread),
                 8..40 => self.access(thread),

@@ -1,0 +1,185 @@
+//! Uses after free: for a pair of which one frees what the other accesses, and that is no race, whether a feasible prefix performs the
+//! free first and brings the access next then (`docs/SEMANTICS.md`, section 3).
+//!
+//! Locks keep the two from being next at once, and not in their order; so what excludes a race does not exclude this. A prefix that brings
+//! both next can go on to this, so a pair of which this is excluded is none of a race either, as long as no access is pinned.
+
+use super::Instance;
+use super::case::{Asked, Case, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
+use super::decider::Decider;
+use crate::encode::Form;
+use crate::prune::{Ending, Grounds, Needs};
+use crate::schedule::{Goal, Schedule};
+use crate::trace::{AccessKind, EventId};
+use crate::verdict::{Refutation, Unknown, Verdict};
+use std::ops::ControlFlow;
+
+/// What is found out about a pair.
+pub(super) enum AfterFree {
+    /// Nothing is freed there.
+    NoFree,
+    /// This shows one. It is not checked yet.
+    Found(Instance, Schedule),
+    /// There is none in any feasible prefix.
+    Excluded,
+    /// Not decided, for want of this.
+    Open(Unknown),
+}
+
+/// The prefix that has performed the free and brings the access next.
+fn ending<'e>(free: &'e EventId, access: &'e EventId) -> Ending<'e> {
+    Ending {
+        performed: std::slice::from_ref(free),
+        pending: std::slice::from_ref(access),
+    }
+}
+
+fn in_order(a: EventId, b: EventId) -> Instance {
+    (a.min(b), a.max(b))
+}
+
+impl Case<'_, '_> {
+    /// Looks for a use after free at these sites.
+    pub(super) fn after_free(&mut self, sites: &[(u32, u32, u32)]) -> Result<AfterFree, NeedsZ3> {
+        let known = self.known;
+        if known.options.form == Form::WholeTrace {
+            // A whole trace has the order of the two in it.
+            return Ok(AfterFree::NoFree);
+        }
+        let fast = !known.solver_only();
+        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let (mut undecided, mut found): (Vec<Instance>, _) = (Vec::new(), None);
+        let visited = known.candidates.visit_frees(known.needs, sites, &mut |free, access| {
+            let ending = ending(&free, &access);
+            if fast && known.needs.exclude(ending) {
+                return ControlFlow::Continue(());
+            }
+            let predict = || {
+                known
+                    .predictor
+                    .predict_late(ending)
+                    .or_else(|| known.predictor.predict(ending))
+            };
+            if fast && let Some(cut) = predict() {
+                found = Some(((free, access), cut));
+                return ControlFlow::Break(());
+            }
+            undecided.push((free, access));
+            match undecided.len() > limit.max(LOOKED_AT) || known.options.out_of_time() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if visited.is_none() {
+            return Ok(AfterFree::NoFree);
+        }
+        if let Some(((free, access), cut)) = found {
+            let schedule = known.schedule(&cut, Goal::UseAfterFree { free, access });
+            return Ok(AfterFree::Found(in_order(free, access), schedule));
+        }
+        // Those that touch several cells were visited for each.
+        undecided.sort_unstable_by_key(|&(free, access)| (free.0.abs_diff(access.0), free, access));
+        undecided.dedup();
+        let mut open = (undecided.len() > limit).then_some(Unknown::Instances);
+        let mut given_up = 0;
+        for &(free, access) in undecided.iter().take(limit) {
+            if given_up == MAX_GIVEN_UP || known.options.out_of_time() {
+                break;
+            }
+            let goal = Goal::UseAfterFree { free, access };
+            match self.ask(&goal)? {
+                Asked::Feasible(as_recorded, then) => {
+                    let schedule = known.schedule_of(as_recorded, &then, goal);
+                    return Ok(AfterFree::Found(in_order(free, access), schedule));
+                }
+                Asked::Infeasible => {}
+                Asked::Open(why) => {
+                    open = Some(why);
+                    given_up += 1;
+                }
+            }
+        }
+        Ok(match open {
+            _ if known.options.out_of_time() => AfterFree::Open(Unknown::Time),
+            Some(why) => AfterFree::Open(why),
+            None => AfterFree::Excluded,
+        })
+    }
+}
+
+impl Decider<'_> {
+    /// What is said of a pair of which neither a race nor a use after free is feasible, instead of what is said of the race alone: `None`
+    /// if nothing is freed there.
+    pub(super) fn never_after_free(&self, sites: &[(u32, u32, u32)]) -> Option<(Instance, Verdict)> {
+        let structure = self.order_on(Grounds::Structure);
+        let needs = self.needs.without_reads(structure);
+        let (ordered, open) = self.left_open(&needs, sites, &|_, _| false)?;
+        let reason = |order: &crate::prune::MustHappenBefore, (access, free): Instance| match order.before(access, free)
+        {
+            true => Refutation::MustHappenBefore(order.chain(self.trace, access, free)),
+            // The facts come at the very end, and for so many only.
+            false => Refutation::Core(Vec::new()),
+        };
+        let Some((free, access)) = open else {
+            let (access, free) = ordered?;
+            return Some((
+                in_order(access, free),
+                Verdict::Refuted(reason(structure, (access, free))),
+            ));
+        };
+        if let Some(unpinned) = &self.unpinned {
+            let refutes = |free: &EventId, access: &EventId| unpinned.native.refutes(ending(free, access));
+            let (_, open) = self.left_open(unpinned.needs, sites, &refutes)?;
+            if let Some((free, access)) = open {
+                let example = in_order(free, access);
+                return Some((
+                    example,
+                    Verdict::Unknown(Unknown::Unrecorded(self.pinned_between(example))),
+                ));
+            }
+        }
+        let order = self.order_on(Grounds::Outcomes);
+        let reason = reason(order, (access, free));
+        Some((in_order(free, access), Verdict::NotInTrace(reason)))
+    }
+
+    /// An access that is needed before a free, or that this excludes; and a free and an access that nothing does.
+    #[allow(clippy::type_complexity, reason = "two instances, and whether there is a free")]
+    fn left_open(
+        &self,
+        needs: &Needs<'_>,
+        sites: &[(u32, u32, u32)],
+        refutes: &dyn Fn(&EventId, &EventId) -> bool,
+    ) -> Option<(Option<Instance>, Option<Instance>)> {
+        let (mut open, mut excluded) = (None, None);
+        let limit = self.options.instances.unwrap_or(u32::MAX);
+        let mut asked = 0;
+        let visited = self.candidates.visit_frees(needs, sites, &mut |free, access| {
+            if needs.exclude(ending(&free, &access)) {
+                excluded.get_or_insert((access, free));
+                return ControlFlow::Continue(());
+            }
+            asked += 1;
+            if asked <= limit && refutes(&free, &access) {
+                return ControlFlow::Continue(());
+            }
+            open = Some((free, access));
+            ControlFlow::Break(())
+        })?;
+        Some((excluded.or(visited.first_ordered), open))
+    }
+
+    /// What an instance is asked about last: whether the access can come after the free, or both can be next at once.
+    pub(super) fn last_asked(&self, (a, b): Instance) -> Goal {
+        let frees = |event: EventId| {
+            let access = self.trace.access(event);
+            access.is_some_and(|access| access.kind == AccessKind::Free)
+        };
+        match (frees(a), frees(b)) {
+            _ if self.options.form == Form::WholeTrace => Goal::race(a, b),
+            (true, _) => Goal::UseAfterFree { free: a, access: b },
+            (_, true) => Goal::UseAfterFree { free: b, access: a },
+            (false, false) => Goal::race(a, b),
+        }
+    }
+}
