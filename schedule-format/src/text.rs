@@ -17,10 +17,11 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value` or `deadlock` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock` or `use-after-free` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
 //! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
+//! | `freed-by EVENT accessed-by EVENT`, of the fifth | the free, and the access of what it freed |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |

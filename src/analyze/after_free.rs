@@ -4,13 +4,13 @@
 //! Locks keep the two from being next at once, and not in their order; so what excludes a race does not exclude this. A prefix that brings
 //! both next can go on to this, so a pair of which this is excluded is none of a race either, as long as no access is pinned.
 
-use super::Instance;
-use super::case::{Asked, Case, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
+use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
+use super::{Instance, is_free};
 use crate::encode::Form;
-use crate::prune::{Ending, Grounds, Needs};
+use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
-use crate::trace::{AccessKind, EventId};
+use crate::trace::EventId;
 use crate::verdict::{Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
 
@@ -38,34 +38,36 @@ fn in_order(a: EventId, b: EventId) -> Instance {
     (a.min(b), a.max(b))
 }
 
-impl Case<'_, '_> {
-    /// Looks for a use after free at these sites.
-    pub(super) fn after_free(&mut self, sites: &[(u32, u32, u32)]) -> Result<AfterFree, NeedsZ3> {
-        let known = self.known;
-        if known.options.form == Form::WholeTrace {
+impl Decider<'_> {
+    /// Looks for a use after free at these sites. `ask`: the solvers.
+    pub(super) fn after_free(
+        &self,
+        sites: &[(u32, u32, u32)],
+        ask: &mut dyn FnMut(&Goal) -> Result<Asked, NeedsZ3>,
+    ) -> Result<AfterFree, NeedsZ3> {
+        if self.options.form == Form::WholeTrace {
             // A whole trace has the order of the two in it.
             return Ok(AfterFree::NoFree);
         }
-        let fast = !known.solver_only();
-        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let fast = !self.solver_only();
+        let limit = self.options.instances.map_or(usize::MAX, |limit| limit as usize);
         let (mut undecided, mut found): (Vec<Instance>, _) = (Vec::new(), None);
-        let visited = known.candidates.visit_frees(known.needs, sites, &mut |free, access| {
+        let visited = self.candidates.visit_frees(self.needs, sites, &mut |free, access| {
             let ending = ending(&free, &access);
-            if fast && known.needs.exclude(ending) {
+            if fast && self.needs.exclude(ending) {
                 return ControlFlow::Continue(());
             }
             let predict = || {
-                known
-                    .predictor
+                self.predictor
                     .predict_late(ending)
-                    .or_else(|| known.predictor.predict(ending))
+                    .or_else(|| self.predictor.predict(ending))
             };
             if fast && let Some(cut) = predict() {
                 found = Some(((free, access), cut));
                 return ControlFlow::Break(());
             }
             undecided.push((free, access));
-            match undecided.len() > limit.max(LOOKED_AT) || known.options.out_of_time() {
+            match undecided.len() > limit.max(LOOKED_AT) || self.options.out_of_time() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -74,7 +76,7 @@ impl Case<'_, '_> {
             return Ok(AfterFree::NoFree);
         }
         if let Some(((free, access), cut)) = found {
-            let schedule = known.schedule(&cut, Goal::UseAfterFree { free, access });
+            let schedule = self.schedule(&cut, Goal::UseAfterFree { free, access });
             return Ok(AfterFree::Found(in_order(free, access), schedule));
         }
         // Those that touch several cells were visited for each.
@@ -83,13 +85,13 @@ impl Case<'_, '_> {
         let mut open = (undecided.len() > limit).then_some(Unknown::Instances);
         let mut given_up = 0;
         for &(free, access) in undecided.iter().take(limit) {
-            if given_up == MAX_GIVEN_UP || known.options.out_of_time() {
+            if given_up == MAX_GIVEN_UP || self.options.out_of_time() {
                 break;
             }
             let goal = Goal::UseAfterFree { free, access };
-            match self.ask(&goal)? {
+            match ask(&goal)? {
                 Asked::Feasible(as_recorded, then) => {
-                    let schedule = known.schedule_of(as_recorded, &then, goal);
+                    let schedule = self.schedule_of(as_recorded, &then, goal);
                     return Ok(AfterFree::Found(in_order(free, access), schedule));
                 }
                 Asked::Infeasible => {}
@@ -100,22 +102,19 @@ impl Case<'_, '_> {
             }
         }
         Ok(match open {
-            _ if known.options.out_of_time() => AfterFree::Open(Unknown::Time),
+            _ if self.options.out_of_time() => AfterFree::Open(Unknown::Time),
             Some(why) => AfterFree::Open(why),
             None => AfterFree::Excluded,
         })
     }
-}
 
-impl Decider<'_> {
     /// What is said of a pair of which neither a race nor a use after free is feasible, instead of what is said of the race alone: `None`
     /// if nothing is freed there.
     pub(super) fn never_after_free(&self, sites: &[(u32, u32, u32)]) -> Option<(Instance, Verdict)> {
         let structure = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(structure);
         let (ordered, open) = self.left_open(&needs, sites, &|_, _| false)?;
-        let reason = |order: &crate::prune::MustHappenBefore, (access, free): Instance| match order.before(access, free)
-        {
+        let reason = |order: &MustHappenBefore, (access, free): Instance| match order.before(access, free) {
             true => Refutation::MustHappenBefore(order.chain(self.trace, access, free)),
             // The facts come at the very end, and for so many only.
             false => Refutation::Core(Vec::new()),
@@ -171,11 +170,7 @@ impl Decider<'_> {
 
     /// What an instance is asked about last: whether the access can come after the free, or both can be next at once.
     pub(super) fn last_asked(&self, (a, b): Instance) -> Goal {
-        let frees = |event: EventId| {
-            let access = self.trace.access(event);
-            access.is_some_and(|access| access.kind == AccessKind::Free)
-        };
-        match (frees(a), frees(b)) {
+        match (is_free(self.trace, a), is_free(self.trace, b)) {
             _ if self.options.form == Form::WholeTrace => Goal::race(a, b),
             (true, _) => Goal::UseAfterFree { free: a, access: b },
             (_, true) => Goal::UseAfterFree { free: b, access: a },

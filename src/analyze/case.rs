@@ -1,6 +1,7 @@
 //! A candidate that its nearest instances left open: all its instances, by the fast arguments and then by the solvers.
 
 use super::after_free::AfterFree;
+use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
 use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
 use crate::candidates::{Candidate, SitePairs};
@@ -16,12 +17,6 @@ use hashbrown::HashMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Instances per pair that the fast arguments look at, however few the solver may try.
-pub(super) const LOOKED_AT: usize = 500;
-
-/// Instances of a pair that were too much for the solvers, after which no more are asked about: what is left of it is likely to be too much as well.
-pub(super) const MAX_GIVEN_UP: u32 = 3;
-
 /// The same of the search for unordered executions, which goes on where the pair is refuted as co-enabled.
 const MAX_GIVEN_UP_UNORDERED: u32 = 1;
 
@@ -31,20 +26,6 @@ const BUDGETS_PER_BATCH: u64 = 8;
 /// Budgets that Z3 may spend on all batches.
 const BUDGETS: u64 = 64;
 
-/// What the solvers say of an instance.
-#[derive(Debug)]
-pub(super) enum Asked {
-    /// A feasible prefix brings both next: so many events as recorded, then these.
-    Feasible(u32, Vec<EventId>),
-    Infeasible,
-    /// Not decided, for want of this.
-    Open(Unknown),
-}
-
-/// Z3 has to be asked, and may not be yet.
-#[derive(Debug)]
-pub(super) struct NeedsZ3;
-
 /// A decision, and for the log, what it took.
 pub(super) struct Decided {
     pub decision: Decision,
@@ -53,8 +34,8 @@ pub(super) struct Decided {
 }
 
 /// The work on one candidate after the other.
-pub(super) struct Case<'d, 't> {
-    pub known: &'d Decider<'t>,
+struct Case<'d, 't> {
+    known: &'d Decider<'t>,
     z3: Z3<'d>,
     /// What our own solver may still spend on the batch.
     steps: Steps,
@@ -218,7 +199,7 @@ impl<'d> Case<'d, '_> {
             }
         }
         let core = example.or(excluded).or(visited.first_needed);
-        match self.after_free(sites)? {
+        match known.after_free(sites, &mut |goal| self.ask(goal))? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => open = open.or(Some(why)),
             AfterFree::Excluded | AfterFree::NoFree => {}
@@ -274,7 +255,7 @@ impl<'d> Case<'d, '_> {
                 Asked::Open(why) => unknown = Some(why),
             }
         }
-        match self.after_free(sites)? {
+        match known.after_free(sites, &mut |goal| self.ask(goal))? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => unknown = unknown.or(Some(why)),
             AfterFree::Excluded | AfterFree::NoFree => {}
@@ -295,7 +276,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// Our own solver first, and Z3 for what that leaves.
-    pub(super) fn ask(&mut self, goal: &Goal) -> Result<Asked, NeedsZ3> {
+    fn ask(&mut self, goal: &Goal) -> Result<Asked, NeedsZ3> {
         let known = self.known;
         let (performed, pending): (Vec<EventId>, Vec<EventId>) = (goal.performed().collect(), goal.pending().collect());
         let ending = Ending {

@@ -5,6 +5,7 @@
 //! or in a second attempt after the first was interrupted ([`Follow`]), and the results are the same to the byte.
 
 mod after_free;
+mod asked;
 mod case;
 mod deadlocks;
 mod decider;
@@ -26,7 +27,7 @@ use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
 use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::symbols::{UnrecordedCalls, hidden_between};
-use crate::trace::{EventId, MemoryOrder, Sections, Trace, Wakes};
+use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
 use crate::verdict::{Analysis, Fact, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
 use exclude::Unpinned;
@@ -294,7 +295,8 @@ fn doubt(trace: &Trace, analysis: &mut Analysis) {
     }
 }
 
-/// Finds the pairs that are kept apart by what a racing read saw: the facts need it, and without it some order keeps the others.
+/// Finds the pairs that are kept apart by what a racing read saw, or by one of what was freed: the facts need it, and without it some order
+/// keeps the others.
 fn find_behind(trace: &Trace, analysis: &mut Analysis) {
     let key = |a: EventId, b: EventId| {
         let (a, b) = (trace.pc(a), trace.pc(b));
@@ -309,12 +311,25 @@ fn find_behind(trace: &Trace, analysis: &mut Analysis) {
         let Verdict::NotInTrace(Refutation::Core(facts)) = &pair.verdict else {
             continue;
         };
+        // What a read behind a free sees, nothing tells.
+        let (a, b) = pair.example;
+        let freed = [a, b].into_iter().filter(|&event| is_free(trace, event));
         let race = facts.iter().find_map(|fact| match fact {
-            Fact::Read { read, writers, .. } => writers.iter().find_map(|&write| races.get(&key(*read, write))),
+            Fact::Read { read, writers, .. } => {
+                let mut others = writers.iter().copied().chain(freed.clone());
+                others.find_map(|write| races.get(&key(*read, write)))
+            }
             _ => None,
         });
         pair.behind = race.copied();
     }
+}
+
+/// Whether an event frees a block.
+fn is_free(trace: &Trace, event: EventId) -> bool {
+    trace
+        .access(event)
+        .is_some_and(|access| access.kind == AccessKind::Free)
 }
 
 /// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is

@@ -196,7 +196,7 @@ fn confirmed(folder: &Path, trace: &Trace, analysis: &Analysis) -> Found {
         Ok((run, ..)) if matches!(run.outcome, Outcome::Confirmed(_)) => {
             Found::Good("both accesses were pending at once".to_owned())
         }
-        Ok((run, ..)) => Found::Bad(witness::report::in_short(&run.outcome), remedy),
+        Ok((run, ..)) => Found::Bad(witness::report::in_short(&schedule.goal, &run.outcome), remedy),
         Err(error) => Found::Bad(super::message(&error.into()), remedy),
     }
 }

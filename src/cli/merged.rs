@@ -487,7 +487,7 @@ impl Analysed {
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
             let shown = LiveOutcome {
                 confirmed,
-                words: in_short(&run.outcome),
+                words: in_short(&schedule.goal, &run.outcome),
             };
             self.live.insert(row, shown);
             if confirmed {

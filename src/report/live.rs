@@ -6,7 +6,7 @@ use crate::replay::live::{
     Actual, Again, Changed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, UnsetReads,
     Why, changed, stretches,
 };
-use crate::schedule::Schedule;
+use crate::schedule::{Goal, Schedule};
 use crate::symbols::{Symbols, printable};
 use crate::trace::{EventId, Trace};
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ impl Live<'_> {
     /// Those of `out`.
     pub fn write(&self, number: usize, schedule: &Schedule, run: &Run, out: &mut dyn Write) -> io::Result<()> {
         match &run.outcome {
-            Outcome::Confirmed(shown) => self.confirmed(number, run, shown, out)?,
+            Outcome::Confirmed(shown) => self.confirmed(number, &schedule.goal, run, shown, out)?,
             Outcome::Diverged(divergence) => {
                 let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
                 let place = self.place_in(schedule, divergence.step, divergence.expected);
@@ -185,12 +185,20 @@ impl Live<'_> {
         writeln!(out, "    {}: {}", self.words.sentence(first), value(sees))
     }
 
-    fn confirmed(&self, number: usize, run: &Run, shown: &[Shown; 2], out: &mut dyn Write) -> io::Result<()> {
-        let unordered = shown.iter().any(|shown| !shown.pending);
-        let how = if unordered {
-            "the first access is done, the second is pending, and nothing synchronizes the two"
-        } else {
-            "both accesses are pending at once"
+    fn confirmed(
+        &self,
+        number: usize,
+        goal: &Goal,
+        run: &Run,
+        shown: &[Shown; 2],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let how = match goal {
+            Goal::UnorderedRace(..) => {
+                "the first access is done, the second is pending, and nothing synchronizes the two"
+            }
+            Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "both accesses are pending at once",
         };
         let title = format!("CONFIRMED: witness {number}: {how}");
         writeln!(out, "{}", self.paint.warning(title))?;
@@ -214,7 +222,7 @@ impl Live<'_> {
                 writeln!(out, "    #{at} {frame}")?;
             }
         }
-        if unordered {
+        if goal.is_unordered() {
             writeln!(
                 out,
                 "  Shown live: the schedule. Not shown: that the processor or the compiler makes use of the\n  \
@@ -332,10 +340,10 @@ fn why_text(why: &Why) -> String {
 
 /// One line about a run: `confirmed live`, or why not.
 #[must_use]
-pub fn in_short(outcome: &Outcome) -> String {
+pub fn in_short(goal: &Goal, outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Confirmed(shown) if shown.iter().all(|shown| shown.pending) => "confirmed live".to_owned(),
-        Outcome::Confirmed(_) => "confirmed live (unordered)".to_owned(),
+        Outcome::Confirmed(_) if goal.is_unordered() => "confirmed live (unordered)".to_owned(),
+        Outcome::Confirmed(_) => "confirmed live".to_owned(),
         Outcome::Diverged(_) => "witnessed; the live run diverged".to_owned(),
         Outcome::NotReached { why, .. } => format!("witnessed; the live run did not reach it: {}", why_text(why)),
     }

@@ -38,6 +38,7 @@ impl Summary {
         let all = findings.iter().map(Summary::of);
         all.fold(Summary::default(), |all, one| Summary {
             witnessed: all.witnessed + one.witnessed,
+            uses_after_free: all.uses_after_free + one.uses_after_free,
             refuted: all.refuted + one.refuted,
             not_in_trace: all.not_in_trace + one.not_in_trace,
             unknown: all.unknown + one.unknown,

@@ -9,6 +9,7 @@ pub use exploration::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 
 use crate::analyze::Solver;
 use crate::encode::Form;
+use crate::schedule::Goal;
 use crate::standstill::Standstill;
 use crate::trace::Trace;
 use crate::verdict::{Refutation, Unknown, Verdict};
@@ -273,6 +274,9 @@ pub struct Summary {
     /// Pairs that are not shown, since the baseline has them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub known: usize,
+    /// Those of the witnessed pairs that are uses after free, not races.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uses_after_free: usize,
     /// Witnessed deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deadlocks: usize,
@@ -295,12 +299,14 @@ impl std::fmt::Display for Summary {
             unknown,
             suppressed,
             known,
+            uses_after_free,
             deadlocks,
             unknown_cycles,
         } = self;
         let pairs = if refuted == 1 { "pair" } else { "pairs" };
-        let races = if witnessed == 1 { "data race" } else { "data races" };
-        write!(f, "{witnessed} {races} witnessed, {refuted} {pairs} refuted")?;
+        let races = witnessed - uses_after_free;
+        let plural = if races == 1 { "" } else { "s" };
+        write!(f, "{races} data race{plural} witnessed, {refuted} {pairs} refuted")?;
         if not_in_trace > 0 {
             write!(f, ", {not_in_trace} not in this trace")?;
         }
@@ -310,6 +316,10 @@ impl std::fmt::Display for Summary {
         }
         if known > 0 {
             write!(f, ", {known} in the baseline")?;
+        }
+        if uses_after_free > 0 {
+            let plural = if uses_after_free == 1 { "" } else { "s" };
+            write!(f, "; {uses_after_free} use{plural} after free witnessed")?;
         }
         if deadlocks > 0 {
             let plural = if deadlocks == 1 { "" } else { "s" };
@@ -333,7 +343,10 @@ impl Summary {
     /// Counts one more verdict.
     pub fn count(&mut self, verdict: &Verdict) {
         match verdict {
-            Verdict::Witnessed(_) => self.witnessed += 1,
+            Verdict::Witnessed(schedule) => {
+                self.witnessed += 1;
+                self.uses_after_free += usize::from(matches!(schedule.goal, Goal::UseAfterFree { .. }));
+            }
             Verdict::Refuted(_) => self.refuted += 1,
             Verdict::NotInTrace(_) => self.not_in_trace += 1,
             Verdict::Unknown(_) => self.unknown += 1,

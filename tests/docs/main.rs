@@ -35,6 +35,7 @@ pages! {
     ci: "docs/ci.md",
     commands: "docs/commands.md",
     confirm: "docs/confirm.md",
+    after_free: "docs/after_free.md",
     deadlocks: "docs/deadlocks.md",
     explore: "docs/explore.md",
     flaky: "docs/flaky.md",

@@ -49,7 +49,12 @@ const ONE_IDEA: [(&str, &[&str]); 7] = [
     ),
     (
         "how a pair is put to everybody who may decide it",
-        &["analyze::case", "analyze::decider", "analyze::exclude"],
+        &[
+            "analyze::after_free",
+            "analyze::case",
+            "analyze::decider",
+            "analyze::exclude",
+        ],
     ),
     (
         "an order is replayed, locks that are handed over apart",

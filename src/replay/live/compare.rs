@@ -178,7 +178,7 @@ impl<'t> Comparison<'t> {
         (within && self.places.meet(access.incarnation, access.addr, live)).then_some(live)
     }
 
-    fn same_position(&self, recorded: CodePosition, live: CodePosition) -> bool {
+    pub fn same_position(&self, recorded: CodePosition, live: CodePosition) -> bool {
         match (place(self.recorded, recorded), place(self.live, live)) {
             (Some((recorded, at)), Some((live, same))) => at == same && same_module(recorded, live),
             (None, None) => true,

@@ -37,7 +37,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
-use trace_format::{Meta, TraceFile};
+use trace_format::{Meta, PendingKind, TraceFile};
 
 /// Why there was no live run.
 #[derive(Debug, thiserror::Error)]
@@ -343,6 +343,12 @@ fn outcome(
         Standing::Diverged => diverged(step, instead()),
         Standing::Blocked => diverged(step, Actual::Waits),
         Standing::Gone => diverged(step, Actual::Gone),
+        Standing::Running
+            if let Some(shown) = died_of_use(comparison, trace, live, schedule)
+                && missing.is_none() =>
+        {
+            Outcome::Confirmed(shown)
+        }
         // The second is of plans that a run goes on after.
         Standing::Running | Standing::Done => {
             let step = missing.unwrap_or(step);
@@ -407,7 +413,34 @@ fn before_race(
     }
 }
 
-/// The first access of an unordered race: it is done.
+/// A free, and the access behind it that the program died of: where the kernel took the memory, no thread can be stopped before.
+fn died_of_use(
+    comparison: &mut Comparison<'_>,
+    trace: &Trace,
+    live: &Trace,
+    schedule: &Schedule,
+) -> Option<[Shown; 2]> {
+    let Goal::UseAfterFree { free, access } = schedule.goal else {
+        return None;
+    };
+    let thread = trace.thread(access);
+    let mut pending = live.tables().meta.pending.iter();
+    let fault = pending.find(|pending| matches!(pending.kind, PendingKind::Died(_)) && pending.thread == thread)?;
+    if !comparison.same_position(trace.pc(access), fault.pc) {
+        return None;
+    }
+    let shown = Shown {
+        event: access,
+        pc: fault.pc,
+        stack: fault.stack,
+        addr: fault.addr,
+        pending: true,
+    };
+    let shown = [done(trace, live, free)?, shown];
+    overlap(trace, &shown).then_some(shown)
+}
+
+/// The first access of an unordered race, or a free: it is done.
 fn done(trace: &Trace, live: &Trace, event: EventId) -> Option<Shown> {
     let thread = trace.thread(event);
     let nth = trace.place(event) as usize;

@@ -2,11 +2,15 @@
 
 use super::heap::begins;
 use crate::events::pending;
+use crate::platform::export::export;
 use crate::platform::real::{self, real};
 use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
 use libc::{c_int, c_uint, off_t};
 use recorder_ring::Record;
+
+/// Mappings begin at multiples of this.
+const PAGE: usize = 4096;
 
 /// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the stack.
 macro_rules! map_as {
@@ -76,12 +80,15 @@ settle_before! {
     shmdt(addr: *const c_void) -> c_int;
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn munmap(addr: *mut c_void, len: usize) -> c_int {
-    let inside = RuntimeGuard::enter_and_stay();
+export! { munmap = unmap, "rdx"; }
+
+unsafe extern "C" fn unmap(addr: *mut c_void, len: usize, pc: usize) -> c_int {
+    // What the kernel refuses ends nothing.
+    let refused = len == 0 || !(addr as usize).is_multiple_of(PAGE);
+    let inside = if refused { None } else { RuntimeGuard::enter_and_stay() };
     if inside.is_some() {
         pending::push(Record::Free {
-            pc: 0,
+            pc: pc as u64,
             addr: addr as u64,
         });
     }

@@ -1,0 +1,156 @@
+//! Uses after free in whole programs, through the command line: those of `programs` that have one, and their harmless twins.
+//!
+//! Each is recorded under several policies. In some of the runs the use comes before the free, or would have: from these, the other order is
+//! predicted at the marked lines, accepted by the checker, and shown live. None is predicted of the twins.
+
+#[path = "../end_to_end/command.rs"]
+mod command;
+#[path = "../live/program.rs"]
+#[allow(dead_code, reason = "shared with the tests of live replay")]
+mod program;
+
+use command::{run, witness};
+use program::Program;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The programs in which something is used after it was freed, and their harmless twins.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("session", "session_counted"),
+    ("callback", "callback_removed"),
+    ("two_workers", "two_workers_both"),
+    ("lookup", "lookup_again"),
+    ("answer", "answer_kept"),
+    ("descriptor", "descriptor_checked"),
+    ("mapping", "mapping_joined"),
+    ("mutex_inside", "mutex_inside_joined"),
+    ("grow", "grow_again"),
+];
+
+const POLICIES: [&[&str]; 4] = [
+    &["--policy", "fifo"],
+    &["--policy", "random", "--seed", "1"],
+    &["--policy", "random", "--seed", "2"],
+    &["--policy", "pos", "--seed", "3"],
+];
+
+fn compiled(test: &str, name: &str) -> Program {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/after_free/programs")
+        .join(format!("{name}.c"));
+    Program::compile(&format!("after-free-{test}-{name}"), &source, &[])
+}
+
+/// The witnessed pairs of an analysis of the recorded run: of which kind, and where.
+fn analyzed(program: &Program) -> (Vec<(String, BTreeSet<String>)>, i32) {
+    let outcome = run(&program.folder, witness().args(["analyze", "trace.bin", "--json"])).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let place = |side: &serde_json::Value| {
+        let file = Path::new(side["file"].as_str().unwrap()).file_name().unwrap();
+        format!("{}:{}", file.to_string_lossy(), side["line"])
+    };
+    let pairs = results["pairs"].as_array().unwrap().iter();
+    let witnessed = pairs.filter(|pair| pair["verdict"] == "witnessed");
+    let found = witnessed.map(|pair| {
+        let kind = pair["kind"].as_str().unwrap().to_owned();
+        (kind, BTreeSet::from([place(&pair["a"]), place(&pair["b"])]))
+    });
+    (found.collect(), outcome.status)
+}
+
+#[test]
+fn uses_after_free_are_predicted_and_shown_live() {
+    for (name, _) in PROGRAMS {
+        let program = compiled("found", name);
+        let expected = BTreeSet::from([program.line("use"), program.line("free")]);
+        let mut hits = 0;
+        for policy in POLICIES {
+            program.record(policy, &[]);
+            let (found, status) = analyzed(&program);
+            let hit = found
+                .iter()
+                .any(|(kind, places)| kind == "use-after-free" && *places == expected);
+            if !hit {
+                // The free came first, and what the other thread read then kept it from the use, or killed it.
+                assert_eq!((found, status), (Vec::new(), 0), "{name} {policy:?}");
+                continue;
+            }
+            hits += 1;
+            assert_eq!(status, 66, "{name} {policy:?}");
+            let accepted = run(
+                &program.folder,
+                witness().args(["check", "trace.bin", "trace.bin.witnesses/1.sched"]),
+            );
+            let accepted = accepted.unwrap();
+            assert_eq!(accepted.status, 0, "{}", accepted.stdout);
+            let live = program.live(&["--witness", "1"]);
+            assert_eq!(live.status, 66, "{name} {policy:?}: {}", live.stdout);
+            let confirmed = "CONFIRMED: witness 1: the memory is freed, and the access of it is pending";
+            assert!(live.stdout.contains(confirmed), "{name} {policy:?}: {}", live.stdout);
+        }
+        assert!(hits > 0, "{name}: {expected:?} was found in no run");
+    }
+}
+
+#[test]
+fn their_twins_have_none() {
+    for (_, twin) in PROGRAMS {
+        let program = compiled("twins", twin);
+        for policy in POLICIES {
+            program.record(policy, &[]);
+            assert_eq!(analyzed(&program), (Vec::new(), 0), "{twin} {policy:?}");
+        }
+    }
+}
+
+#[test]
+fn the_report_has_the_use_the_free_and_the_allocation() {
+    let program = compiled("report", "session");
+    program.record(POLICIES[0], &[]);
+    let report = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    for line in [
+        "WARNING: witness: use after free (witnessed)",
+        "  Free of size 4 at ",
+        " by thread 2:",
+        " by thread 1, after that:",
+        "bytes into it, allocated by thread 0 (main):",
+        "── use after free: event ",
+        "; 1 use after free witnessed\n",
+    ] {
+        assert!(report.stdout.contains(line), "{line}: {}", report.stdout);
+    }
+    let sarif = run(
+        &program.folder,
+        witness().args(["analyze", "trace.bin", "--report", "sarif"]),
+    )
+    .unwrap();
+    let sarif: serde_json::Value = serde_json::from_str(&sarif.stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "use-after-free");
+}
+
+#[test]
+fn the_program_goes_on_with_the_use_if_it_is_to() {
+    let program = compiled("on", "session");
+    program.record(POLICIES[0], &[]);
+    let live = program.live(&["--first", "b"]);
+    assert!(
+        live.stdout.contains("went on with b (a was already done)"),
+        "{}",
+        live.stdout
+    );
+}
+
+#[test]
+fn run_finds_what_one_recording_does_not_show() {
+    let program = compiled("run", "lookup");
+    let all = run(
+        &program.folder,
+        witness()
+            .args(["run", "--policy", "random", "--seed", "1", "-o", "run.bin", "--"])
+            .arg(program.file()),
+    );
+    let all = all.unwrap();
+    assert!(all.stdout.contains("use after free"), "{}", all.stdout);
+    assert!(all.stdout.contains(": confirmed live"), "{}", all.stdout);
+    assert_eq!(all.status, 66, "{}", all.stdout);
+}
