@@ -57,7 +57,7 @@ fn main() {
     );
     let start = |program: &Path| {
         let mut command = Command::new(program);
-        command.env("LD_LIBRARY_PATH", witness::record::runtime_folder().unwrap());
+        command.env("LD_LIBRARY_PATH", witness::session::runtime_folder().unwrap());
         assert!(command.stdout(Stdio::null()).status().unwrap().success());
     };
     each("the program, without instrumentation", |_| start(&bare));

@@ -9,8 +9,8 @@ use std::time::Instant;
 use trace_format::ProgramEnd;
 use witness::explore::{self, End, Learnt, Limits, Options, Prefix, ProgramError, Ran};
 use witness::forest::Forest;
-use witness::record::{Launch, Policy, Settings};
 use witness::session::{Bounds, Session};
+use witness::session::{Launch, Policy, Settings};
 
 /// The policies that recordings are made under, with the depth of `pct`.
 const POLICIES: [(Policy, &str); 3] = [(Policy::Random, "random"), (Policy::Pct, "pct"), (Policy::Pos, "pos")];

@@ -7,8 +7,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::time::Instant;
 use witness::explore::{self, Classes, End, Exploration, Goal, Limits, Options, What, classes};
-use witness::record::Launch;
 use witness::session::Bounds;
+use witness::session::Launch;
 
 /// States that are met at most to count classes of executions.
 const STATES_FOR_CLASSES: usize = 5_000_000;

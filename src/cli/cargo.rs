@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use witness::record;
+use witness::{record, session};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -49,7 +49,7 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
         _ => (None, &*args.arguments),
     };
     let (subcommand, arguments) = arguments.split_first().context("no cargo command given")?;
-    let runtime = record::runtime_folder()?;
+    let runtime = session::runtime_folder()?;
     let folder = target_folder(toolchain)?.join("witness");
     let traces = folder.join("traces");
     std::fs::create_dir_all(&traces).with_context(|| traces.display().to_string())?;

@@ -21,9 +21,10 @@ use witness::confirm::{
     Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
 };
 use witness::import;
-use witness::record::{self, Policy, StandardInput, asked_to_end};
+use witness::record;
 use witness::report::{Findings, Noise, Words};
 use witness::results::{ExplorationResult, Summary};
+use witness::session::{Policy, StandardInput, asked_to_end};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::Verdict;

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use witness::analyze::{self, analyze};
 use witness::check::Checker;
-use witness::record::{self, Companions, Policy};
+use witness::record;
 use witness::replay::live::{self, Outcome};
 use witness::report::Paint;
+use witness::session::{Companions, Policy};
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Verdict};
 
@@ -97,7 +98,7 @@ pub fn run(_: &DoctorArgs, color: Color) -> anyhow::Result<ExitCode> {
     if let Some(trace) = trace {
         let analysis = analyze(&trace, &analyze::Options::default());
         tell("analysis", witnessed(&analysis))?;
-        tell("live replay", confirmed(&folder.0, &trace, &analysis))?;
+        tell("live replay", confirmed(&trace, &analysis))?;
     }
     tell("addresses", addresses())?;
     tell("debugger", debugger())?;
@@ -173,7 +174,7 @@ fn witnessed(analysis: &Analysis) -> Found {
     }
 }
 
-fn confirmed(folder: &Path, trace: &Trace, analysis: &Analysis) -> Found {
+fn confirmed(trace: &Trace, analysis: &Analysis) -> Found {
     let remedy = "Only `witness replay --live` needs this; witnesses are proofs without it";
     let schedule = analysis.pairs.iter().find_map(|pair| match &pair.verdict {
         Verdict::Witnessed(schedule) => Some(schedule),
@@ -183,15 +184,8 @@ fn confirmed(folder: &Path, trace: &Trace, analysis: &Analysis) -> Found {
         return Found::Bad("there is no witness to replay".to_owned(), remedy);
     };
     let checker = Checker::new(trace);
-    let run = live::launch(trace, &[]).and_then(|launch| {
-        live::attempt(
-            &live::Planner::new(&checker, []),
-            schedule,
-            &launch,
-            &folder.join("live.bin"),
-            3,
-        )
-    });
+    let run = live::launch(trace, &[])
+        .and_then(|launch| live::attempt(&live::Planner::new(&checker, []), schedule, &launch, 3));
     match run {
         Ok((run, ..)) if matches!(run.outcome, Outcome::Confirmed(_)) => {
             Found::Good("both accesses were pending at once".to_owned())

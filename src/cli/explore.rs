@@ -24,8 +24,8 @@ use witness::explore::{
     Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, What, at_places_first,
     explore,
 };
-use witness::record::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
 use witness::session::Bounds;
+use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
 use witness::warnings::Format;
 
 /// Cover every schedule of a program, on the input that it is given.

@@ -15,9 +15,10 @@ use std::path::Path;
 use std::time::Duration;
 use trace_format::{Ending, ProgramEnd, TraceFile};
 use witness::explore::{End, Exploration, Goal, Learnt, Limits, Options, Program, What, at_places_first, explore};
-use witness::record::{self, EndsWhenAsked, Launch, Recorded, StandardInput, asked_to_end};
+use witness::record::{self, Recorded};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
+use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
 
 /// Runs of more events are not searched: that takes longer than the runs.
 const MAX_EVENTS: u64 = 20_000;

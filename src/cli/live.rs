@@ -6,15 +6,15 @@ use anyhow::Context;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{self, Command};
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
-use witness::record::{Companions, Decision, Launch, PATIENCE};
 use witness::replay::live::{self, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words};
 use witness::schedule::{Goal, Schedule};
+use witness::session::{Companions, Decision, Launch, PATIENCE};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 
@@ -157,11 +157,6 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
     Ok(shortest.trace)
 }
 
-/// Where a live run is recorded until it is compared.
-pub fn scratch() -> PathBuf {
-    std::env::temp_dir().join(format!("witness-live-{}.bin", process::id()))
-}
-
 /// Runs the program along each of the witnesses.
 pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
     let launch = args.launch(trace)?;
@@ -192,7 +187,7 @@ pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, col
             continue;
         }
         // That checks the schedule first.
-        let run = live::attempt(&planner, schedule, &launch, &scratch(), args.attempts);
+        let run = live::attempt(&planner, schedule, &launch, args.attempts);
         let (run, followed, attempt) = run.with_context(|| format!("witness {number}"))?;
         print(|out| {
             report.write(number, &followed, &run, out)?;

@@ -4,7 +4,6 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code};
 use super::answers::places_near;
-use super::live::scratch;
 use super::output::{Color, print, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
@@ -12,11 +11,12 @@ use hashbrown::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::check::Checker;
-use witness::record::{Companions, Launch, ProcessNumber, StandardInput};
+use witness::record::ProcessNumber;
 use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, deadlock_in_short, in_short};
 use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;
+use witness::session::{Companions, Launch, StandardInput};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Unknown, Verdict};
@@ -483,7 +483,7 @@ impl Analysed {
             }
         }
         for (row, schedule) in open {
-            let (run, ..) = live::attempt(&planner, &schedule, &launch, &scratch(), live.attempts)?;
+            let (run, ..) = live::attempt(&planner, &schedule, &launch, live.attempts)?;
             let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
             let shown = LiveOutcome {
                 confirmed,

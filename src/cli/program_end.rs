@@ -7,7 +7,8 @@ use super::ExitCode;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use trace_format::{ProgramEnd, TraceFile};
-use witness::record::{Recorded, asks_to_end, signal_name};
+use witness::record::Recorded;
+use witness::session::{asks_to_end, signal_name};
 use witness::standstill::Standstill;
 
 /// Of a run, whatever was found in its trace.

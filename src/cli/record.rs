@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 use trace_format::{Summary, TraceFile};
-use witness::record::{self, Companions, Naming, Options, Origin, Policy, Process, Recorded};
+use witness::record::{self, Naming, Options, Origin, Process, Recorded};
+use witness::session::{self, Companions, Policy};
 use witness::standstill::Standstill;
 
 /// Record one run of a program.
@@ -224,7 +225,7 @@ pub fn say_standstill(trace: &Path, process: &str) {
     if let Some(death) = &standstill.died {
         say!(
             "witness: {process}died of {}: {death}",
-            record::signal_name(death.signal)
+            session::signal_name(death.signal)
         );
     }
     for wait in standstill.waits.iter().filter(|wait| wait.for_ever) {

@@ -10,8 +10,9 @@ use super::program_end;
 use super::record::{self, RecordArgs};
 use super::reports::ReportArgs;
 use std::ops::ControlFlow;
-use witness::record::{Recorded, StandardInput, asked_to_end};
+use witness::record::Recorded;
 use witness::report::Filters;
+use witness::session::{StandardInput, asked_to_end};
 
 /// Record runs of a program, analyze them, and show each race live.
 ///

@@ -8,7 +8,7 @@ use super::output::say;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use witness::record::Policy;
+use witness::session::Policy;
 
 /// Policy and seed of a run, from 2.
 pub fn policy_of(run: u32, first_seed: u64) -> (Policy, u64) {

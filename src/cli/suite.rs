@@ -16,7 +16,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_format::TraceFile;
-use witness::record::{self, Naming, Options, PROCESSES, RecordError, Recorded, SUITE_VARIABLE};
+use witness::record::{self, Naming, Options, PROCESSES, Recorded, SUITE_VARIABLE};
+use witness::session::{self, RunError};
 use witness::standstill::Standstill;
 
 /// What became of one process of the suite.
@@ -120,16 +121,16 @@ pub fn run(args: &RecordArgs, arg0: &OsStr) -> anyhow::Result<std::process::Exit
 }
 
 /// Whether the program ran, though there is no trace of it: it must not run a second time.
-fn ran(error: &RecordError) -> bool {
+fn ran(error: &RunError) -> bool {
     !matches!(
         error,
-        RecordError::NotRecordable(_)
-            | RecordError::Unpack { .. }
-            | RecordError::NoRuntime
-            | RecordError::Ring(_)
-            | RecordError::NameTaken { .. }
-            | RecordError::Signals(_)
-            | RecordError::Start { .. }
+        RunError::NotRecordable(_)
+            | RunError::Unpack { .. }
+            | RunError::NoRuntime
+            | RunError::Ring(_)
+            | RunError::NameTaken { .. }
+            | RunError::Signals(_)
+            | RunError::Start { .. }
     )
 }
 
@@ -146,7 +147,7 @@ fn lines(command: Vec<String>, recorded: &Recorded) -> Vec<Process> {
             let file = TraceFile::open(&summary.path);
             let standstill = file.and_then(|file| Standstill::of(&file)).unwrap_or_default();
             let deaths = standstill.died.iter().map(|death| {
-                let signal = record::signal_name(death.signal);
+                let signal = session::signal_name(death.signal);
                 format!("died of {signal}: {death}")
             });
             let waits = standstill.waits.iter().filter(|wait| wait.for_ever);

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
-use witness::record::{self, Companions, Naming, PROCESSES, StandardInput, TraceName};
+use witness::record::{self, Naming, PROCESSES, TraceName};
+use witness::session::{Companions, StandardInput};
 
 /// Record every instrumented program that a test suite runs, and analyze them all.
 ///

@@ -1,7 +1,7 @@
 //! Which runs count as failing: by their exit status, the signal that killed them, what they printed, or a command of the user's.
 
-use crate::record::{asks_to_end, signal_name};
 use crate::session::new_output;
+use crate::session::{asks_to_end, signal_name};
 use regex::bytes::Regex;
 use std::ffi::OsStr;
 use std::fmt;

@@ -7,9 +7,9 @@ use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
 };
 use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run, TreeId};
-use crate::record::{Launch, Policy, RecordError, Settings, asks_to_end};
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
+use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
 use crate::standstill::Standstill;
 use crate::trace::{LoadError, ThreadId, Trace};
 use hashbrown::HashSet;
@@ -33,7 +33,7 @@ const JOURNAL: &str = "exploration.journal";
 pub enum ProgramError {
     /// The program does not run under the recorder.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] RunError),
     /// What the run recorded cannot be read back.
     #[error("cannot read what run {run} recorded")]
     Read {
@@ -465,7 +465,7 @@ impl Session for Program {
                 .zip(prefixes)
                 .map(|(number, prefix)| self.plan(forest, prefix, number))
                 .collect();
-            let made: Vec<Result<Made, RecordError>> = thread::scope(|scope| {
+            let made: Vec<Result<Made, RunError>> = thread::scope(|scope| {
                 let sessions = self.sessions.iter_mut().zip(plans);
                 let runs: Vec<_> = sessions
                     .map(|(session, (steps, moves, then))| {

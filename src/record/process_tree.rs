@@ -4,13 +4,13 @@
 //! beside that of the first one. They are numbered by the order in which they came of the process that they came of, so
 //! that the same run gives the same names: the second child of the first child is process 1.2.
 
-use super::inspect;
 use super::number::{Origin, ProcessNumber, traces_beside};
-use super::process::{describe, is_over, open, status_of_zombie};
 use super::salvage::ring_path;
-use super::settings::of_process;
-use super::translate::Translator;
-use super::{EVENT_BYTES, Options, ROW_WORDS, RecordError, WRITER, ended_by_the_runtime};
+use super::{Options, RunError};
+use crate::session::end::ended_by_the_runtime;
+use crate::session::process::{GRACE, describe, is_over, open, status_of_zombie};
+use crate::session::settings::of_process;
+use crate::session::{Followed, Translator, WRITER, follow, inspect, rings};
 use recorder_ring::ring_broker::{Asked, What};
 use recorder_ring::{Flag, Ring, RingBroker, Settings};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -27,9 +27,7 @@ use trace_format::{Meta, ProgramEnd, Summary, TraceWriter};
 /// How long to sleep at most while a process has nothing to say, and when it said that it ends.
 const PAUSE: Duration = Duration::from_millis(10);
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
-/// How long to wait for what may never come: a child that was killed before it could ask, the status of a process
-/// that somebody else waits for.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+/// How long to wait for the status of a process that somebody else waits for.
 const STATUS_GRACE: Duration = Duration::from_millis(100);
 
 /// The trace of another process of the recorded program.
@@ -81,6 +79,30 @@ pub(super) struct ProcessTree<'a> {
     stopped: AtomicBool,
 }
 
+/// Another process than the first, which only the kernel knows the end of.
+struct Other<'a> {
+    process: Option<&'a OwnedFd>,
+    tree: &'a ProcessTree<'a>,
+    ended: bool,
+}
+
+impl Followed for Other<'_> {
+    fn is_over(&mut self, _ring: &Ring) -> Result<bool, RunError> {
+        self.ended = self.process.is_none_or(is_over);
+        Ok(self.ended || self.tree.is_stopped())
+    }
+
+    fn attend(&mut self, _ring: &Ring, reaped: Vec<(u32, u32)>) -> Result<(), RunError> {
+        self.tree.reaped(reaped);
+        Ok(())
+    }
+
+    fn wait(&self, ring: &Ring, is_finished: bool) {
+        let pause = if is_finished { SHORT_PAUSE } else { PAUSE };
+        ring.wait(pause.as_nanos() as u64);
+    }
+}
+
 /// What became of them.
 #[derive(Debug, Default)]
 pub(super) struct Done {
@@ -103,8 +125,8 @@ impl<'a> ProcessTree<'a> {
         folder: &'a Path,
         meta: &Meta,
         ring: &Ring,
-    ) -> Result<Self, RecordError> {
-        let broker = RingBroker::open().map_err(RecordError::Ring)?;
+    ) -> Result<Self, RunError> {
+        let broker = RingBroker::open().map_err(RunError::Ring)?;
         broker.introduce(ring, 0);
         let first = Member {
             steps: Vec::new(),
@@ -234,10 +256,10 @@ impl<'a> ProcessTree<'a> {
     }
 
     /// Makes a ring for a process.
-    fn prepare(&self, number: &ProcessNumber, parent: &Member) -> Result<(Arc<Member>, Ring), RecordError> {
+    fn prepare(&self, number: &ProcessNumber, parent: &Member) -> Result<(Arc<Member>, Ring), RunError> {
         let settings = of_process(self.settings, &number.steps);
         let ring_file = ring_path(&number.beside(&self.options.output));
-        let ring = Ring::create_at(&ring_file, ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
+        let ring = rings::on_file(&ring_file, settings)?;
         if number.origin == Origin::Executed {
             ring.wants_to_look();
         }
@@ -263,7 +285,7 @@ impl<'a> ProcessTree<'a> {
         number: &ProcessNumber,
         mut ring: Ring,
         process: Option<Arc<OwnedFd>>,
-    ) -> Result<Option<Process>, RecordError> {
+    ) -> Result<Option<Process>, RunError> {
         while !ring.has(Flag::Attached) {
             let gone = match &process {
                 Some(process) => is_over(process),
@@ -296,7 +318,7 @@ impl<'a> ProcessTree<'a> {
         ring: &mut Ring,
         process: Option<&OwnedFd>,
         os_id: u32,
-    ) -> Result<Process, RecordError> {
+    ) -> Result<Process, RunError> {
         let mut meta = locked(&member.meta).clone();
         if number.origin == Origin::Executed {
             describe(os_id, self.folder, &mut meta);
@@ -306,21 +328,13 @@ impl<'a> ProcessTree<'a> {
         number.put_into(&mut meta);
         let writer = TraceWriter::create(&number.beside(&self.options.output), &WRITER)?;
         let mut translator = Translator::new(writer, meta);
-        let ended = loop {
-            let ended = process.is_none_or(is_over);
-            let stopped = self.is_stopped();
-            let more = translator.follow(ring)?;
-            self.reaped(translator.take_reaped());
-            if more {
-                continue;
-            }
-            if ended || stopped {
-                break ended;
-            }
-            let pause = if translator.is_finished() { SHORT_PAUSE } else { PAUSE };
-            ring.wait(pause.as_nanos() as u64);
+        let mut other = Other {
+            process,
+            tree: self,
+            ended: false,
         };
-        translator.follow_to_end(ring)?;
+        follow(&mut other, ring, &mut translator)?;
+        let ended = other.ended;
         let end = if ended {
             ended_by_the_runtime(ring).unwrap_or_else(|| self.end_of(os_id, ring))
         } else {
@@ -374,7 +388,7 @@ impl<'a> ProcessTree<'a> {
     }
 }
 
-fn failure(number: &ProcessNumber, error: &RecordError) -> String {
+fn failure(number: &ProcessNumber, error: &RunError) -> String {
     let mut text = format!("process {number} is not recorded: {error}");
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

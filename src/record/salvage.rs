@@ -3,9 +3,8 @@
 //! A ring is a file as long as a program is recorded ([`ring_path`]), and what is released from it is on file. So
 //! nothing that the program did until its recorder died is lost, nor what it did afterwards until the ring was full.
 
-use super::process::is_running;
-use super::translate::Translator;
-use super::{RecordError, WRITER};
+use crate::session::process::is_running;
+use crate::session::{RunError, Translator, WRITER};
 use recorder_ring::{Flag, Reopen, Ring};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -44,7 +43,7 @@ pub enum Salvage {
 ///
 /// # Errors
 /// If the trace cannot be read or written, or the program has written over the ring.
-pub fn salvage(partial: &Path) -> Result<Salvage, RecordError> {
+pub fn salvage(partial: &Path) -> Result<Salvage, RunError> {
     let Some(ring_file) = partial
         .extension()
         .filter(|extension| *extension == "partial")
@@ -56,7 +55,7 @@ pub fn salvage(partial: &Path) -> Result<Salvage, RecordError> {
     let (mut ring, len) = match Ring::reopen(&ring_file) {
         Ok(found) => found,
         Err(Reopen::InUse | Reopen::NoRing) => return Ok(Salvage::Nothing),
-        Err(Reopen::Io(error)) => return Err(RecordError::Ring(error)),
+        Err(Reopen::Io(error)) => return Err(RunError::Ring(error)),
     };
     let done = append(partial, &mut ring, len);
     if matches!(done, Ok(Salvage::Running { .. })) {
@@ -71,7 +70,7 @@ pub fn salvage(partial: &Path) -> Result<Salvage, RecordError> {
     done
 }
 
-fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RecordError> {
+fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError> {
     if let Some(process) = ring.process().filter(|&process| is_running(process)) {
         return Ok(Salvage::Running { process });
     }
@@ -86,7 +85,7 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RecordEr
     }
     // What is behind was not released: it is in the ring.
     file.set_len(len).map_err(io)?;
-    let trace = TraceFile::open(partial).map_err(RecordError::Read)?;
+    let trace = TraceFile::open(partial).map_err(RunError::Read)?;
     let (before, tables) = (trace.len(), trace.tables().clone());
     let writer = TraceWriter::resume(partial, trace, &WRITER)?;
     let mut translator = Translator::resume(writer, &tables);

@@ -5,7 +5,7 @@
 //! lock back however the process ends. The lock file is removed by its holder, so a claim counts only if the file that
 //! was locked is still the one that has the name.
 
-use super::RecordError;
+use crate::session::RunError;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -50,7 +50,7 @@ impl TraceName {
     ///
     /// # Errors
     /// If another recording has the name and no other one may be taken, or no file can be made there.
-    pub fn claim(wanted: &Path, naming: Naming) -> Result<TraceName, RecordError> {
+    pub fn claim(wanted: &Path, naming: Naming) -> Result<TraceName, RunError> {
         let last = match naming {
             Naming::Exact => 1,
             Naming::NextFree | Naming::NeverUsed => MOST,
@@ -62,10 +62,10 @@ impl TraceName {
                 Ok(Claim::Ours(name)) if naming != Naming::NeverUsed || !name.is_used() => return Ok(name),
                 Ok(Claim::Ours(_)) => {}
                 Ok(Claim::Taken(process)) => holder = holder.or(process),
-                Err(source) => return Err(RecordError::Write(WriteError::Io { path, source })),
+                Err(source) => return Err(RunError::Write(WriteError::Io { path, source })),
             }
         }
-        Err(RecordError::NameTaken {
+        Err(RunError::NameTaken {
             path: wanted.to_owned(),
             holder: holder.map_or_else(String::new, |process| format!(" (process {process})")),
         })

@@ -2,8 +2,7 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use witness::record::{Launch, Policy, Settings};
-//! use witness::session::{Bounds, Session};
+//! //! use witness::session::{Bounds, Launch, Policy, Session, Settings};
 //! use witness::trace::Trace;
 //!
 //! let launch = Launch { output: false, ..Launch::here("./app".into(), Vec::new()) };
@@ -20,9 +19,40 @@
 //! What is found out about the program once is not found out again: where it is, whether it can be recorded, where the runtime lies.
 //! The rings are used by one run after another, and a trace stays in memory until somebody wants it on file.
 
+mod companions;
+pub(crate) mod end;
+mod error;
+mod follow;
+mod fork_chain;
+mod input;
+pub(crate) mod inspect;
+mod launch;
+pub(crate) mod process;
+pub(crate) mod rings;
 mod run;
+mod running;
+mod runtime;
+pub(crate) mod settings;
+pub(crate) mod signals;
 mod step;
+mod stopped;
+mod translate;
 
-pub(crate) use run::new_output;
+pub use companions::Companions;
+pub use error::RunError;
+pub use fork_chain::Descent;
+pub use input::StandardInput;
+pub use inspect::{NotRecordable, build_id};
+pub use launch::{Launch, PATIENCE};
+pub use recorder_ring::{Decision, Policy, Settings, Standing, plan};
 pub use run::{Bounds, Diverged, Ran, Session};
+pub use runtime::runtime_folder;
+pub use settings::settings_of;
+pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, signal_name};
 pub use step::{Choice, Step};
+pub use stopped::{Parked, Stopped};
+
+pub(crate) use follow::{Followed, follow};
+pub(crate) use launch::Started;
+pub(crate) use run::new_output;
+pub(crate) use translate::{Translator, WRITER};

@@ -1,21 +1,21 @@
 //! Runs, one after another.
 
-use super::Step;
-use crate::record::{
-    Launch, Ready, RecordError, Settings, Standing, Started, Translator, asked_to_end, asks_to_end, ended,
-    must_be_attached, new_ring, process, settings,
-};
-use recorder_ring::Ring;
+use super::end::{ended, must_be_attached};
+use super::error::RunError;
+use super::fork_chain::ForkChain;
+use super::launch::{Launch, Ready, Started};
+use super::running::{Over, Processes, Until};
+use super::signals::{asked_to_end, asks_to_end};
+use super::stopped::Stopped;
+use super::translate::Translator;
+use super::{Step, rings, settings};
 use recorder_ring::plan::Words;
+use recorder_ring::{Policy, Ring, Settings, Standing};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, ReadError, TraceFile};
-
-/// How long to sleep at most while the program has nothing to say: a program that dies does so without a word.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// Bytes that are kept of what a run prints.
 const MOST_OUTPUT: u64 = 16 << 20;
@@ -110,7 +110,7 @@ impl Session {
     ///
     /// # Errors
     /// If it cannot be recorded.
-    pub fn new(launch: &Launch, bounds: Bounds) -> Result<Session, RecordError> {
+    pub fn new(launch: &Launch, bounds: Bounds) -> Result<Session, RunError> {
         Ok(Session {
             ready: launch.prepare()?,
             bounds,
@@ -153,7 +153,7 @@ impl Session {
     ///
     /// # Errors
     /// If the program does not start, or what it sends makes no sense.
-    pub fn run(&mut self, prefix: &[Step], then: Settings) -> Result<Ran, RecordError> {
+    pub fn run(&mut self, prefix: &[Step], then: Settings) -> Result<Ran, RunError> {
         let plan: Vec<Words> = prefix.iter().map(|step| step.to_plan().encode()).collect();
         self.follow(&[&plan], then)
     }
@@ -162,38 +162,33 @@ impl Session {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn follow(&mut self, plan: &[&[Words]], then: Settings) -> Result<Ran, RecordError> {
+    pub fn follow(&mut self, plan: &[&[Words]], then: Settings) -> Result<Ran, RunError> {
         let steps = plan.iter().map(|part| part.len()).sum();
-        let settings = Settings {
-            most: self.bounds.max_events.unwrap_or(u64::MAX).min(then.most),
-            ..then
-        };
-        let mut ring = match self.rings.take() {
-            Some(mut ring) => {
-                ring.use_again(settings, plan).map_err(RecordError::Ring)?;
-                ring
-            }
-            None => new_ring(settings, plan)?,
-        };
-        let meta = Meta {
-            policy: settings::text_after(settings, steps),
-            seed: settings.seed,
-            ..self.meta.clone()
-        };
-        let mut translator = Translator::in_memory(meta)?;
-        self.ready.make_place()?;
         let output = self.keeps_output.then(new_output).transpose();
-        let output = output.map_err(RecordError::Output)?;
-        let Started { process, beside } = self.ready.start_printing(&ring, output.as_ref())?;
-        let followed = follow(process, &mut ring, &mut translator, self.bounds, &|| self.is_over());
-        drop(beside);
-        let (status, timed_out) = followed?;
-        must_be_attached(&ring, Some(status))?;
-        let end = ended(status, &ring, timed_out);
+        let output = output.map_err(RunError::Output)?;
+        let Running {
+            mut processes,
+            mut ring,
+            mut translator,
+        } = self.start(plan, then, output.as_ref())?;
+        let until = Until {
+            bounds: self.bounds,
+            by: self.until,
+            asked: true,
+        };
+        let (status, was_late) = match processes.follow(&mut ring, &mut translator, until)? {
+            Over::Ended(status) => (Some(status), false),
+            Over::Late(status) => (Some(status), true),
+            // A plan of it has no such steps.
+            Over::AtRace => (None, true),
+        };
+        must_be_attached(processes.first_ring(&ring), status)?;
+        drop(processes);
+        let end = status.map_or(ProgramEnd::Unknown, |status| ended(status, &ring, was_late));
         let diverged = diverged(&ring, steps);
         let bytes = translator.into_bytes(end, &ring)?;
         self.rings = Some(ring);
-        let output = output.map_or(Ok(Vec::new()), printed).map_err(RecordError::Output)?;
+        let output = output.map_or(Ok(Vec::new()), printed).map_err(RunError::Output)?;
         Ok(Ran {
             end,
             diverged,
@@ -201,48 +196,86 @@ impl Session {
             bytes,
         })
     }
+
+    /// Runs the program along a plan that ends in a race, and stops before its accesses, or where it leaves the plan. With it comes
+    /// its trace, as the bytes of a file in the usual format.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn stop_at_race(mut self, plan: &[&[Words]]) -> Result<(Stopped, Vec<u8>), RunError> {
+        let then = Settings {
+            policy: Policy::Schedule,
+            ..Settings::fifo()
+        };
+        let Running {
+            mut processes,
+            mut ring,
+            mut translator,
+        } = self.start(plan, then, None)?;
+        let until = Until {
+            bounds: self.bounds,
+            by: None,
+            asked: false,
+        };
+        let ended = match processes.follow(&mut ring, &mut translator, until)? {
+            Over::Ended(status) => Some(status),
+            Over::AtRace | Over::Late(_) => None,
+        };
+        must_be_attached(processes.first_ring(&ring), ended)?;
+        let standing = ring.standing();
+        let stopped = Stopped {
+            standing,
+            step: ring.step() as usize,
+            parked: translator.take_parked(),
+            // A run that left its plan was ended by the runtime, not by itself.
+            ended: ended.filter(|_| standing == Standing::Running),
+            processes,
+            ring,
+        };
+        let bytes = translator.into_bytes(ProgramEnd::Unknown, &stopped.ring)?;
+        Ok((stopped, bytes))
+    }
+
+    /// Starts a run along a plan, and then under a policy. What it prints goes to this file, if there is one.
+    fn start(&mut self, plan: &[&[Words]], then: Settings, output: Option<&File>) -> Result<Running, RunError> {
+        let settings = Settings {
+            most: self.bounds.max_events.unwrap_or(u64::MAX).min(then.most),
+            ..then
+        };
+        let ring = match self.rings.take() {
+            Some(mut ring) => {
+                ring.use_again(settings, plan).map_err(RunError::Ring)?;
+                ring
+            }
+            None => rings::in_memory(settings, plan)?,
+        };
+        let chain = self.ready.descent().map(ForkChain::new).transpose()?;
+        let translator = Translator::in_memory(Meta {
+            policy: settings::text_after(settings, plan.iter().map(|part| part.len()).sum()),
+            seed: settings.seed,
+            ..self.meta.clone()
+        })?;
+        self.ready.make_place()?;
+        let first = chain.as_ref().map_or(&ring, ForkChain::first);
+        let Started { process, beside } = self.ready.start(first, output)?;
+        Ok(Running {
+            processes: Processes {
+                first: process,
+                beside,
+                chain,
+            },
+            ring,
+            translator,
+        })
+    }
 }
 
-/// Takes what the program sends until it has ended, by itself or by its time; how, and whether it was that.
-fn follow(
-    mut program: Child,
-    ring: &mut Ring,
-    translator: &mut Translator<Vec<u8>>,
-    bounds: Bounds,
-    ends_all: &dyn Fn() -> bool,
-) -> Result<(ExitStatus, bool), RecordError> {
-    let started = Instant::now();
-    let mut last = (0, started);
-    let ends = process::open(program.id());
-    let mut timed_out = false;
-    let status = loop {
-        if let Err(error) = translator.follow(ring) {
-            // It may have ended.
-            let _ = program.kill();
-            let _ = program.wait();
-            return Err(error);
-        }
-        if let Some(status) = program.try_wait().map_err(RecordError::Wait)? {
-            break status;
-        }
-        if ring.pulse() != last.0 {
-            last = (ring.pulse(), Instant::now());
-        }
-        let is_over = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| since.elapsed() > limit);
-        if is_over(started, bounds.timeout) || is_over(last.1, bounds.patience) || ends_all() {
-            timed_out = true;
-            program.kill().map_err(RecordError::Wait)?;
-            break program.wait().map_err(RecordError::Wait)?;
-        }
-        match &ends {
-            // It has said so: what is left is the kernel's part.
-            Some(process) if translator.is_finished() => process::wait_for(process, PAUSE),
-            _ => ring.wait(PAUSE.as_nanos() as u64),
-        }
-    };
-    translator.follow(ring)?;
-    translator.follow_to_end(ring)?;
-    Ok((status, timed_out))
+/// A run that has been started.
+struct Running {
+    processes: Processes,
+    /// Of the process that follows the plan.
+    ring: Ring,
+    translator: Translator<Vec<u8>>,
 }
 
 /// A file in memory for what a run prints.

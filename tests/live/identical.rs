@@ -20,13 +20,12 @@ fn outcome_of(program: &Program, same_addresses: bool, command: &[OsString]) -> 
     let stored = store::load(&program.folder.join("trace.bin.witnesses"), trace.id()).unwrap();
     let schedule = &stored.unwrap().schedules[0];
     let launch = live::launch(&trace, command).unwrap();
-    let launch = witness::record::Launch {
+    let launch = witness::session::Launch {
         same_addresses,
         ..launch
     };
-    let scratch = program.folder.join("live.bin");
     let checker = Checker::new(&trace);
-    let run = live::run(&Planner::new(&checker, [schedule]), schedule, &launch, &scratch).unwrap();
+    let run = live::run(&Planner::new(&checker, [schedule]), schedule, &launch).unwrap();
     (run.outcome.clone(), run.trace.len())
 }
 

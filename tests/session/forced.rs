@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 use trace_format::ProgramEnd;
 use witness::check;
-use witness::record::{Launch, Policy, Settings, plan};
 use witness::session::{Bounds, Choice, Diverged, Ran, Session, Step};
+use witness::session::{Launch, Policy, Settings, plan};
 use witness::trace::{AccessKind, EventId, Op, ThreadId, Trace};
 
 const MAIN: u32 = 0;

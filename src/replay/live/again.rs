@@ -5,8 +5,9 @@
 
 use super::compare::{Compared, Comparison, Difference};
 use super::{Actual, Divergence, LiveError, Plan, UnsetReads};
-use crate::record::{Launch, ProcessNumber, Settings, settings_of};
+use crate::record::ProcessNumber;
 use crate::session::{Bounds, Diverged, Ran, Session};
+use crate::session::{Launch, Settings, settings_of};
 use crate::trace::{EventId, LoadError, ThreadId, Trace};
 use trace_format::ProgramEnd;
 

@@ -1,9 +1,9 @@
 //! Which libraries are no longer those of the recorded run.
 //!
-//! Of the program itself that is known before it runs ([`crate::record::NotRecordable::OtherBuild`]); which libraries it loads
+//! Of the program itself that is known before it runs ([`crate::session::NotRecordable::OtherBuild`]); which libraries it loads
 //! shows only then. A run with another build of one diverges somewhere, and where says little of why.
 
-use crate::record::build_id;
+use crate::session::build_id;
 use crate::trace::Trace;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

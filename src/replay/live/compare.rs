@@ -11,8 +11,8 @@
 use super::places::{Places, Stack, end_of, same_module};
 use super::plan::Plan;
 use super::unset::{Unset, UnsetReads};
-use crate::record::Parked;
 use crate::semantics;
+use crate::session::Parked;
 use crate::trace::{Access, AccessKind, CodePosition, EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 use trace_format::ModuleInfo;

@@ -1,9 +1,10 @@
 //! A deadlock itself: the program runs along the schedule, goes on by itself, and its threads wait for each other.
 
 use super::{LiveError, Planner};
-use crate::record::{Launch, ProcessNumber, Settings};
+use crate::record::ProcessNumber;
 use crate::schedule::Schedule;
 use crate::session::{Bounds, Session};
+use crate::session::{Launch, Settings};
 use crate::standstill::{Standstill, Wait};
 use crate::trace::{EventId, LoadError, Op, Trace};
 use std::time::Duration;

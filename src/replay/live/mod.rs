@@ -1,7 +1,7 @@
 //! The race itself: the program runs again, forced along a witness, until both accesses are pending.
 //!
 //! The schedule becomes a plan for the recorder's runtime, which lets the thread run whose event is
-//! next ([`crate::record::run_forced`]). What the program did is recorded on the way, and compared
+//! next ([`crate::session::Session::stop_at_race`]). What the program did is recorded on the way, and compared
 //! here with what it was to do. Only a run that did all of it, and whose threads are then stopped
 //! right before two accesses that conflict, confirms a witness. The method follows directed
 //! schedulers that stop threads at racing accesses (RaceFuzzer: Sen, PLDI 2008, section 3), but has
@@ -29,12 +29,13 @@ pub use unset::UnsetReads;
 pub use vary::variations;
 
 use crate::check::Rejection;
-use crate::record::{self, Descent, Launch, Parked, RecordError, Standing, Stopped};
+use crate::record;
 use crate::schedule::{Goal, Schedule};
+use crate::session::{self, Bounds, Descent, Launch, Parked, RunError, Session, Standing, Stopped};
 use crate::trace::{EventId, LoadError, Trace};
 use compare::{Compared, Comparison};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 use trace_format::{Meta, PendingKind, TraceFile};
@@ -68,7 +69,7 @@ pub enum LiveError {
     },
     /// The program does not run under the recorder.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] RunError),
     /// The schedule ends in something else than a race.
     #[error(
         "a live run shows races and deadlocks, and this schedule shows another value of a read; without --live, it is replayed on the trace"
@@ -194,7 +195,7 @@ pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> 
         environment: (!environment.is_empty()).then_some(environment),
         output: false,
         build_id: build_id_of(trace),
-        input: record::StandardInput::here(),
+        input: session::StandardInput::here(),
         descent,
         ..Launch::here(program.clone(), arguments.to_vec())
     })
@@ -208,7 +209,7 @@ fn build_id_of(trace: &Trace) -> Vec<u8> {
 
 /// The way from the start of a program to a process that was forked.
 fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveError> {
-    let Some(settings) = record::settings_of(meta) else {
+    let Some(settings) = session::settings_of(meta) else {
         return Err(LiveError::UnknownPolicy { number });
     };
     Ok(Descent {
@@ -218,24 +219,24 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
     })
 }
 
-/// Runs the program along a schedule that the checker accepts, up to the race. What it does is
-/// recorded into the file `scratch`, which is removed.
+/// Runs the program along a schedule that the checker accepts, up to the race.
 ///
 /// # Errors
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
-pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch, scratch: &Path) -> Result<Run, LiveError> {
+pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Run, LiveError> {
     let trace = planner.checker().trace();
     if matches!(schedule.goal, Goal::OtherValue { .. } | Goal::Deadlock(_)) {
         return Err(LiveError::NoRace);
     }
     let plan = planner.plan(schedule)?;
     let steps = plan.steps().ok_or(LiveError::TooManyThreads)?;
-    let stopped = record::run_forced(launch, &steps, scratch);
-    let live = stopped.map(|stopped| (stopped, TraceFile::open(scratch)));
-    // Nobody else knows of it.
-    let _ = std::fs::remove_file(scratch);
-    let (stopped, live) = live?;
-    let live = live.map_err(LoadError::Read)?;
+    let bounds = Bounds {
+        timeout: None,
+        patience: Some(launch.patience),
+        max_events: None,
+    };
+    let (stopped, bytes) = Session::new(launch, bounds)?.stop_at_race(&steps)?;
+    let live = TraceFile::from_bytes("the run's trace", bytes).map_err(LoadError::Read)?;
     let shown = identical::shown(trace, &live, schedule, &plan, &stopped).map_err(LoadError::Read)?;
     let (trace, outcome, unset_reads) = match shown {
         // Of what it did, nothing is asked but where the two stand.
@@ -278,14 +279,13 @@ pub fn attempt(
     planner: &Planner<'_>,
     schedule: &Schedule,
     launch: &Launch,
-    scratch: &Path,
     attempts: u32,
 ) -> Result<(Run, Schedule, u32), LiveError> {
     let mut others: Option<std::vec::IntoIter<Schedule>> = None;
     let mut followed = schedule.clone();
     let mut number = 1;
     loop {
-        let run = run(planner, &followed, launch, scratch)?;
+        let run = run(planner, &followed, launch)?;
         let step = match &run.outcome {
             Outcome::Diverged(divergence) => divergence.step,
             Outcome::NotReached { step, .. } => *step,

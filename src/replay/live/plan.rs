@@ -5,9 +5,9 @@
 
 use super::noted::{noted_by, with_calls};
 use crate::check::{Checker, Executed, Prefix, Rejection};
-use crate::record::plan;
 use crate::schedule::{Goal, Schedule};
 use crate::session::Step;
+use crate::session::plan;
 use crate::trace::{EventId, Op, ThreadId, Trace, Wakes};
 use hashbrown::HashMap;
 use std::ops::Range;

@@ -7,8 +7,8 @@
 //! recorded, and that is where the search goes on. A shorter run may exist that is not found.
 
 use super::{LiveError, Plan};
-use crate::record::{Launch, Settings, asked_to_end, plan};
 use crate::session::{Bounds, Ran, Session};
+use crate::session::{Launch, Settings, asked_to_end, plan};
 use crate::trace::{EventId, LoadError, ThreadId, Trace};
 use std::ops::Range;
 use std::time::Duration;

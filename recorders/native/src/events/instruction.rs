@@ -27,7 +27,7 @@ fn slot(from: usize, to: usize) -> &'static Cell<(usize, usize, bool)> {
 /// into registers.
 #[inline(always)]
 pub fn only_moves_registers(from: usize, to: usize) -> bool {
-    if to <= from || to - from > LONGEST || to - from < 5 {
+    if !is_near(from, to) {
         return false;
     }
     let slot = slot(from, to);
@@ -38,13 +38,30 @@ pub fn only_moves_registers(from: usize, to: usize) -> bool {
     look(from, to)
 }
 
+/// The same for a thread that may have lost the baton, in the handler of a fault.
+pub fn only_moves_registers_for_anyone(from: usize, to: usize) -> bool {
+    is_near(from, to) && decode(code(from, to))
+}
+
+/// Whether the code between is a call at least, and no more than what gcc puts there.
+#[inline(always)]
+fn is_near(from: usize, to: usize) -> bool {
+    to > from && (5..=LONGEST).contains(&(to - from))
+}
+
+/// The code between two positions that are at most [`LONGEST`] apart.
+fn code(from: usize, to: usize) -> &'static [u8] {
+    // SAFETY: the thread comes back to the first byte, and was at the last one, so their pages are the program's code; there is
+    // no page between the two.
+    unsafe { core::slice::from_raw_parts(from as *const u8, to - from) }
+}
+
 /// The same up to the instruction at `to`, which did not come to its end.
 pub fn only_moves_registers_before(from: usize, to: usize) -> bool {
     if to < from || to - from > LONGEST {
         return false;
     }
-    // SAFETY: `from` is a return address, and `to` the program's position, so near that both are in the same code.
-    let mut code = unsafe { core::slice::from_raw_parts(from as *const u8, to - from) };
+    let mut code = code(from, to);
     while !code.is_empty() {
         match register_move(code) {
             Some(length) if length <= code.len() => code = &code[length..],
@@ -58,9 +75,7 @@ pub fn only_moves_registers_before(from: usize, to: usize) -> bool {
 #[cold]
 fn look(from: usize, to: usize) -> bool {
     let slot = slot(from, to);
-    // SAFETY: both are return addresses in one function's code, which is mapped readable.
-    let code = unsafe { core::slice::from_raw_parts(from as *const u8, to - from) };
-    let answer = decode(code);
+    let answer = decode(code(from, to));
     slot.set((from, to, answer));
     answer
 }

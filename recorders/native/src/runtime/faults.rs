@@ -122,6 +122,6 @@ fn is_to_come(thread: &Thread, info: &siginfo_t, position: usize, registers: &Re
     let is_memory = matches!(info.si_signo, libc::SIGSEGV | libc::SIGBUS);
     size != 0
         && (is_memory && registers[REG_ERR as usize] & WRITES != 0 && place.wrapping_sub(addr) < size
-            || instruction::only_moves_registers(from, position)
+            || instruction::only_moves_registers_for_anyone(from, position)
             || only_moves_registers_before(from, position))
 }

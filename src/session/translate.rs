@@ -1,6 +1,8 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
-use super::{LINKER_FAILED, Parked, RecordError, WRITER};
+use super::end::LINKER_FAILED;
+use super::error::RunError;
+use super::stopped::Parked;
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,6 +15,13 @@ use trace_format::{
 
 /// Why nothing follows after a process has executed a program that is not instrumented.
 const REPLACED: &str = "the process replaced its program: the new one is not recorded";
+
+/// Blocks come as the program closes them. The encoder has left little that repeats; what higher levels
+/// find costs more time than the whole of the encoding.
+pub(crate) const WRITER: WriterOptions = WriterOptions {
+    block_bytes: 256 << 10,
+    zstd_level: -3,
+};
 
 /// Writes one run, to the file that will be the trace or to one that was cut.
 #[derive(Debug)]
@@ -38,13 +47,13 @@ pub(crate) struct Translator<W: Write = PartialFile> {
 }
 
 impl Translator {
-    pub(super) fn new(mut writer: TraceWriter, meta: Meta) -> Self {
+    pub(crate) fn new(mut writer: TraceWriter, meta: Meta) -> Self {
         writer.set_meta(meta.clone());
         Self::over(writer, meta, Vec::new())
     }
 
     /// Ends the trace; what was written, and why it may lack something.
-    pub(super) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
+    pub(crate) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
         let degraded = self.conclude(end, ring);
         Ok((self.writer.finish(end)?, degraded))
     }
@@ -67,14 +76,14 @@ impl Translator<Vec<u8>> {
 
 impl Translator<File> {
     /// Goes on with a trace that was cut.
-    pub(super) fn resume(writer: TraceWriter<File>, tables: &Tables) -> Self {
+    pub(crate) fn resume(writer: TraceWriter<File>, tables: &Tables) -> Self {
         let mut translator = Self::over(writer, tables.meta.clone(), tables.threads.clone());
         translator.begun = true;
         translator
     }
 
     /// How many events the trace has, now that all of it is on file.
-    pub(super) fn close(mut self, ring: &Ring) -> Result<u64, WriteError> {
+    pub(crate) fn close(mut self, ring: &Ring) -> Result<u64, WriteError> {
         self.meta.pending = self.pending(ring);
         self.writer.set_meta(self.meta);
         self.writer.flush()?;
@@ -84,7 +93,7 @@ impl Translator<File> {
 
 impl Translator<Sink> {
     /// Of a run that nobody will look at.
-    pub(super) fn to_nowhere() -> Result<Self, WriteError> {
+    pub(crate) fn to_nowhere() -> Result<Self, WriteError> {
         let writer = TraceWriter::to_sink("nowhere", io::sink(), &WriterOptions::default())?;
         Ok(Self::over(writer, Meta::default(), Vec::new()))
     }
@@ -130,7 +139,7 @@ impl<W: Write> Translator<W> {
 
     /// Takes all rows that are there, and the blocks that they end; whether there was any. What is on file is released
     /// from the ring, and nothing else, so that it can be found there should this process be killed.
-    pub(crate) fn follow(&mut self, ring: &mut Ring) -> Result<bool, RecordError> {
+    pub(crate) fn follow(&mut self, ring: &mut Ring) -> Result<bool, RunError> {
         let mut any = false;
         if !self.begun {
             self.begun = true;
@@ -154,14 +163,14 @@ impl<W: Write> Translator<W> {
         Ok(any)
     }
 
-    fn release(&mut self, ring: &mut Ring) -> Result<(), RecordError> {
+    fn release(&mut self, ring: &mut Ring) -> Result<(), RunError> {
         self.writer.flush()?;
         ring.release(self.writer.bytes());
         Ok(())
     }
 
     /// The program is gone and all rows are taken: writes the block that it left open.
-    pub(crate) fn follow_to_end(&mut self, ring: &mut Ring) -> Result<(), RecordError> {
+    pub(crate) fn follow_to_end(&mut self, ring: &mut Ring) -> Result<(), RunError> {
         let hits = ring.take_open_block(&mut self.block)?;
         self.writer.unfinished_block(&mut self.block, hits)?;
         self.meta.foreign_unlock |= ring.has(Flag::ForeignUnlock);
@@ -184,12 +193,12 @@ impl<W: Write> Translator<W> {
     }
 
     /// Accesses that threads are stopped before, in the order in which they came there.
-    pub(super) fn take_parked(&mut self) -> Vec<Parked> {
+    pub(crate) fn take_parked(&mut self) -> Vec<Parked> {
         std::mem::take(&mut self.parked)
     }
 
     /// Processes that were waited for since the last call, and their statuses.
-    pub(super) fn take_reaped(&mut self) -> Vec<(u32, u32)> {
+    pub(crate) fn take_reaped(&mut self) -> Vec<(u32, u32)> {
         std::mem::take(&mut self.reaped)
     }
 
@@ -334,7 +343,7 @@ impl<W: Write> Translator<W> {
         });
     }
 
-    pub(super) fn degrade(&mut self, why: &str) {
+    pub(crate) fn degrade(&mut self, why: &str) {
         if !self.meta.degraded.iter().any(|known| known == why) {
             self.meta.degraded.push(why.to_owned());
             self.writer.set_meta(self.meta.clone());

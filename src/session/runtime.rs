@@ -1,6 +1,6 @@
 //! The runtime's way into the program: unpacked once, found first.
 
-use super::RecordError;
+use super::error::RunError;
 use recorder_ring::Ring;
 use recorder_ring::layout::RING_VARIABLE;
 use std::ffi::{OsStr, OsString};
@@ -24,10 +24,18 @@ const OTHER_NAMES: [&str; 4] = [
     "libclang_rt.tsan.so",
 ];
 
+/// The folder that holds the runtime, under the names that compilers ask for: to link against it.
+///
+/// # Errors
+/// If it cannot be unpacked there.
+pub fn runtime_folder() -> Result<PathBuf, RunError> {
+    unpack()
+}
+
 /// Unpacks the runtime, unless this was done before; the folder that holds it.
-pub(super) fn unpack() -> Result<PathBuf, RecordError> {
+pub(super) fn unpack() -> Result<PathBuf, RunError> {
     if RUNTIME.is_empty() {
-        return Err(RecordError::NoRuntime);
+        return Err(RunError::NoRuntime);
     }
     let name = concat!("runtime-", env!("WITNESS_RUNTIME_HASH"));
     let cache = cache().join("witness");
@@ -36,7 +44,7 @@ pub(super) fn unpack() -> Result<PathBuf, RecordError> {
         // No home, or one that cannot be written to.
         Err(_) => {
             let folder = std::env::temp_dir().join(format!("witness-{}", rustix::process::getuid().as_raw()));
-            unpack_to(&folder, name).map_err(|source| RecordError::Unpack { folder, source })
+            unpack_to(&folder, name).map_err(|source| RunError::Unpack { folder, source })
         }
     }
 }

@@ -1,9 +1,10 @@
-//! What is run, and how it is started: one way for recordings, for runs along a plan and for sessions.
+//! What is run, and how it is started.
 
 use super::companions::{Beside, Companions};
+use super::error::RunError;
 use super::fork_chain::Descent;
 use super::input::StandardInput;
-use super::{RecordError, inspect, runtime};
+use super::{inspect, runtime};
 use recorder_ring::layout::{RECORDER_VARIABLE, SUITE_VARIABLE};
 use recorder_ring::{Ring, addresses};
 use std::ffi::{OsStr, OsString};
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use trace_format::Meta;
+
+/// For how long nothing may happen along a plan, unless something else is said.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What to run, and where.
 #[derive(Clone, Debug)]
@@ -72,7 +76,7 @@ impl Launch {
             environment: None,
             output: true,
             same_addresses: true,
-            patience: super::PATIENCE,
+            patience: PATIENCE,
             build_id: Vec::new(),
             input: StandardInput::default(),
             descent: None,
@@ -83,8 +87,8 @@ impl Launch {
     /// Finds the program and sees whether it can be recorded; unpacks the runtime.
     ///
     /// # Errors
-    /// [`RecordError::NotRecordable`], [`RecordError::Unpack`], [`RecordError::NoRuntime`].
-    pub(crate) fn prepare(&self) -> Result<Ready, RecordError> {
+    /// [`RunError::NotRecordable`], [`RunError::Unpack`], [`RunError::NoRuntime`].
+    pub(crate) fn prepare(&self) -> Result<Ready, RunError> {
         let program = match &self.directory {
             Some(directory) => inspect::find_again(&self.program, directory, self.variable("PATH"))?,
             None => inspect::find(&self.program)?,
@@ -159,25 +163,17 @@ impl Ready {
     /// Makes the place ready for a run.
     ///
     /// # Errors
-    /// [`RecordError::Setup`].
-    pub(crate) fn make_place(&self) -> Result<(), RecordError> {
+    /// [`RunError::Setup`].
+    pub(crate) fn make_place(&self) -> Result<(), RunError> {
         self.launch.input.rewind();
         self.launch.companions.prepare(self.launch.directory.as_deref())
     }
 
-    /// Starts the program, which finds its rings there.
+    /// Starts the program, which finds its rings there. What it prints goes to this file, if there is one.
     ///
     /// # Errors
-    /// [`RecordError::Start`]; [`RecordError::Setup`], if what is to run beside it does not start.
-    pub(crate) fn start(&self, ring: &Ring) -> Result<Started, RecordError> {
-        self.start_printing(ring, None)
-    }
-
-    /// As [`start`](Self::start); what the program prints goes to this file, if there is one.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub(crate) fn start_printing(&self, ring: &Ring, to: Option<&File>) -> Result<Started, RecordError> {
+    /// [`RunError::Start`]; [`RunError::Setup`], if what is to run beside it does not start.
+    pub(crate) fn start(&self, ring: &Ring, to: Option<&File>) -> Result<Started, RunError> {
         let launch = &self.launch;
         let directory = launch.directory.as_deref();
         let mut command = Command::new(&self.program);
@@ -191,7 +187,7 @@ impl Ready {
         if let Some(environment) = &launch.environment {
             command.env_clear().envs(environment.iter().cloned());
         }
-        let start = |source| RecordError::Start {
+        let start = |source| RunError::Start {
             program: self.program.clone(),
             source,
         };
@@ -217,6 +213,11 @@ impl Ready {
     /// As [`Launch::describe`].
     pub(crate) fn describe(&self) -> Meta {
         self.launch.describe()
+    }
+
+    /// Which process follows the plan, if it is not the first one.
+    pub(super) fn descent(&self) -> Option<Descent> {
+        self.launch.descent.clone()
     }
 
     /// The program's file.

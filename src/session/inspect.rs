@@ -171,7 +171,7 @@ pub fn build_id(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Checks that the runtime can take libtsan's place in the program.
-pub(super) fn check(path: &Path) -> Result<(), NotRecordable> {
+pub(crate) fn check(path: &Path) -> Result<(), NotRecordable> {
     let path = path.to_owned();
     let data = match std::fs::read(&path) {
         Ok(data) => data,

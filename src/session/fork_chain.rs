@@ -4,11 +4,11 @@
 //! Nothing that the ancestors do is compared: a child whose plan fits does what it did, however it came about, and one
 //! that came about differently departs from the plan.
 
-use super::process::{self, is_over};
-use super::process_tree::GRACE;
+use super::error::RunError;
+use super::process::{self, GRACE, is_over};
 use super::settings::of_process;
 use super::translate::Translator;
-use super::{EVENT_BYTES, ROW_WORDS, RecordError, inspect};
+use super::{inspect, rings};
 use recorder_ring::ring_broker::{Asked, What};
 use recorder_ring::{Ring, RingBroker, Settings};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -56,9 +56,9 @@ pub(super) struct ForkChain {
 }
 
 impl ForkChain {
-    pub(super) fn new(descent: Descent) -> Result<ForkChain, RecordError> {
+    pub(super) fn new(descent: Descent) -> Result<ForkChain, RunError> {
         let mut chain = ForkChain {
-            broker: RingBroker::open().map_err(RecordError::Ring)?,
+            broker: RingBroker::open().map_err(RunError::Ring)?,
             rings: Vec::new(),
             last: 0,
             steps: 0,
@@ -78,10 +78,10 @@ impl ForkChain {
     }
 
     /// Makes a ring for the process that as many steps lead to as were taken; its number.
-    fn add_ring(&mut self) -> Result<u32, RecordError> {
+    fn add_ring(&mut self) -> Result<u32, RunError> {
         let steps = [&self.descent.program[..], &self.descent.to[..self.steps]].concat();
         let settings = of_process(self.descent.settings, &steps);
-        let ring = Ring::create(ROW_WORDS, EVENT_BYTES, settings).map_err(RecordError::Ring)?;
+        let ring = rings::in_memory(settings, &[])?;
         let number = self.rings.len() as u32;
         self.broker.introduce(&ring, number);
         self.rings.push((ring, Translator::to_nowhere()?));
@@ -89,7 +89,7 @@ impl ForkChain {
     }
 
     /// Answers requests for rings, and takes what the ancestors send.
-    pub(super) fn serve(&mut self, wanted: &Ring) -> Result<(), RecordError> {
+    pub(super) fn serve(&mut self, wanted: &Ring) -> Result<(), RunError> {
         while let Some(asked) = self.broker.next() {
             self.answer(&asked, wanted)?;
         }
@@ -100,7 +100,7 @@ impl ForkChain {
         Ok(())
     }
 
-    fn answer(&mut self, asked: &Asked, wanted: &Ring) -> Result<(), RecordError> {
+    fn answer(&mut self, asked: &Asked, wanted: &Ring) -> Result<(), RunError> {
         let ask = asked.ask;
         match ask.what {
             What::Forked => {

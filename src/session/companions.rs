@@ -1,7 +1,7 @@
 //! Commands of the user's around each run of a program: one that makes the place ready before it, and one that runs beside it,
 //! such as the client of a server.
 
-use super::RecordError;
+use super::error::RunError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -28,10 +28,10 @@ impl Companions {
     /// Makes the place ready.
     ///
     /// # Errors
-    /// [`RecordError::Setup`], if the command does not run or fails.
-    pub fn prepare(&self, directory: Option<&Path>) -> Result<(), RecordError> {
+    /// [`RunError::Setup`], if the command does not run or fails.
+    pub fn prepare(&self, directory: Option<&Path>) -> Result<(), RunError> {
         let Some(command) = &self.setup else { return Ok(()) };
-        let failed = |why| RecordError::Setup {
+        let failed = |why| RunError::Setup {
             command: command.clone(),
             why,
         };
@@ -49,8 +49,8 @@ impl Companions {
     /// Starts what is to run beside the program whose process has this number.
     ///
     /// # Errors
-    /// [`RecordError::Setup`], if it does not start.
-    pub fn accompany(&self, directory: Option<&Path>, process: u32) -> Result<Option<Beside>, RecordError> {
+    /// [`RunError::Setup`], if it does not start.
+    pub fn accompany(&self, directory: Option<&Path>, process: u32) -> Result<Option<Beside>, RunError> {
         let Some(command) = &self.with else { return Ok(None) };
         let child = shell(command, directory)
             .env(PROCESS, process.to_string())
@@ -59,7 +59,7 @@ impl Companions {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();
-        let child = child.map_err(|error| RecordError::Setup {
+        let child = child.map_err(|error| RunError::Setup {
             command: command.clone(),
             why: error.to_string(),
         })?;

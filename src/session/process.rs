@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use trace_format::Meta;
 
+/// How long to wait for what may never come: a child that was killed before it could ask.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
 /// A process that is there, even if its number is given to another one later.
 pub(crate) fn open(process: u32) -> Option<Arc<OwnedFd>> {
     let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
@@ -17,12 +20,12 @@ pub(crate) fn open(process: u32) -> Option<Arc<OwnedFd>> {
 }
 
 /// Whether a process has not ended.
-pub(super) fn is_running(process: u32) -> bool {
+pub(crate) fn is_running(process: u32) -> bool {
     open(process).is_some_and(|process| !is_over(&process))
 }
 
 /// Whether a process has ended.
-pub(super) fn is_over(process: &OwnedFd) -> bool {
+pub(crate) fn is_over(process: &OwnedFd) -> bool {
     let mut file = [PollFd::new(process, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut file, Some(&now)).is_ok_and(|ready| ready > 0)
@@ -47,7 +50,7 @@ pub(super) fn wait(process: &OwnedFd) {
 }
 
 /// The status of a process that has ended and was not waited for.
-pub(super) fn status_of_zombie(process: u32) -> Option<u32> {
+pub(crate) fn status_of_zombie(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // `number (name) state …`: the name may hold anything, also parentheses. The last field is the status.
     let fields = stat.rsplit_once(')')?.1.trim();
@@ -56,7 +59,7 @@ pub(super) fn status_of_zombie(process: u32) -> Option<u32> {
 }
 
 /// Describes a process that has executed a program, as far as the kernel tells. The folder is that of the runtime.
-pub(super) fn describe(process: u32, folder_of_runtime: &Path, meta: &mut Meta) {
+pub(crate) fn describe(process: u32, folder_of_runtime: &Path, meta: &mut Meta) {
     let folder = PathBuf::from(format!("/proc/{process}"));
     let strings = |file: &str| -> Option<Vec<String>> {
         let bytes = fs::read(folder.join(file)).ok()?;

@@ -1,26 +1,13 @@
 //! How a run was scheduled: as the runtime is told, and as a trace's description says.
 
-use super::{Options, Policy};
-use recorder_ring::Settings;
+use recorder_ring::{Policy, Settings};
 use trace_format::Meta;
 
 /// In place of the steps of `pct` if the seed says how many.
 const DRAWN: &str = "drawn";
 
-/// What the first process is told.
-pub(super) fn of_options(options: &Options) -> Settings {
-    Settings {
-        policy: options.policy,
-        seed: options.seed,
-        depth: options.depth,
-        steps: options.steps,
-        most: options.max_events.unwrap_or(u64::MAX),
-        clocks_stand_at: 0,
-    }
-}
-
 /// What another one is told: another sequence of choices for each, the same in every run.
-pub(super) fn of_process(first: Settings, steps: &[u32]) -> Settings {
+pub(crate) fn of_process(first: Settings, steps: &[u32]) -> Settings {
     let seed = steps.iter().fold(first.seed, |seed, &step| {
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(step))
     });
@@ -81,28 +68,19 @@ mod tests {
     fn descriptions_say_how_a_run_was_scheduled() {
         use Policy::{Fifo, Pct, Pos, Random};
         for (policy, depth, steps) in [(Fifo, 0, 0), (Random, 0, 0), (Pos, 0, 0), (Pct, 3, 70_000), (Pct, 2, 0)] {
-            let options = Options {
-                program: "x".into(),
-                arguments: Vec::new(),
-                output: "x.bin".into(),
-                naming: crate::record::Naming::Exact,
+            let told = Settings {
                 policy,
                 seed: 9,
                 depth,
                 steps,
-                max_events: None,
-                timeout: None,
-                degraded: None,
-                arg0: None,
-                companions: crate::record::Companions::default(),
+                ..Settings::fifo()
             };
             let meta = Meta {
-                policy: text(of_options(&options)),
+                policy: text(told),
                 seed: 9,
                 ..Meta::default()
             };
-            let (found, told) = (settings_of(&meta), of_options(&options));
-            assert_eq!(format!("{found:?}"), format!("{:?}", Some(told)));
+            assert_eq!(format!("{:?}", settings_of(&meta)), format!("{:?}", Some(told)));
         }
         for policy in ["", "schedule", "pct", "pct, depth x, steps 3"] {
             let meta = Meta {
