@@ -4,6 +4,7 @@
 //! lock that only they use: no other thread's comes between the halves, in any reordering.
 
 use crate::abi::access::not_recorded;
+use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
@@ -35,29 +36,26 @@ fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Opt
         not_recorded();
         return old;
     }
-    let (class, lock) = (ObjectClass::SpinLock, addr as u64 | NOBODYS);
+    let lock = Lock {
+        class: ObjectClass::SpinLock,
+        addr: addr as u64 | NOBODYS,
+    };
+    lock.taken(ALONE, pc);
     let order = if written.is_some() { orders.0 } else { orders.1 };
-    let (pc, order) = (pc as u64, (order & 7) as u8);
-    pending::push(Record::Acquire {
-        pc,
-        class,
-        lock,
-        shared: false,
-        attempt: false,
-    });
+    let order = (order & 7) as u8;
     for half in [0, 8] {
         let part = |value: u128| (value >> (8 * half)) as u64;
         let addr = addr as u64 + half;
         pending::push(match written {
             None => Record::AtomicLoad {
-                pc,
+                pc: pc as u64,
                 addr,
                 size: 8,
                 order,
                 value: part(old),
             },
             Some(written) => Record::AtomicRmw {
-                pc,
+                pc: pc as u64,
                 addr,
                 size: 8,
                 order,
@@ -66,7 +64,7 @@ fn operate(addr: usize, orders: (i32, i32), pc: usize, new: impl Fn(u128) -> Opt
             },
         });
     }
-    pending::push(Record::Release { pc, class, lock });
+    lock.given_back(pc);
     old
 }
 

@@ -4,8 +4,9 @@
 //! What a library's constructors do depends on who loads it first, so such calls keep their order; calls that only look
 //! come after the last change, and never at the same time as one.
 
+use crate::events::lock::{Lock, TRIES};
+use crate::events::modules;
 use crate::events::moment::Moment;
-use crate::events::{modules, pending};
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::platform::real::{self, Look};
@@ -17,7 +18,7 @@ use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use libc::{c_char, c_int};
-use recorder_ring::{ObjectClass, Record};
+use recorder_ring::ObjectClass;
 use std::ffi::CString;
 use std::vec::Vec;
 
@@ -45,7 +46,10 @@ pub fn start_over() {
     LOADER.changed.set(Moment::NEVER);
 }
 
-const LOCK: u64 = NOBODYS | 1 << 58;
+const LOCK: Lock = Lock {
+    class: ObjectClass::RecursiveMutex,
+    addr: NOBODYS | 1 << 58,
+};
 
 /// A constructor may wait for a thread that looks; the loader's true locks allow that in some cases.
 const LONGEST_WAIT: i64 = 2_000_000_000;
@@ -62,14 +66,8 @@ impl Loader {
         }
         self.holder.set(me);
         self.depth.set(self.depth.get() + 1);
-        pending::push(Record::Acquire {
-            pc: pc as u64,
-            class: ObjectClass::RecursiveMutex,
-            lock: LOCK,
-            shared: false,
-            // It gave up after a while.
-            attempt: true,
-        });
+        // It would have given up after a while.
+        LOCK.taken(TRIES, pc);
         self.changed.get().is_past(pc);
         true
     }
@@ -82,11 +80,7 @@ impl Loader {
         if changed {
             self.changed.set(Moment::now(pc));
         }
-        pending::push(Record::Release {
-            pc: pc as u64,
-            class: ObjectClass::RecursiveMutex,
-            lock: LOCK,
-        });
+        LOCK.given_back(pc);
         self.depth.set(self.depth.get() - 1);
         if self.depth.get() == 0 {
             self.holder.set(ptr::null());

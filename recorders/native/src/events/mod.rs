@@ -13,6 +13,7 @@ mod calls;
 mod heap;
 pub mod images;
 pub mod instruction;
+pub mod lock;
 pub mod modules;
 pub mod moment;
 mod objects;

@@ -4,6 +4,7 @@
 //! The acquire is recorded after the program has its lock and the release before it gives it back, so
 //! two sections of one lock never overlap, however the lock is made.
 
+use crate::events::lock::{Lock, Side};
 use crate::events::pending;
 use crate::platform::export::export;
 use crate::runtime::guard::RuntimeGuard;
@@ -41,34 +42,16 @@ pub fn start_over() {
     with(BTreeMap::clear);
 }
 
-fn acquire(lock: usize, shared: bool, attempt: bool, pc: usize) {
-    pending::push(Record::Acquire {
-        pc: pc as u64,
-        class: CLASS,
-        lock: lock as u64,
-        shared,
-        attempt,
-    });
-}
-
-fn release(lock: usize, pc: usize) {
-    pending::push(Record::Release {
-        pc: pc as u64,
-        class: CLASS,
-        lock: lock as u64,
-    });
-}
-
 /// The thread has taken so many levels of a lock.
 pub fn acquired(thread: &Thread, lock: usize, shared: bool, attempt: bool, levels: c_int, pc: usize) {
     let levels = levels.max(1);
-    (0..levels).for_each(|_| acquire(lock, shared, attempt, pc));
+    (0..levels).for_each(|_| Lock::new(CLASS, lock).taken(Side { shared, attempt }, pc));
     with(|held| *held.entry((lock, thread.index.get())).or_default() += levels);
 }
 
 /// It is about to give one back.
 pub fn released(thread: &Thread, lock: usize, pc: usize) {
-    release(lock, pc);
+    Lock::new(CLASS, lock).given_back(pc);
     let key = (lock, thread.index.get());
     with(|held| {
         if let Some(levels) = held.get_mut(&key) {
@@ -83,7 +66,7 @@ pub fn released(thread: &Thread, lock: usize, pc: usize) {
 /// It is about to give all back; how many.
 pub fn released_completely(thread: &Thread, lock: usize, pc: usize) -> c_int {
     let levels = with(|held| held.remove(&(lock, thread.index.get()))).unwrap_or(1);
-    (0..levels).for_each(|_| release(lock, pc));
+    (0..levels).for_each(|_| Lock::new(CLASS, lock).given_back(pc));
     levels
 }
 
@@ -111,12 +94,7 @@ unsafe extern "C-unwind" fn after_lock(lock: usize, flags: c_uint, levels: c_int
         let levels = if flags & LEVELS == 0 { 1 } else { levels };
         acquired(&inside, lock, shared, flags & TRY_LOCK != 0, levels, pc);
     } else {
-        pending::push(Record::AcquireFailed {
-            pc: pc as u64,
-            class: CLASS,
-            lock: lock as u64,
-            shared,
-        });
+        Lock::new(CLASS, lock).not_taken(shared, pc);
     }
 }
 

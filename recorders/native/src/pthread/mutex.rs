@@ -1,6 +1,7 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
 use super::{deadline, object, try_again_at};
+use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::platform::export::export;
 use crate::platform::glibc::RobustMutexes;
@@ -11,7 +12,7 @@ use crate::scheduling::thread::{NEVER, Woken};
 use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use recorder_ring::{ObjectClass, Record, Waits};
+use recorder_ring::{ObjectClass, Waits};
 
 fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
     // SAFETY: the program's own mutex; the offsets of `glibc::mutex` lie inside it, aligned, and were checked at the start.
@@ -99,11 +100,7 @@ pub fn leave_robust_ones() {
             _ => 1,
         };
         for _ in 0..depth {
-            pending::push(Record::Release {
-                pc: 0,
-                class,
-                lock: mutex as u64,
-            });
+            Lock::new(class, mutex as usize).given_back(0);
         }
         baton::wake(mutex as usize, usize::MAX);
     }
@@ -112,22 +109,11 @@ pub fn leave_robust_ones() {
 unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     let result = unsafe { acquire(inside, mutex, deadline, pc) };
-    let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
-    if taken(result) {
-        pending::push(Record::Acquire {
-            pc,
-            class,
-            lock,
-            shared: false,
-            attempt: deadline != NEVER,
-        });
-    } else if result == libc::ETIMEDOUT {
-        pending::push(Record::AcquireFailed {
-            pc,
-            class,
-            lock,
-            shared: false,
-        });
+    let lock = Lock::new(class(mutex), mutex as usize);
+    if deadline != NEVER {
+        lock.tried(false, result, pc);
+    } else if taken(result) {
+        lock.taken(ALONE, pc);
     }
     result
 }
@@ -187,23 +173,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize)
     // SAFETY: the program's own mutex.
     let result = unsafe { try_real(mutex) };
     if inside.is_some() {
-        let (pc, lock, class) = (pc as u64, mutex as u64, class(mutex));
-        if taken(result) {
-            pending::push(Record::Acquire {
-                pc,
-                class,
-                lock,
-                shared: false,
-                attempt: true,
-            });
-        } else if result == libc::EBUSY {
-            pending::push(Record::AcquireFailed {
-                pc,
-                class,
-                lock,
-                shared: false,
-            });
-        }
+        Lock::new(class(mutex), mutex as usize).tried(false, result, pc);
     }
     result
 }
@@ -219,11 +189,7 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
         let result = give_back(mutex);
         // POSIX leaves open what it means to unlock one that nobody holds; in glibc, nothing happens.
         if result == 0 && was_held {
-            pending::push(Record::Release {
-                pc: pc as u64,
-                class,
-                lock: mutex as u64,
-            });
+            Lock::new(class, mutex as usize).given_back(pc);
         }
         result
     }

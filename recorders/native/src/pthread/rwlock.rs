@@ -1,6 +1,7 @@
 //! Reader-writer locks.
 
 use super::{deadline, object, try_again_at};
+use crate::events::lock::{Lock, Side};
 use crate::events::pending;
 use crate::platform::export::export;
 use crate::platform::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
@@ -10,7 +11,7 @@ use crate::scheduling::thread::{NEVER, Woken};
 use crate::scheduling::{baton, clocks};
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use recorder_ring::{ObjectClass, Record, Waits};
+use recorder_ring::{ObjectClass, Waits};
 
 const CLASS: ObjectClass = ObjectClass::RwLock;
 
@@ -38,7 +39,8 @@ unsafe fn lock_until(
     deadline: i64,
     pc: usize,
 ) -> c_int {
-    let (pc, addr) = (pc as u64, lock as u64);
+    let known = Lock::new(CLASS, lock as usize);
+    let attempt = deadline != NEVER;
     loop {
         // SAFETY: the program's own lock; the offset lies inside it, aligned, and was checked at the start.
         let (result, writer) = unsafe {
@@ -48,13 +50,7 @@ unsafe fn lock_until(
             )
         };
         if result == 0 {
-            pending::push(Record::Acquire {
-                pc,
-                class: CLASS,
-                lock: addr,
-                shared,
-                attempt: deadline != NEVER,
-            });
+            known.taken(Side { shared, attempt }, pc);
         }
         if result != libc::EBUSY {
             return result;
@@ -63,15 +59,10 @@ unsafe fn lock_until(
             return libc::EDEADLK;
         }
         let until = try_again_at(deadline, is_shared(lock));
-        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc as usize, until);
+        pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, until);
         if baton::block(inside.thread(), lock as usize, until) == Woken::Deadline && until == deadline {
             clocks::waited_until(deadline);
-            pending::push(Record::AcquireFailed {
-                pc,
-                class: CLASS,
-                lock: addr,
-                shared,
-            });
+            known.not_taken(shared, pc);
             return libc::ETIMEDOUT;
         }
     }
@@ -82,23 +73,7 @@ unsafe fn try_once(lock: *mut pthread_rwlock_t, shared: bool, pc: usize) -> c_in
     // SAFETY: the program's own lock.
     let result = unsafe { try_real(lock, shared) };
     if inside.is_some() {
-        let (pc, addr) = (pc as u64, lock as u64);
-        if result == 0 {
-            pending::push(Record::Acquire {
-                pc,
-                class: CLASS,
-                lock: addr,
-                shared,
-                attempt: true,
-            });
-        } else if result == libc::EBUSY {
-            pending::push(Record::AcquireFailed {
-                pc,
-                class: CLASS,
-                lock: addr,
-                shared,
-            });
-        }
+        Lock::new(CLASS, lock as usize).tried(shared, result, pc);
     }
     result
 }
@@ -195,11 +170,7 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_rwlock_unlock(lock) };
     if result == 0 {
-        pending::push(Record::Release {
-            pc: pc as u64,
-            class: CLASS,
-            lock: lock as u64,
-        });
+        Lock::new(CLASS, lock as usize).given_back(pc);
         // All may try: several readers can enter at once.
         baton::wake(lock as usize, usize::MAX);
     }

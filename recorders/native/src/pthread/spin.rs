@@ -1,6 +1,7 @@
 //! Spin locks. Nobody spins: who finds the lock taken waits like for any other.
 
 use super::{object, try_again_at};
+use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::platform::export::export;
 use crate::platform::glibc::SPIN_FREE;
@@ -8,7 +9,7 @@ use crate::platform::{real, shared_memory};
 use crate::scheduling::baton;
 use crate::scheduling::thread::NEVER;
 use libc::{c_int, pthread_spinlock_t};
-use recorder_ring::{ObjectClass, Record, Waits};
+use recorder_ring::{ObjectClass, Waits};
 
 const CLASS: ObjectClass = ObjectClass::SpinLock;
 
@@ -21,13 +22,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
         // SAFETY: the program's own lock.
         let result = unsafe { real::pthread_spin_trylock(lock) };
         if result == 0 {
-            pending::push(Record::Acquire {
-                pc: pc as u64,
-                class: CLASS,
-                lock: lock as u64,
-                shared: false,
-                attempt: false,
-            });
+            Lock::new(CLASS, lock as usize).taken(ALONE, pc);
         }
         if result != libc::EBUSY {
             return result;
@@ -44,23 +39,7 @@ unsafe extern "C-unwind" fn try_lock(lock: *mut pthread_spinlock_t, pc: usize) -
     // SAFETY: the program's own lock.
     let result = unsafe { real::pthread_spin_trylock(lock) };
     if inside.is_some() {
-        let (pc, lock) = (pc as u64, lock as u64);
-        if result == 0 {
-            pending::push(Record::Acquire {
-                pc,
-                class: CLASS,
-                lock,
-                shared: false,
-                attempt: true,
-            });
-        } else if result == libc::EBUSY {
-            pending::push(Record::AcquireFailed {
-                pc,
-                class: CLASS,
-                lock,
-                shared: false,
-            });
-        }
+        Lock::new(CLASS, lock as usize).tried(false, result, pc);
     }
     result
 }
@@ -72,11 +51,7 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, pc: usize) -> 
     // SAFETY: as above.
     let result = unsafe { real::pthread_spin_unlock(lock) };
     if inside.is_some() && result == 0 && !was_free {
-        pending::push(Record::Release {
-            pc: pc as u64,
-            class: CLASS,
-            lock: lock as u64,
-        });
+        Lock::new(CLASS, lock as usize).given_back(pc);
         baton::wake(lock as usize, 1);
     }
     result

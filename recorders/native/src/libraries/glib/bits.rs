@@ -1,6 +1,7 @@
 //! Locks that are single bits of words of the program: what they do to the word is recorded, too.
 
 use super::library;
+use crate::events::lock::{ALONE, Lock, Side, TRIES};
 use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::platform::memory::NOBODYS;
@@ -23,8 +24,11 @@ struct Bit {
 
 impl Bit {
     /// The lock, in addresses that no program has.
-    fn lock(self) -> u64 {
-        NOBODYS | 1 << 59 | (self.word as u64) << 6 | self.bit as u64
+    fn lock(self) -> Lock {
+        Lock {
+            class: ObjectClass::Mutex,
+            addr: NOBODYS | 1 << 59 | (self.word as u64) << 6 | self.bit as u64,
+        }
     }
 
     fn mask(self) -> u64 {
@@ -54,48 +58,33 @@ impl Bit {
         });
     }
 
-    fn taken(self, attempt: bool, pc: usize) {
+    fn taken(self, side: Side, pc: usize) {
         self.changed(self.mask(), pc);
-        pending::push(Record::Acquire {
-            pc: pc as u64,
-            class: ObjectClass::Mutex,
-            lock: self.lock(),
-            shared: false,
-            attempt,
-        });
+        self.lock().taken(side, pc);
     }
 
     unsafe fn take(self, inside: &RuntimeGuard, pc: usize) {
         // SAFETY: promised by the caller.
         while !unsafe { self.try_take() } {
-            pending::waits(inside.thread(), Waits::Acquire, self.lock() as usize, pc, NEVER);
-            baton::block(inside.thread(), self.lock() as usize, NEVER);
+            pending::waits(inside.thread(), Waits::Acquire, self.lock().addr as usize, pc, NEVER);
+            baton::block(inside.thread(), self.lock().addr as usize, NEVER);
         }
-        self.taken(false, pc);
+        self.taken(ALONE, pc);
     }
 
     unsafe fn test(self, pc: usize) -> c_int {
         // SAFETY: promised by the caller.
         let taken = unsafe { self.try_take() };
         if taken {
-            self.taken(true, pc);
+            self.taken(TRIES, pc);
         } else {
-            pending::push(Record::AcquireFailed {
-                pc: pc as u64,
-                class: ObjectClass::Mutex,
-                lock: self.lock(),
-                shared: false,
-            });
+            self.lock().not_taken(false, pc);
         }
         taken.into()
     }
 
     unsafe fn give_back(self, pc: usize) {
-        pending::push(Record::Release {
-            pc: pc as u64,
-            class: ObjectClass::Mutex,
-            lock: self.lock(),
-        });
+        self.lock().given_back(pc);
         // SAFETY: promised by the caller.
         unsafe {
             match self.size {
@@ -104,7 +93,7 @@ impl Bit {
             }
         }
         self.changed(self.mask(), pc);
-        baton::wake(self.lock() as usize, usize::MAX);
+        baton::wake(self.lock().addr as usize, usize::MAX);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `GMutex` and `GCond`.
 
 use super::library;
+use crate::events::lock::{ALONE, Lock, TRIES};
 use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::runtime::guard::RuntimeGuard;
@@ -41,13 +42,7 @@ pub unsafe fn give_back(mutex: *mut c_void) {
 pub unsafe fn lock(inside: &RuntimeGuard, mutex: *mut c_void, pc: usize) {
     // SAFETY: promised by the caller.
     unsafe { obtain(inside, mutex, pc) };
-    pending::push(Record::Acquire {
-        pc: pc as u64,
-        class: CLASS,
-        lock: mutex as u64,
-        shared: false,
-        attempt: false,
-    });
+    Lock::new(CLASS, mutex as usize).taken(ALONE, pc);
 }
 
 /// As [`give_back`], recorded.
@@ -55,11 +50,7 @@ pub unsafe fn lock(inside: &RuntimeGuard, mutex: *mut c_void, pc: usize) {
 /// # Safety
 /// It is a mutex that the thread holds.
 pub unsafe fn unlock(mutex: *mut c_void, pc: usize) {
-    pending::push(Record::Release {
-        pc: pc as u64,
-        class: CLASS,
-        lock: mutex as u64,
-    });
+    Lock::new(CLASS, mutex as usize).given_back(pc);
     // SAFETY: promised by the caller.
     unsafe { give_back(mutex) };
 }
@@ -119,11 +110,11 @@ entries! {
     g_mutex_unlock(mutex: *mut c_void) -> (), reg "rsi": |inside, pc| { unlock(mutex, pc); }
     g_mutex_trylock(mutex: *mut c_void) -> c_int, reg "rsi": |inside, pc| {
         let taken = library::g_mutex_trylock(mutex);
-        let (pc, lock) = (pc as u64, mutex as u64);
-        pending::push(match taken {
-            0 => Record::AcquireFailed { pc, class: CLASS, lock, shared: false },
-            _ => Record::Acquire { pc, class: CLASS, lock, shared: false, attempt: true },
-        });
+        let lock = Lock::new(CLASS, mutex as usize);
+        match taken {
+            0 => lock.not_taken(false, pc),
+            _ => lock.taken(TRIES, pc),
+        }
         taken
     }
     g_mutex_init(mutex: *mut c_void) -> (), reg "rsi": |inside, pc| {

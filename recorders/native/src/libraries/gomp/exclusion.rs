@@ -2,6 +2,7 @@
 //!
 //! Who has which is kept here; the memory of a lock is the program's, and only says where it is.
 
+use crate::events::lock::{Lock, Side};
 use crate::events::pending;
 use crate::libraries::entry::entries;
 use crate::runtime::guard::RuntimeGuard;
@@ -36,13 +37,7 @@ fn try_take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, attempt: boo
         Some(_) => return None,
     };
     held.insert(lock, (me, depth));
-    pending::push(Record::Acquire {
-        pc: pc as u64,
-        class,
-        lock: lock as u64,
-        shared: false,
-        attempt,
-    });
+    Lock::new(class, lock).taken(Side { shared: false, attempt }, pc);
     Some(depth)
 }
 
@@ -56,12 +51,7 @@ fn take(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) {
 /// How deep it was held if it is not to be had.
 fn test(inside: &RuntimeGuard, lock: usize, class: ObjectClass, pc: usize) -> c_int {
     try_take(inside, lock, class, true, pc).unwrap_or_else(|| {
-        pending::push(Record::AcquireFailed {
-            pc: pc as u64,
-            class,
-            lock: lock as u64,
-            shared: false,
-        });
+        Lock::new(class, lock).not_taken(false, pc);
         0
     })
 }
@@ -73,11 +63,7 @@ fn give_back(lock: usize, class: ObjectClass, pc: usize) {
         _ => drop(held.remove(&lock)),
     }
     drop(held);
-    pending::push(Record::Release {
-        pc: pc as u64,
-        class,
-        lock: lock as u64,
-    });
+    Lock::new(class, lock).given_back(pc);
     baton::wake(lock, 1);
 }
 
