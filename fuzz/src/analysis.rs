@@ -15,9 +15,7 @@ use std::path::Path;
 use trace_format::TraceFile;
 use witness::analyze::{Options, analyze};
 use witness::check::Checker;
-use witness::report::{
-    ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Noise, Paint, Sarif, Text, Words,
-};
+use witness::report::{FORMS, Filters, Findings, Noise, Words};
 use witness::results;
 use witness::schedule::{Goal, Schedule};
 use witness::symbols::Symbols;
@@ -105,18 +103,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         attached_warnings: &[],
         exploration: None,
     };
-    let exporters: [&dyn Exporter; 7] = [
-        &Json,
-        &Sarif,
-        &JUnit,
-        &GitHub,
-        &ChromeTrace,
-        &Html,
-        &Text {
-            paint: Paint { on: false },
-        },
-    ];
-    for exporter in exporters {
+    for (_, exporter) in FORMS {
         exporter
             .export(&[findings], &mut Vec::new())
             .expect("a vector can be written");

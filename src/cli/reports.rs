@@ -11,15 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use witness::record::ProcessNumber;
 use witness::report::noise::{Baseline, Suppressions};
-use witness::report::{
-    ChromeTrace, Exporter, Filters, Findings, GitHub, Html, JUnit, Json, Paint, Sarif, Text, Unfinished,
-};
+use witness::report::{Exporter, FORMS, Filters, Findings, Json, Paint, Text, Unfinished};
 
 /// What to show, in which forms, and what not.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReportArgs {
-    /// Write a report; repeat for several: text, json, sarif, junit, github, html, or chrome-trace, which Perfetto
-    /// shows. Without a file, or with `-`, it goes to standard output instead of the text.
+    /// Write a report; repeat for several: text, json, sarif, junit, github, html, csv, or chrome-trace, which
+    /// Perfetto shows. Without a file, or with `-`, it goes to standard output instead of the text.
     #[arg(long, env = "WITNESS_REPORT", value_name = "KIND=FILE", value_parser = OsStringValueParser::new().try_map(Target::parse))]
     report: Vec<Target>,
     /// Hide the races that a file in ThreadSanitizer's syntax names; repeat for several files.
@@ -39,32 +37,15 @@ pub struct ReportArgs {
 /// in part, also if the analysis is ended by its time limit meanwhile.
 type Written = Arc<Mutex<Vec<PathBuf>>>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Json,
-    Sarif,
-    JUnit,
-    GitHub,
-    ChromeTrace,
-    Html,
-}
-
-const KINDS: [(Kind, &str); 8] = [
-    (Kind::Text, "text"),
-    (Kind::Json, "json"),
-    (Kind::Sarif, "sarif"),
-    (Kind::JUnit, "junit"),
-    (Kind::GitHub, "github"),
-    (Kind::Html, "html"),
-    (Kind::ChromeTrace, "chrome-trace"),
-    (Kind::ChromeTrace, "perfetto"),
-];
+/// The forms that commands write in words of their own.
+const TEXT: &str = "text";
+const JSON: &str = "json";
 
 /// A report, and the file that it goes to; `None` is standard output.
 #[derive(Clone, Debug)]
 struct Target {
-    kind: Kind,
+    /// One of the names of [`FORMS`].
+    form: &'static str,
     file: Option<PathBuf>,
 }
 
@@ -77,15 +58,21 @@ impl Target {
             None => (bytes, OsStr::new("-")),
         };
         let name = String::from_utf8_lossy(name);
-        let Some(&(kind, _)) = KINDS.iter().find(|(_, known)| *known == name) else {
-            let names: Vec<&str> = KINDS.iter().map(|(_, name)| *name).collect();
+        let mut names = FORMS.iter().map(|(form, _)| *form);
+        let Some(form) = names.clone().find(|form| *form == name) else {
+            let names: Vec<&str> = names.by_ref().collect();
             return Err(format!("expected KIND=FILE, with a kind of {}", names.join(", ")));
         };
         if file.is_empty() {
             return Err("the file name is empty".to_owned());
         }
         let file = (file != "-").then(|| PathBuf::from(file));
-        Ok(Target { kind, file })
+        Ok(Target { form, file })
+    }
+
+    fn exporter(&self) -> &'static dyn Exporter {
+        let form = FORMS.iter().find(|(form, _)| *form == self.form);
+        form.expect("the name of a form").1
     }
 }
 
@@ -105,7 +92,7 @@ impl ReportArgs {
     /// Whether standard output gets the text.
     pub fn prints_text(&self) -> bool {
         let mut printed = self.report.iter().filter(|target| target.file.is_none());
-        printed.all(|target| target.kind == Kind::Text)
+        printed.all(|target| target.form == TEXT)
     }
 
     /// What is not to be shown.
@@ -148,35 +135,18 @@ impl ReportArgs {
         let mut targets: Vec<Target> = self.report.clone();
         let printed = |target: &&Target| target.file.is_none();
         match targets.iter().filter(printed).count() + usize::from(as_json) {
-            0 => targets.insert(
-                0,
-                Target {
-                    kind: Kind::Text,
-                    file: None,
-                },
-            ),
-            1 if as_json => targets.insert(
-                0,
-                Target {
-                    kind: Kind::Json,
-                    file: None,
-                },
-            ),
+            0 => targets.insert(0, Target { form: TEXT, file: None }),
+            1 if as_json => targets.insert(0, Target { form: JSON, file: None }),
             1 => {}
             _ => bail!("two reports go to standard output: give all but one a file, --report KIND=FILE"),
         }
         for target in &targets {
             let to = |out: &mut dyn Write, paint: Paint| -> anyhow::Result<()> {
-                match target.kind {
-                    Kind::Text => text(paint, out)?,
-                    Kind::Json => json(paint, out)?,
-                    Kind::Sarif => Sarif.export(findings, out)?,
-                    Kind::JUnit => JUnit.export(findings, out)?,
-                    Kind::GitHub => GitHub.export(findings, out)?,
-                    Kind::ChromeTrace => ChromeTrace.export(findings, out)?,
-                    Kind::Html => Html.export(findings, out)?,
+                match target.form {
+                    TEXT => text(paint, out),
+                    JSON => json(paint, out),
+                    _ => Ok(target.exporter().export(findings, out)?),
                 }
-                Ok(())
             };
             match &target.file {
                 None => print(|out| to(out, Paint { on: color.for_stdout() }))?,
@@ -214,17 +184,10 @@ impl ReportArgs {
                 .contains(path)
         };
         for target in &self.report {
-            let exporter: &dyn Exporter = match target.kind {
-                Kind::Text => &Text::default(),
-                Kind::Json => &Json,
-                Kind::Sarif => &Sarif,
-                Kind::JUnit => &JUnit,
-                Kind::GitHub => &GitHub,
-                Kind::ChromeTrace => &ChromeTrace,
-                Kind::Html => &Html,
-            };
             if let Some(path) = target.file.as_ref().filter(|path| !written(path))
-                && let Err(error) = self.put(path, ".unfinished", &|out| Ok(exporter.unfinished(analysis, out)?))
+                && let Err(error) = self.put(path, ".unfinished", &|out| {
+                    Ok(target.exporter().unfinished(analysis, out)?)
+                })
             {
                 say!("witness: cannot write the report {}: {error}", path.display());
             }
@@ -236,5 +199,21 @@ impl ReportArgs {
 pub fn name_unused(unused: &[String]) {
     for suppression in unused {
         say!("witness: this suppression hides nothing: {suppression}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Args;
+
+    #[test]
+    fn the_help_names_every_form() {
+        let help = ReportArgs::augment_args(clap::Command::new("witness"))
+            .render_long_help()
+            .to_string();
+        for (form, _) in FORMS.iter().filter(|(form, _)| *form != "perfetto") {
+            assert!(help.contains(form), "{form}: {help}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod chrome_trace;
 mod command;
 mod condense;
+mod csv;
 mod deadlocks;
 mod explain;
 mod github;
@@ -30,6 +31,7 @@ mod words;
 
 pub use chrome_trace::ChromeTrace;
 pub use command::run_again;
+pub use csv::Csv;
 pub use deadlocks::DeadlockRow;
 pub use github::GitHub;
 pub use html::Html;
@@ -53,6 +55,24 @@ use crate::trace::Trace;
 use crate::verdict::Analysis;
 use std::io::{self, Write};
 use std::path::Path;
+
+/// The forms that a report can have, by their names on the command line.
+pub const FORMS: [(&str, &dyn Exporter); 9] = [
+    (
+        "text",
+        &Text {
+            paint: Paint { on: false },
+        },
+    ),
+    ("json", &Json),
+    ("sarif", &Sarif),
+    ("junit", &JUnit),
+    ("github", &GitHub),
+    ("html", &Html),
+    ("csv", &Csv),
+    ("chrome-trace", &ChromeTrace),
+    ("perfetto", &ChromeTrace),
+];
 
 /// What there is to report.
 #[derive(Clone, Copy)]

@@ -13,6 +13,7 @@ struct Reports {
     sarif: String,
     junit: String,
     github: String,
+    csv: String,
     chrome: Value,
     results: Value,
 }
@@ -34,6 +35,8 @@ fn reports(name: &str, write: fn(&Path)) -> Reports {
             "--report",
             "github=r.txt",
             "--report",
+            "csv=r.csv",
+            "--report",
             "perfetto=r.json",
             "--report",
             "json=results.json",
@@ -52,6 +55,7 @@ fn reports(name: &str, write: fn(&Path)) -> Reports {
         sarif: read("r.sarif"),
         junit: read("r.xml"),
         github: read("r.txt"),
+        csv: read("r.csv"),
         chrome: serde_json::from_str(&read("r.json")).expect("trace events"),
         results: serde_json::from_str(&read("results.json")).expect("results"),
     }
@@ -271,4 +275,50 @@ fn a_report_can_take_the_place_of_the_text() {
         "{}",
         nowhere.stderr
     );
+}
+
+/// The rows of comma-separated values as RFC 4180 has them.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.next_if_eq(&'"').is_some() => field.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut field)),
+            '\r' if !quoted && letters.next_if_eq(&'\n').is_some() => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            letter => field.push(letter),
+        }
+    }
+    assert!(
+        row.is_empty() && field.is_empty() && !quoted,
+        "the last row has no end: {text}"
+    );
+    rows
+}
+
+#[test]
+fn csv_has_a_row_for_each_race_and_none_for_what_is_none() {
+    for (name, write) in [("csv-heap", heap as fn(&Path)), ("csv-hidden", hidden_race)] {
+        let reports = reports(name, write);
+        let rows = rows(&reports.csv);
+        let races = reports.results["races"].as_array().expect("races");
+        assert_eq!(rows.len(), 1 + races.len(), "{}", reports.csv);
+        let column = |name: &str| rows[0].iter().position(|known| known == name).expect("a column");
+        for (row, race) in rows[1..].iter().zip(races) {
+            assert_eq!(row.len(), rows[0].len(), "{row:?}");
+            assert_eq!(row[column("trace")], "trace.bin");
+            assert_eq!(row[column("id")], race["id"].as_str().expect("an id"));
+            assert_eq!(row[column("pairs")], race["count"].to_string());
+            assert_eq!(row[column("first file")], "demo.c");
+            assert!(row[column("first line")].parse::<u32>().is_ok(), "{row:?}");
+            assert!(
+                row[column("replay")].starts_with("witness replay trace.bin --witness "),
+                "{row:?}"
+            );
+        }
+    }
 }
