@@ -1,13 +1,10 @@
 //! How a run ended.
 
-use super::error::RunError;
+use super::error::{LINKER_FAILED, RunError};
 use recorder_ring::{Flag, Ring};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use trace_format::ProgramEnd;
-
-/// The status with which the dynamic linker ends a program that lacks a library or a symbol.
-pub(super) const LINKER_FAILED: i32 = 127;
 
 /// Fails if the program has ended, with that status if it is known, without having found its ring.
 pub(crate) fn must_be_attached(ring: &Ring, ended: Option<ExitStatus>) -> Result<(), RunError> {

@@ -1,12 +1,14 @@
 //! Why there was no run.
 
-use super::end::LINKER_FAILED;
 use super::inspect::NotRecordable;
 use recorder_ring::Corrupt;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use trace_format::{ReadError, WriteError};
+
+/// The status with which the dynamic linker ends a program that lacks a library or a symbol.
+pub(super) const LINKER_FAILED: i32 = 127;
 
 /// Why a program did not run, or left no trace.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! //! use witness::session::{Bounds, Launch, Policy, Session, Settings};
+//! use witness::session::{Bounds, Launch, Policy, Session, Settings};
 //! use witness::trace::Trace;
 //!
 //! let launch = Launch { output: false, ..Launch::here("./app".into(), Vec::new()) };
@@ -27,6 +27,7 @@ mod fork_chain;
 mod input;
 pub(crate) mod inspect;
 mod launch;
+mod parked;
 pub(crate) mod process;
 pub(crate) mod rings;
 mod run;
@@ -44,13 +45,15 @@ pub use fork_chain::Descent;
 pub use input::StandardInput;
 pub use inspect::{NotRecordable, build_id};
 pub use launch::{Launch, PATIENCE};
+pub use parked::Parked;
 pub use recorder_ring::{Decision, Policy, Settings, Standing, plan};
-pub use run::{Bounds, Diverged, Ran, Session};
+pub use run::{Diverged, Ran, Session};
+pub use running::Bounds;
 pub use runtime::runtime_folder;
 pub use settings::settings_of;
 pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, signal_name};
 pub use step::{Choice, Step};
-pub use stopped::{Parked, Stopped};
+pub use stopped::Stopped;
 
 pub(crate) use follow::{Followed, follow};
 pub(crate) use launch::Started;

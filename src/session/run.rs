@@ -4,7 +4,7 @@ use super::end::{ended, must_be_attached};
 use super::error::RunError;
 use super::fork_chain::ForkChain;
 use super::launch::{Launch, Ready, Started};
-use super::running::{Over, Processes, Until};
+use super::running::{Bounds, Over, Processes, Until};
 use super::signals::{asked_to_end, asks_to_end};
 use super::stopped::Stopped;
 use super::translate::Translator;
@@ -14,32 +14,14 @@ use recorder_ring::{Policy, Ring, Settings, Standing};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+<<<<<<< HEAD
+use std::time::Instant;
+=======
+>>>>>>> dfea0f6 (Test the circles of all crates, and tie none in the session)
 use trace_format::{Meta, ProgramEnd, ReadError, TraceFile};
 
 /// Bytes that are kept of what a run prints.
 const MOST_OUTPUT: u64 = 16 << 20;
-
-/// What ends each run of a session.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// A run is ended after this time.
-    pub timeout: Option<Duration>,
-    /// And when nothing has happened for so long.
-    pub patience: Option<Duration>,
-    /// And at its first operation after so many events.
-    pub max_events: Option<u64>,
-}
-
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds {
-            timeout: Some(Duration::from_secs(10)),
-            patience: None,
-            max_events: None,
-        }
-    }
-}
 
 /// A program that is run again and again.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use super::error::RunError;
 use super::follow::{Followed, follow};
 use super::fork_chain::ForkChain;
 use super::process;
-use super::run::Bounds;
 use super::signals::asked_to_end;
 use super::translate::Translator;
 use recorder_ring::{Ring, Standing};
@@ -17,6 +16,27 @@ use std::time::{Duration, Instant};
 
 /// How long to sleep at most while the program has nothing to say: a program that dies does so without a word.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// What ends each run of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// A run is ended after this time.
+    pub timeout: Option<Duration>,
+    /// And when nothing has happened for so long.
+    pub patience: Option<Duration>,
+    /// And at its first operation after so many events.
+    pub max_events: Option<u64>,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            timeout: Some(Duration::from_secs(10)),
+            patience: None,
+            max_events: None,
+        }
+    }
+}
 
 /// The processes of a program that runs. They end when this is dropped.
 #[derive(Debug)]

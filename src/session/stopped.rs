@@ -4,23 +4,10 @@
 //! to be compared with what it was to do.
 
 use super::error::RunError;
+use super::parked::Parked;
 use super::running::Processes;
 use recorder_ring::{Decision, Ring, Standing};
 use std::process::ExitStatus;
-use trace_format::{StackId, ThreadId};
-
-/// An access that a thread is stopped before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parked {
-    /// The thread, by its number in the trace.
-    pub thread: ThreadId,
-    /// The code position.
-    pub pc: u64,
-    /// The call stack, in the trace of this run.
-    pub stack: StackId,
-    /// The operation's whole range; of a block that ends, only its address counts.
-    pub range: (u64, u64),
-}
 
 /// A run along a plan, come to a stop. The program is killed when this is dropped.
 #[derive(Debug)]

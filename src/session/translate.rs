@@ -1,8 +1,7 @@
 //! From what the runtime sends to the trace: rows to the writer's tables, blocks as they are.
 
-use super::end::LINKER_FAILED;
-use super::error::RunError;
-use super::stopped::Parked;
+use super::error::{LINKER_FAILED, RunError};
+use super::parked::Parked;
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
