@@ -14,10 +14,7 @@ use recorder_ring::{Policy, Ring, Settings, Standing};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-<<<<<<< HEAD
 use std::time::Instant;
-=======
->>>>>>> dfea0f6 (Test the circles of all crates, and tie none in the session)
 use trace_format::{Meta, ProgramEnd, ReadError, TraceFile};
 
 /// Bytes that are kept of what a run prints.

@@ -176,8 +176,10 @@ impl Followed for Watched<'_> {
         }
         let Until { bounds, by, asked } = self.until;
         let is_over = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| since.elapsed() > limit);
-        let late =
-            is_over(self.started, bounds.timeout) || is_over(self.last.1, bounds.patience) || asked && asked_to_end();
+        let late = is_over(self.started, bounds.timeout)
+            || is_over(self.last.1, bounds.patience)
+            || by.is_some_and(|by| Instant::now() >= by)
+            || asked && asked_to_end();
         if late {
             self.over = Over::Late(self.processes.kill().map_err(RunError::Wait)?);
         }
