@@ -25,8 +25,15 @@ use std::sync::Arc;
 /// Writes that may come last before a read, above which no unique one is searched among them.
 const MAX_POSSIBLE: usize = 64;
 
+/// Fitting writes on either side of a read, in the order of π, that are looked at first.
+const NEAR: usize = 8;
+
 /// From this walk on, what the walk before has found of later events is kept.
 const FEW_WALKS: usize = 3;
+
+/// From then on, a walk has to be for at least one edge among so many events: one that is found backwards, from what comes later, can lead
+/// to another one in the next walk, and so on, for hardly any reads.
+const EVENTS_OF_AN_EDGE: usize = 100_000;
 
 /// The needed-before relation of a trace.
 pub struct Needs<'t> {
@@ -220,6 +227,9 @@ impl<'t> Search<'t> {
         let (mut needed, mut walks) = (must.clone(), 0);
         while self.round(&needed) {
             let edges = std::mem::take(&mut self.edges);
+            if walks >= FEW_WALKS && edges.len() * EVENTS_OF_AN_EDGE < self.trace.len() {
+                break;
+            }
             walks += 1;
             // Most traces need two walks, and memory for two relations beside `must` would be the most that their analysis ever holds.
             needed = match walks < FEW_WALKS {
@@ -227,6 +237,7 @@ impl<'t> Search<'t> {
                 false => self.walk(needed.clone(), &needed, edges),
             };
         }
+        tracing::debug!(walks, open = self.open.len(), "unique writers");
         (needed, walks)
     }
 
@@ -293,6 +304,8 @@ impl<'t> Search<'t> {
         let initial = trace.cell(cell).initial == Some(value);
         let unique = if let ([only], false) = (fitting, initial) {
             Some(*only).filter(|&write| write != read)
+        } else if two_are_concurrent(needed, read, fitting) {
+            None
         } else {
             // Per thread, from the last write that is needed before the read to the first that needs it.
             let mut possible: Vec<EventId> = Vec::new();
@@ -334,6 +347,15 @@ impl<'t> Search<'t> {
         };
         (trace.thread(write) != trace.thread(read) && write < read).then_some(write)
     }
+}
+
+/// Whether nothing orders the read and two of the fitting writes: no other write comes between either and the read then, so that both may
+/// explain it. Asked of those next to the read alone: where thousands of threads write the same, that is known at once.
+fn two_are_concurrent(needed: &Known<'_>, read: EventId, fitting: &[EventId]) -> bool {
+    let at = fitting.partition_point(|&write| write < read);
+    let near = &fitting[at.saturating_sub(NEAR)..fitting.len().min(at + NEAR)];
+    let concurrent = |&&write: &&EventId| write != read && !needed.before(write, read) && !needed.before(read, write);
+    near.iter().filter(concurrent).nth(1).is_some()
 }
 
 /// What is known to be needed before what, at some point of a walk over the trace.
