@@ -154,3 +154,25 @@ fn run_finds_what_one_recording_does_not_show() {
     assert!(all.stdout.contains(": confirmed live"), "{}", all.stdout);
     assert_eq!(all.status, 66, "{}", all.stdout);
 }
+
+#[test]
+fn a_warning_of_a_use_after_free_under_a_lock_is_true() {
+    let program = compiled("warned", "session");
+    program.record(POLICIES[0], &[]);
+    let (user, freer) = (program.line("use"), program.line("free"));
+    let report = format!(
+        "WARNING: ThreadSanitizer: heap-use-after-free (pid=1)\n  \
+         Read of size 4 at 0x7b0400000000 by thread T1 (mutexes: write M0):\n    #0 serve {user} (session+0x123e)\n\n  \
+         Previous write of size 8 at 0x7b0400000000 by thread T2 (mutexes: write M0):\n    \
+         #0 free <null> (libtsan.so.2+0x3f0e6)\n    #1 hang_up {freer} (session+0x12af)\n\n\
+         SUMMARY: ThreadSanitizer: heap-use-after-free {user} in serve\n==================\n"
+    );
+    std::fs::write(program.folder.join("tsan.log"), report).unwrap();
+    let said = run(&program.folder, witness().args(["confirm", "trace.bin", "tsan.log"])).unwrap();
+    assert!(
+        said.stdout.contains("WITNESSED: tsan.log:1: heap-use-after-free"),
+        "{}",
+        said.stdout
+    );
+    assert_eq!(said.status, 66, "{}", said.stdout);
+}
