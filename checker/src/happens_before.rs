@@ -79,6 +79,11 @@ impl<'t> HappensBefore<'t> {
                 woken: None,
             });
         }
+        // Those that were readers before it did.
+        let mut held_shared: HashMap<(ObjectId, ThreadId), u32> = HashMap::new();
+        for &(lock, thread, _) in checker.facts.held.iter().filter(|(.., shared)| *shared) {
+            *held_shared.entry((lock, thread)).or_default() += 1;
+        }
         HappensBefore {
             checker,
             threads: vec![zero.clone(); checker.threads()],
@@ -90,7 +95,7 @@ impl<'t> HappensBefore<'t> {
             taken: HashMap::new(),
             objects: HashMap::new(),
             readers: HashMap::new(),
-            held_shared: HashMap::new(),
+            held_shared,
             waits,
             fences: zero,
         }

@@ -238,6 +238,15 @@ fn readers_of_a_lock_come_after_its_writers_and_not_after_each_other() {
     };
     assert!(!synchronized(&shared(Op::AcquireShared { lock, attempt: false })));
     assert!(synchronized(&shared(Op::Acquire { lock, attempt: false })));
+    // One level is from before the trace.
+    assert!(!synchronized(&[
+        (0, write()),
+        (0, Op::AcquireShared { lock, attempt: false }),
+        (0, Op::Release { lock }),
+        (0, Op::Release { lock }),
+        (1, Op::AcquireShared { lock, attempt: false }),
+        (1, read()),
+    ]));
     assert!(synchronized(&[
         (0, Op::Acquire { lock, attempt: false }),
         (0, write()),

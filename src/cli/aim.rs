@@ -5,8 +5,8 @@
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
-use super::answers::Answers;
-use super::confirm::{self, Asked, Telling};
+use super::answers::{Answers, Asked};
+use super::confirm::{self, Telling};
 use super::explain;
 use super::explored::{Ends, races, result, unproven};
 use super::output::{Color, say};

@@ -1,14 +1,86 @@
 //! What runs have said so far of what is asked: which questions have a witness, and where other outcomes may bring one about. Of the traces, those
 //! stay in memory that answer something better than the others.
 
-use super::confirm::{self, Asked};
+use super::analyze::to_report;
 use super::explored::Positions;
 use hashbrown::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use witness::analyze::Options;
+use witness::confirm::{Confirmation, Finding, Outcome, Run, Suppressed};
+use witness::report::{Findings, Noise};
+use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Fact, Refutation, Verdict};
 use witness::warnings::Warning;
+
+/// A trace, and what it says.
+pub struct Asked {
+    pub path: PathBuf,
+    pub trace: Trace,
+    pub confirmation: Confirmation,
+}
+
+impl Asked {
+    /// Whether a question has a witness here.
+    pub fn is_witnessed(&self, question: usize) -> bool {
+        match &self.confirmation.answers[question].finding {
+            Finding::Decided(pairs) => {
+                let verdict = &self.confirmation.analysis.pairs[pairs[0]].verdict;
+                matches!(verdict, Verdict::Witnessed(_))
+            }
+            Finding::BothAtomic(..) | Finding::Unknown(_) => false,
+        }
+    }
+}
+
+/// What is found in a trace.
+pub fn findings<'a>(
+    asked: &'a Asked,
+    symbols: &'a Symbols<'a>,
+    options: witness::results::Options,
+    noise: &'a Noise,
+) -> Findings<'a> {
+    Findings {
+        trace: &asked.trace,
+        path: &asked.path,
+        analysis: &asked.confirmation.analysis,
+        symbols,
+        options,
+        folder: None,
+        noise,
+        root: Path::new(""),
+        attached_warnings: &[],
+        exploration: None,
+    }
+}
+
+/// Which traces answer something better than the others; one in any case.
+pub fn used(warnings: &[Warning], asked: &[Asked], options: &Options) -> Vec<bool> {
+    if asked.len() == 1 {
+        return vec![true];
+    }
+    let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
+    let noise = Noise::default();
+    let runs: Vec<Run<'_>> = asked
+        .iter()
+        .zip(&symbols)
+        .map(|(asked, symbols)| Run {
+            findings: findings(asked, symbols, to_report(options), &noise),
+            answers: &asked.confirmation.answers,
+        })
+        .collect();
+    let outcome = Outcome {
+        warnings,
+        runs: &runs,
+        suppressed: &Suppressed::default(),
+        exploration: None,
+    };
+    let mut used = vec![false; asked.len()];
+    // One trace stays in any case.
+    used[0] = outcome.confirmed().next().is_none();
+    outcome.confirmed().for_each(|confirmed| used[confirmed.run] = true);
+    used
+}
 
 /// Where other outcomes may bring about a race: at the pairs themselves, and at the reads by which they are excluded.
 pub fn places_near(analysis: &Analysis, trace: &Trace) -> Vec<u64> {
@@ -74,7 +146,7 @@ impl<'a> Answers<'a> {
 
     /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one stays.
     pub fn drop_unused(&mut self) -> bool {
-        let used = confirm::used(self.warnings, &self.asked, self.options);
+        let used = used(self.warnings, &self.asked, self.options);
         let stays = used.last() == Some(&true);
         for (asked, used) in std::mem::take(&mut self.asked).into_iter().zip(used) {
             match used {

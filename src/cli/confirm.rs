@@ -2,7 +2,7 @@
 
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code, warn_if_cut};
-use super::answers::Answers;
+use super::answers::{Answers, Asked, findings, used};
 use super::execution::must_be_execution;
 use super::guided::Guided;
 use super::live::CompanionArgs;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use witness::analyze::Options;
 use witness::confirm::{
-    Class, ConfirmResults, Confirmation, Finding, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
+    Class, ConfirmResults, Confirmation, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
 };
 use witness::import;
 use witness::record;
@@ -27,7 +27,6 @@ use witness::results::{ExplorationResult, Summary};
 use witness::session::{Policy, StandardInput, asked_to_end};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::Verdict;
 use witness::warnings::{self, Format, Warning};
 
 /// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
@@ -93,13 +92,6 @@ pub struct ConfirmArgs {
     command: Vec<OsString>,
 }
 
-/// A trace, and what it says.
-pub struct Asked {
-    pub path: PathBuf,
-    pub trace: Trace,
-    pub confirmation: Confirmation,
-}
-
 /// How to tell what the traces say.
 pub struct Telling<'a> {
     pub reports: &'a ReportArgs,
@@ -111,19 +103,6 @@ pub struct Telling<'a> {
     pub exploration: Option<&'a ExplorationResult>,
     /// Whether traces stay that answer nothing: they show other things.
     pub keeps: bool,
-}
-
-impl Asked {
-    /// Whether a question has a witness here.
-    pub fn is_witnessed(&self, question: usize) -> bool {
-        match &self.confirmation.answers[question].finding {
-            Finding::Decided(pairs) => {
-                let verdict = &self.confirmation.analysis.pairs[pairs[0]].verdict;
-                matches!(verdict, Verdict::Witnessed(_))
-            }
-            Finding::BothAtomic(..) | Finding::Unknown(_) => false,
-        }
-    }
 }
 
 pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
@@ -397,26 +376,6 @@ pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color
     ))
 }
 
-fn findings<'a>(
-    asked: &'a Asked,
-    symbols: &'a Symbols<'a>,
-    options: witness::results::Options,
-    noise: &'a Noise,
-) -> Findings<'a> {
-    Findings {
-        trace: &asked.trace,
-        path: &asked.path,
-        analysis: &asked.confirmation.analysis,
-        symbols,
-        options,
-        folder: None,
-        noise,
-        root: Path::new(""),
-        attached_warnings: &[],
-        exploration: None,
-    }
-}
-
 /// Removes the traces that answer nothing better than the others.
 fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Vec<Asked> {
     let used = used(warnings, &asked, options);
@@ -427,34 +386,6 @@ fn drop_unused(warnings: &[Warning], asked: Vec<Asked>, options: &Options) -> Ve
         *used
     });
     kept.map(|(asked, _)| asked).collect()
-}
-
-/// Which traces answer something better than the others; one in any case.
-pub fn used(warnings: &[Warning], asked: &[Asked], options: &Options) -> Vec<bool> {
-    if asked.len() == 1 {
-        return vec![true];
-    }
-    let symbols: Vec<Symbols<'_>> = asked.iter().map(|asked| Symbols::new(asked.trace.tables())).collect();
-    let noise = Noise::default();
-    let runs: Vec<Run<'_>> = asked
-        .iter()
-        .zip(&symbols)
-        .map(|(asked, symbols)| Run {
-            findings: findings(asked, symbols, to_report(options), &noise),
-            answers: &asked.confirmation.answers,
-        })
-        .collect();
-    let outcome = Outcome {
-        warnings,
-        runs: &runs,
-        suppressed: &Suppressed::default(),
-        exploration: None,
-    };
-    let mut used = vec![false; asked.len()];
-    // One trace stays in any case.
-    used[0] = outcome.confirmed().next().is_none();
-    outcome.confirmed().for_each(|confirmed| used[confirmed.run] = true);
-    used
 }
 
 /// Where the schedules of the warnings go, so that they do not take the place of a whole analysis' results.
