@@ -33,7 +33,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use trace_format::{Meta, Summary, TraceWriter};
+use trace_format::{Meta, Summary, ThreadInfo, TraceWriter};
 
 /// How long to sleep at most while the program has nothing to say.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -213,7 +213,7 @@ impl Followed for First<'_> {
         Ok(self.ended.load(Ordering::Acquire))
     }
 
-    fn attend(&mut self, _ring: &Ring, reaped: Vec<(u32, u32)>) -> Result<(), RunError> {
+    fn attend(&mut self, _ring: &Ring, reaped: Vec<(u32, u32)>, _threads: &[ThreadInfo]) -> Result<(), RunError> {
         self.tree.reaped(reaped);
         Ok(())
     }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
-use trace_format::{Meta, ProgramEnd, Summary, TraceWriter};
+use trace_format::{Meta, ProgramEnd, Summary, ThreadInfo, TraceWriter};
 
 /// How long to sleep at most while a process has nothing to say, and when it said that it ends.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -92,7 +92,7 @@ impl Followed for Other<'_> {
         Ok(self.ended || self.tree.is_stopped())
     }
 
-    fn attend(&mut self, _ring: &Ring, reaped: Vec<(u32, u32)>) -> Result<(), RunError> {
+    fn attend(&mut self, _ring: &Ring, reaped: Vec<(u32, u32)>, _threads: &[ThreadInfo]) -> Result<(), RunError> {
         self.tree.reaped(reaped);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use crate::schedule::Goal;
 use crate::semantics;
+use crate::session::plan::SIGNALS;
 use crate::symbols::{Frame, Symbols, printable};
 use crate::trace::{Access, AccessKind, CellId, EventId, IncarnationId, ObjectId, Op, ThreadId, Trace};
 use trace_format::{NOBODYS, ObjectKind};
@@ -69,6 +70,7 @@ impl Words<'_> {
         match &object.name {
             Some(name) => format!("{kind} {}", printable(name)),
             None if object.addr == 0 => format!("{kind} {}", id.0),
+            None if object.kind == ObjectKind::Source && object.addr >= SIGNALS => "outside, as a signal".to_owned(),
             None if object.kind == ObjectKind::Source && object.addr >= NOBODYS => "a call of a library".to_owned(),
             None => format!("{kind} {}", self.address(object.addr)),
         }

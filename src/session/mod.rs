@@ -20,6 +20,7 @@
 //! The rings are used by one run after another, and a trace stays in memory until somebody wants it on file.
 
 mod companions;
+mod due_signals;
 pub(crate) mod end;
 mod error;
 mod follow;

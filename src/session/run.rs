@@ -155,7 +155,7 @@ impl Session {
             by: self.until,
             asked: true,
         };
-        let (status, was_late) = match processes.follow(&mut ring, &mut translator, until)? {
+        let (status, was_late) = match processes.follow(&mut ring, &mut translator, plan, until)? {
             Over::Ended(status) => (Some(status), false),
             Over::Late(status) => (Some(status), true),
             // A plan of it has no such steps.
@@ -196,7 +196,7 @@ impl Session {
             by: None,
             asked: false,
         };
-        let ended = match processes.follow(&mut ring, &mut translator, until)? {
+        let ended = match processes.follow(&mut ring, &mut translator, plan, until)? {
             Over::Ended(status) => Some(status),
             Over::AtRace | Over::Late(_) => None,
         };

@@ -1,18 +1,21 @@
 //! The processes of a run, and what ends it.
 
 use super::companions::Beside;
+use super::due_signals::DueSignals;
 use super::error::RunError;
 use super::follow::{Followed, follow};
 use super::fork_chain::ForkChain;
 use super::process;
 use super::signals::asked_to_end;
 use super::translate::Translator;
+use recorder_ring::plan::Words;
 use recorder_ring::{Ring, Standing};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use trace_format::ThreadInfo;
 
 /// How long to sleep at most while the program has nothing to say: a program that dies does so without a word.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -76,12 +79,14 @@ impl Processes {
         &mut self,
         ring: &mut Ring,
         translator: &mut Translator<W>,
+        plan: &[&[Words]],
         until: Until,
     ) -> Result<Over, RunError> {
         let now = Instant::now();
         let mut watched = Watched {
             handle: process::open(self.first.id()),
             processes: self,
+            signals: DueSignals::new(plan),
             until,
             started: now,
             last: (0, now),
@@ -143,6 +148,8 @@ impl Drop for Processes {
 /// A run that somebody waits for.
 struct Watched<'a> {
     processes: &'a mut Processes,
+    /// Those that came from outside when it was recorded.
+    signals: DueSignals<'a>,
     /// Of the first one.
     handle: Option<Arc<OwnedFd>>,
     until: Until,
@@ -186,7 +193,9 @@ impl Followed for Watched<'_> {
         Ok(late)
     }
 
-    fn attend(&mut self, ring: &Ring, _reaped: Vec<(u32, u32)>) -> Result<(), RunError> {
+    fn attend(&mut self, ring: &Ring, _reaped: Vec<(u32, u32)>, threads: &[ThreadInfo]) -> Result<(), RunError> {
+        let process = ring.process().unwrap_or_else(|| self.processes.first.id());
+        self.signals.send(ring, process, threads);
         match &mut self.processes.chain {
             Some(chain) => chain.serve(ring),
             None => Ok(()),

@@ -1,6 +1,6 @@
 //! What a run is to do first: events, by what tells them apart in a run whose trace does not exist yet.
 
-use crate::trace::{AccessKind, EventId, Op, ThreadId, Trace, WaitOutcome};
+use crate::trace::{AccessKind, EventId, ObjectId, Op, ThreadId, Trace, WaitOutcome};
 use recorder_ring::plan;
 
 /// One event of a prefix.
@@ -28,6 +28,8 @@ pub enum Choice {
     TimesOut(bool),
     /// Of a write by the kernel and of an input: the value that the program got then, and gets again.
     Gets(u64),
+    /// Of an input that is a signal: that signal comes.
+    Signal(plan::Signal),
 }
 
 impl Step {
@@ -37,7 +39,11 @@ impl Step {
         let choice = match (trace.op(event), woken) {
             (Op::Notify { .. }, Some(woken)) => Choice::Wakes(woken),
             (Op::WaitEnd { outcome, .. }, _) => Choice::TimesOut(outcome == WaitOutcome::TimedOut),
-            _ => value(trace, event).map_or(Choice::Free, Choice::Gets),
+            (Op::Input { source, value }, _) => match signal(trace, source, value) {
+                Some(signal) => Choice::Signal(signal),
+                None => Choice::Gets(value),
+            },
+            _ => written(trace, event).map_or(Choice::Free, Choice::Gets),
         };
         Step {
             thread: trace.thread(event),
@@ -54,6 +60,7 @@ impl Step {
             Choice::Wakes(thread) => (Some(thread.0), None),
             Choice::TimesOut(times_out) => (None, Some(times_out.into())),
             Choice::Gets(value) => (None, Some(value)),
+            Choice::Signal(signal) => (Some(signal.encode()), Some(signal.number.into())),
         };
         plan::Step {
             thread: self.thread.0,
@@ -66,11 +73,17 @@ impl Step {
     }
 }
 
-/// The value that an event leaves in memory, or gets from outside, if it does so.
-fn value(trace: &Trace, event: EventId) -> Option<u64> {
-    if let Op::Input { value, .. } = trace.op(event) {
-        return Some(value);
-    }
+/// The signal from outside that an input is, if it is one.
+fn signal(trace: &Trace, source: ObjectId, value: u64) -> Option<plan::Signal> {
+    let object = trace.tables().object(source)?;
+    (object.addr >= plan::SIGNALS).then_some(plan::Signal {
+        number: value as u32,
+        waits: object.addr & plan::WAITS != 0,
+    })
+}
+
+/// The value that an event leaves in memory, if it does so.
+fn written(trace: &Trace, event: EventId) -> Option<u64> {
     let access = trace.access(event).filter(|access| access.kind == AccessKind::Write)?;
     Some(trace.uses(access).fold(0, |value, used| {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;

@@ -196,6 +196,11 @@ impl<W: Write> Translator<W> {
         std::mem::take(&mut self.parked)
     }
 
+    /// The threads so far.
+    pub(crate) fn threads(&self) -> &[ThreadInfo] {
+        &self.threads
+    }
+
     /// Processes that were waited for since the last call, and their statuses.
     pub(crate) fn take_reaped(&mut self) -> Vec<(u32, u32)> {
         std::mem::take(&mut self.reaped)

@@ -150,6 +150,26 @@ fn padding_that_was_never_set_may_have_other_values() {
 }
 
 #[test]
+fn signals_from_outside_come_again() {
+    for how in ["call", "run", "wait", "sigwait"] {
+        let program = Program::of(&format!("from-outside-{how}"), "from_outside.c");
+        program.record(&["--with", "sleep 0.3; kill -TERM $WITNESS_PROCESS"], &[how]);
+        for _ in 0..3 {
+            let outcome = program.live(&["--patience=3"]);
+            assert_eq!(outcome.status, 66, "{how}: {}", outcome.stdout);
+        }
+        // Nobody else has to send them, and one that somebody sends is none.
+        let twice = program.live(&[
+            "--with",
+            "sleep 0.1; kill -TERM $WITNESS_PROCESS; sleep 0.1; kill -TERM $WITNESS_PROCESS",
+        ]);
+        assert_eq!(twice.status, 66, "{how}: {}", twice.stdout);
+        let again = program.live(&["--as-recorded"]);
+        assert_eq!(again.status, 0, "{how}: {}", again.stdout);
+    }
+}
+
+#[test]
 fn the_access_that_is_chosen_goes_first() {
     let program = variants("first");
     for (first, seen) in [("a", "seen 1"), ("b", "seen 0")] {

@@ -21,6 +21,39 @@ pub const MAX_THREADS: u32 = 1 << 19;
 /// Words of a step.
 pub const WORDS: usize = 2;
 
+/// Sources of signals that come from outside of the program begin here: each thread has one for those that come while it waits, and
+/// another one for all others.
+pub const SIGNALS: u64 = 0b1111 << 60;
+
+/// The bit of a source of signals which says that the thread waits.
+pub const WAITS: u64 = 1 << 59;
+
+/// A signal that comes to a thread from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Which.
+    pub number: u32,
+    /// The thread waits, in a call of the system or for another thread; else it is at a hook.
+    pub waits: bool,
+}
+
+impl Signal {
+    const WAITS: u32 = 1 << 8;
+
+    /// As [`Step::other`].
+    #[must_use]
+    pub fn encode(self) -> u32 {
+        self.number | if self.waits { Self::WAITS } else { 0 }
+    }
+
+    fn decode(word: u32) -> Signal {
+        Signal {
+            number: word & (Self::WAITS - 1),
+            waits: word & Self::WAITS != 0,
+        }
+    }
+}
+
 /// The words that stand for a [`Step`].
 pub type Words = [u64; WORDS];
 
@@ -38,7 +71,7 @@ pub struct Step {
     /// It is a racing access: its thread is parked before it.
     pub race: bool,
     /// The thread that it creates or wakes, or the one that notes an atomic store for it. If none is named, a new thread gets the next
-    /// number, and the policy says who wakes.
+    /// number, and the policy says who wakes. Of an input, the [`Signal`] that it is, if it is one.
     pub other: Option<u32>,
     /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait, whether
     /// nobody notified the thread: 1 or 0. `None` if that is left to the run.
@@ -83,6 +116,12 @@ impl Step {
     #[must_use]
     pub fn matches(self, kind: u8, pc: u64) -> bool {
         self.kind == kind && self.is_at(pc)
+    }
+
+    /// The signal that comes to the thread from outside, if that is what happens.
+    #[must_use]
+    pub fn signal(self) -> Option<Signal> {
+        self.other.filter(|_| self.kind == kind::INPUT).map(Signal::decode)
     }
 
     /// Whether an event at this position can be what the step says.
@@ -138,6 +177,16 @@ mod tests {
             assert_eq!(Step::decode([word, value]), step);
             assert!(!is_done(word) && is_done(done(word)));
             assert_eq!(Step::decode([done(word), value]), step);
+        }
+        assert_eq!(step.signal(), None);
+        for waits in [false, true] {
+            let signal = Signal { number: 64, waits };
+            let step = Step {
+                kind: kind::INPUT,
+                other: Some(signal.encode()),
+                ..step
+            };
+            assert_eq!(Step::decode(step.encode()).signal(), Some(signal));
         }
         assert!(step.matches(kind::FORK, 0x5555_5fff) && !step.matches(kind::FORK, 0x5555_5ffe));
         assert!(anywhere.matches(kind::FORK, 0x5555_5ffe) && !anywhere.matches(kind::JOIN, 0x5555_5ffe));

@@ -18,7 +18,7 @@ use crate::sync::{AtomicU8, Cell};
 use crate::thread::{NEVER, Scheduled, Woken};
 use core::cell::Cell as InMemory;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use recorder_ring::plan::{Step, Words, done, is_done, kind};
+use recorder_ring::plan::{Signal, Step, Words, done, is_done, kind};
 use recorder_ring::{Decision, Standing};
 
 /// Where a thread is that gives in to being cancelled.
@@ -55,6 +55,8 @@ pub struct Plan<T: 'static> {
     then: Cell<Then>,
     /// Racing accesses, which are the last steps.
     races: Cell<usize>,
+    /// Whether signals come from outside in any step.
+    has_signals: Cell<bool>,
     /// The first step that is not done.
     cursor: Cell<usize>,
     /// Whom the last notify wakes, until it did.
@@ -75,6 +77,7 @@ impl<T> Plan<T> {
                 steps: Cell::new(&[]),
                 then: Cell::new(Then::Nothing),
                 races: Cell::new(0),
+                has_signals: Cell::new(false),
                 cursor: Cell::new(0),
                 woken: Cell::new(None),
                 parked: [Cell::new(None), Cell::new(None)],
@@ -89,6 +92,8 @@ impl<T> Plan<T> {
         self.then.set(then);
         let races = steps.iter().rev().map(|step| Step::decode(step.get()));
         self.races.set(races.take_while(|step| step.race).count());
+        let mut all = steps.iter().map(|step| Step::decode(step.get()));
+        self.has_signals.set(all.any(|step| step.signal().is_some()));
         self.phase.store(Phase::Following as u8, Relaxed);
     }
 
@@ -144,6 +149,22 @@ impl<T> Plan<T> {
             .filter(|&at| !self.is_done(at))
             .map(|at| (at, self.step(at)))
             .filter(move |(_, step)| step.thread == thread)
+    }
+
+    /// The signal from outside that the thread gets next, with the step's number, if a plan is followed that says so.
+    pub fn signal_to(&self, thread: u32) -> Option<(usize, Signal)> {
+        if !self.has_signals.get() || !self.is_followed() {
+            return None;
+        }
+        let (at, step) = self.steps_of(thread).next()?;
+        Some((at, step.signal()?))
+    }
+
+    /// Whether the signal comes from outside somewhere in the rest of a plan that is followed.
+    pub fn brings(&self, signal: u32) -> bool {
+        let is_it = |due: Signal| due.number == signal;
+        let is_due = |at: usize| !self.is_done(at) && self.step(at).signal().is_some_and(is_it);
+        self.has_signals.get() && self.is_followed() && (self.cursor.get()..self.len()).any(is_due)
     }
 
     /// Whether what the thread does next is to end a wait on a condition variable without having been notified.
@@ -366,7 +387,7 @@ impl<H: Host> Scheduler<H> {
             return Some(self.ready.remove(at));
         }
         if let Some((at, thread)) = (0..).zip(self.blocked.iter()).find(|(_, thread)| is_next(thread)) {
-            if self.host.is_on_its_way(thread) {
+            if plan.signal_to(turn).is_some() || self.host.is_on_its_way(thread) {
                 // Its handler interrupts the wait, once the thread has noticed. If it does not, the watcher asks again.
                 return None;
             }

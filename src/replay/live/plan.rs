@@ -249,7 +249,7 @@ fn step(trace: &Trace, event: EventId, woken: Option<ThreadId>, race: bool) -> p
     let other = match trace.op(event) {
         // Numbers are those of the trace, whoever was created before.
         Op::Fork { child } => Some(child.0),
-        Op::Notify { .. } => step.other,
+        Op::Notify { .. } | Op::Input { .. } => step.other,
         _ => noted_by(trace, event).map(|thread| thread.0),
     };
     plan::Step { race, other, ..step }

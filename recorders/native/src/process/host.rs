@@ -8,6 +8,7 @@ use crate::scheduling::baton::Process;
 use crate::scheduling::recording::RING;
 use crate::scheduling::thread::Thread;
 use crate::scheduling::{clocks, fast_path, plan};
+use crate::signals::outside::Place;
 use crate::signals::{Afterwards, caught_signals, interrupt};
 use crate::{events, pthread, signals};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -76,8 +77,9 @@ impl Host for Process {
 
     fn poll(&self, me: &'static Thread, most: u64) {
         if me.deferred.load(Relaxed) != 0 {
-            signals::deliver(&RuntimeGuard::of(me), Afterwards::AsItSays);
+            signals::deliver(&RuntimeGuard::of(me), Place::Hook, Afterwards::AsItSays);
         }
+        signals::take_those_of_plan(&RuntimeGuard::of(me), Place::Hook, Afterwards::AsItSays);
         pthread::cancel::end_if_wanted(me);
         if self.events() >= most {
             // SAFETY: attached, as in `events`; whatever is published is read.
@@ -91,7 +93,7 @@ impl Host for Process {
     }
 
     fn handle_signals(&self, me: &'static Thread) -> Handled {
-        signals::deliver(&RuntimeGuard::of(me), Afterwards::AsBefore)
+        signals::deliver(&RuntimeGuard::of(me), Place::Wait, Afterwards::AsBefore)
     }
 
     fn waits_again(&self, me: &Thread, deadline: i64) {
@@ -191,6 +193,11 @@ impl Above for Process {
     }
 
     fn handle_signals(inside: &RuntimeGuard) {
-        signals::deliver(inside, Afterwards::AsBefore);
+        signals::deliver(inside, Place::Hook, Afterwards::AsBefore);
+        signals::take_those_of_plan(inside, Place::Hook, Afterwards::AsBefore);
+    }
+
+    fn has_waited(inside: &RuntimeGuard) {
+        signals::take_those_of_plan(inside, Place::Wait, Afterwards::AsBefore);
     }
 }

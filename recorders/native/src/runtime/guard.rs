@@ -22,6 +22,8 @@ pub trait Above {
     fn thread_ends(guard: &RuntimeGuard);
     /// Runs the handlers of the signals that the thread has put off; it goes on with what it was doing.
     fn handle_signals(inside: &RuntimeGuard);
+    /// The thread has waited outside: along a plan, it gets the signals that came meanwhile.
+    fn has_waited(inside: &RuntimeGuard);
 }
 
 /// The calling thread, inside the runtime and with the baton, until this is dropped.
@@ -158,6 +160,10 @@ impl RuntimeGuard {
         self.0.in_call.set(false);
         let errno = save_errno();
         enter_slow(self.0);
+        if plan::is_followed() {
+            self.settle();
+            Process::has_waited(self);
+        }
         restore_errno(errno);
         result
     }

@@ -10,6 +10,7 @@ pub mod alternate_stack;
 pub mod caught_signals;
 pub mod death;
 pub mod interrupt;
+pub mod outside;
 mod sent;
 
 use crate::events::moment::Moment;
@@ -19,10 +20,11 @@ use crate::platform::{real, sys};
 use crate::runtime::guard::{RuntimeGuard, leave_again};
 use crate::runtime::program_context::ProgramContext;
 use crate::runtime::{faults, process_numbers, program_context};
-use crate::scheduling::baton;
+use crate::scheduling::baton::{self, SCHEDULER};
 use crate::scheduling::recording::{self, Phase};
 use crate::scheduling::register::{by_handle, by_number};
 use crate::scheduling::thread::{Thread, UNRECORDED, slot, state};
+use crate::signals::outside::Place;
 use crate::signals::sent::Receiver;
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
@@ -31,7 +33,8 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{c_int, c_long, pid_t, pthread_t, sigaction as Action, siginfo_t, sigset_t, sigval, ucontext_t};
-use recorder_scheduler::Handled;
+use recorder_ring::plan::Signal;
+use recorder_scheduler::{Handled, Intent};
 
 const SIGNALS: usize = 65;
 /// Signals that wait for their thread's next hook, of all threads together.
@@ -134,18 +137,24 @@ unsafe extern "C" fn take(signal: c_int, info: *mut siginfo_t, context: *mut c_v
                     if modules::is_instrumented(HANDLERS[signal as usize].code.load(Relaxed))
                         && let Some(inside) = RuntimeGuard::enter_and_stay()
                     {
-                        follows(&inside, signal, &*info, sent::count());
+                        follows(&inside, signal, &*info, sent::count(), Place::Hook);
                     }
                     run(signal, info, context);
                 });
             } else if thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE {
                 let when = sent::count();
+                let mut may_come = true;
                 if modules::is_instrumented(HANDLERS[signal as usize].code.load(Relaxed))
                     && let Some(inside) = RuntimeGuard::enter_and_stay()
                 {
-                    follows(&inside, signal, &*info, when);
+                    may_come = outside::may_come(&inside, &*info);
+                    if may_come {
+                        follows(&inside, signal, &*info, when, Place::Wait);
+                    }
                 }
-                run(signal, info, context);
+                if may_come {
+                    run(signal, info, context);
+                }
                 leave_again(thread);
             } else {
                 put_off(thread, signal, &*info, &*context.cast());
@@ -228,9 +237,10 @@ pub enum Afterwards {
 }
 
 /// The running thread comes to the handler of a signal: after it was installed, and after the signal was sent.
-fn follows(inside: &RuntimeGuard, signal: c_int, info: &siginfo_t, when: u64) {
+fn follows(inside: &RuntimeGuard, signal: c_int, info: &siginfo_t, when: u64, place: Place) {
     let handler = &HANDLERS[signal as usize];
     let pc = handler.code.load(Relaxed);
+    outside::handles(inside, info, place, pc);
     handler.since.0.get().is_past(pc);
     sent::handles(inside, info, when, pc);
 }
@@ -238,8 +248,30 @@ fn follows(inside: &RuntimeGuard, signal: c_int, info: &siginfo_t, when: u64) {
 /// The running thread has waited for a signal, and got it.
 pub fn waited_for(signal: c_int, pc: usize) {
     // SAFETY: a slot holds a thread, which lives for ever.
-    if let Some(thread) = unsafe { slot().as_ref() } {
-        sent::waited_for(thread, signal, pc);
+    if let Some(thread) = unsafe { slot().as_ref() }
+        && !sent::waited_for(thread, signal, pc)
+    {
+        outside::gets(thread, signal, Place::Wait, pc);
+    }
+}
+
+/// Along a plan, the calling thread gets the signals from outside that come next to it there, each when it is its turn. It is inside, with
+/// the baton and nothing pending. A wait is over.
+pub fn take_those_of_plan(inside: &RuntimeGuard, place: Place, afterwards: Afterwards) {
+    let plan = SCHEDULER.plan();
+    let is_here = |(_, due): &(usize, Signal)| due.waits == (place == Place::Wait);
+    let next = || plan.signal_to(inside.thread().index.get()).filter(is_here);
+    while let Some(due) = next() {
+        SCHEDULER.gate(inside.thread(), &Intent::NONE);
+        if next() != Some(due) {
+            continue;
+        }
+        outside::give(inside, due.1.number);
+        deliver(inside, place, afterwards);
+        if next() == Some(due) {
+            // The program does not handle it here.
+            return;
+        }
     }
 }
 
@@ -327,7 +359,7 @@ pub fn handle_outside(thread: &Thread) {
 /// Runs the handlers of the signals that the thread has put off. It is inside, with the baton and nothing pending.
 #[cold]
 #[inline(never)]
-pub fn deliver(inside: &RuntimeGuard, afterwards: Afterwards) -> Handled {
+pub fn deliver(inside: &RuntimeGuard, place_of_thread: Place, afterwards: Afterwards) -> Handled {
     let thread = inside.thread();
     let owner = ptr::from_ref(thread).cast_mut();
     let (mut ran, mut restarts) = (false, true);
@@ -348,6 +380,10 @@ pub fn deliver(inside: &RuntimeGuard, afterwards: Afterwards) -> Handled {
         let signal = info.si_signo;
         thread.deferred.fetch_and(!bit(signal), AcqRel);
         let handler = &HANDLERS[signal as usize];
+        if modules::is_instrumented(handler.code.load(Relaxed)) && !outside::may_come(thread, &info) {
+            sys::block_signals(before);
+            continue;
+        }
         ran = true;
         restarts &= handler.flags.load(Relaxed) & libc::SA_RESTART != 0;
         let own = match handler.flags.load(Relaxed) & libc::SA_NODEFER {
@@ -361,7 +397,7 @@ pub fn deliver(inside: &RuntimeGuard, afterwards: Afterwards) -> Handled {
             place.put_into(&mut context.uc_mcontext.gregs);
         }
         if modules::is_instrumented(handler.code.load(Relaxed)) {
-            follows(inside, signal, &info, when);
+            follows(inside, signal, &info, when, place_of_thread);
         }
         context.uc_mcontext.fpregs = arithmetic_state(&mut context).cast();
         set_first_word(&mut context.uc_sigmask, before);
@@ -514,7 +550,7 @@ fn send(signal: c_int, to: Option<Receiver>, pc: usize, call: impl FnOnce() -> c
     {
         sent::failed(number);
     }
-    deliver(&inside, Afterwards::AsItSays);
+    deliver(&inside, Place::Hook, Afterwards::AsItSays);
     result
 }
 

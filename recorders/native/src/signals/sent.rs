@@ -120,18 +120,21 @@ pub fn handles(thread: &Thread, info: &siginfo_t, when: u64, pc: usize) {
     takes(info.si_signo, to, when, pc);
 }
 
-/// The running thread has waited for a signal, and got it.
-pub fn waited_for(thread: &Thread, signal: c_int, pc: usize) {
-    takes(signal, &[Receiver::PROCESS, Receiver::thread(thread)], count(), pc);
+/// The running thread has waited for a signal, and got it. Whether the program sent it, as far as is known.
+pub fn waited_for(thread: &Thread, signal: c_int, pc: usize) -> bool {
+    takes(signal, &[Receiver::PROCESS, Receiver::thread(thread)], count(), pc)
 }
 
-fn takes(signal: c_int, to: &[Receiver], when: u64, pc: usize) {
+fn takes(signal: c_int, to: &[Receiver], when: u64, pc: usize) -> bool {
     let cause = with(|sends| sends.take(signal, to, when));
-    cause.is_past(pc);
+    if let Some(cause) = cause {
+        cause.is_past(pc);
+    }
+    cause.is_some()
 }
 
 impl Sends {
-    fn take(&mut self, signal: c_int, to: &[Receiver], when: u64) -> Moment {
+    fn take(&mut self, signal: c_int, to: &[Receiver], when: u64) -> Option<Moment> {
         let is_it = |sent: &Sent| sent.signal == signal && to.contains(&sent.to);
         let Some(at) = self.waiting.iter().position(is_it) else {
             // Whatever was taken for one and the same were two.
@@ -140,7 +143,7 @@ impl Sends {
                 .iter()
                 .filter(|sent| is_it(sent))
                 .max_by_key(|sent| sent.number);
-            return last.map_or(Moment::NEVER, |sent| sent.at);
+            return last.map(|sent| sent.at);
         };
         let cause = self.waiting.remove(at);
         let (moment, receiver) = (cause.at, cause.to);
@@ -152,7 +155,7 @@ impl Sends {
             let same = self.waiting.remove(at);
             self.remember(same);
         }
-        moment
+        Some(moment)
     }
 
     fn remember(&mut self, sent: Sent) {
