@@ -46,13 +46,11 @@ pub fn all(file: &TraceFile, trace: &Trace) {
     let Ok(events) = file.events().collect::<Result<Vec<_>, _>>() else {
         return;
     };
-    let races = brute_force::races(&Execution::new(file.tables(), &events), STATES);
+    let feasible = brute_force::search(&Execution::new(file.tables(), &events), STATES);
     let between = |position: (u64, u64)| (position.0.min(position.1), position.0.max(position.1));
-    let racing: Option<BTreeSet<(u64, u64)>> = races.as_ref().map(|races| {
-        races
-            .iter()
-            .map(|&(a, b)| between((trace.pc(a), trace.pc(b))))
-            .collect()
+    let racing: Option<BTreeSet<(u64, u64)>> = feasible.as_ref().map(|feasible| {
+        let all = feasible.races.iter().chain(&feasible.after_free);
+        all.map(|&(a, b)| between((trace.pc(a), trace.pc(b)))).collect()
     });
     let checker = Checker::new(trace);
     let mut decided = BTreeSet::new();
@@ -65,9 +63,14 @@ pub fn all(file: &TraceFile, trace: &Trace) {
                     panic!("the checker rejects a witness: {rejection}\n{schedule}");
                 }
                 assert_eq!(schedule.to_string().parse::<Schedule>().as_ref(), Ok(schedule));
-                if let (Some(races), &Goal::Race(a, b)) = (&races, &schedule.goal) {
-                    assert!(races.contains(&(a, b)), "a false alarm: {schedule}");
-                }
+                let known = match (&feasible, &schedule.goal) {
+                    (Some(feasible), &Goal::Race(a, b)) => feasible.races.contains(&(a, b)),
+                    (Some(feasible), &Goal::UseAfterFree { free, access }) => {
+                        feasible.after_free.contains(&(free, access))
+                    }
+                    _ => true,
+                };
+                assert!(known, "a false alarm: {schedule}");
             }
             Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => {
                 let raced = racing.as_ref().is_some_and(|racing| racing.contains(&positions));
