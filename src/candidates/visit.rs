@@ -121,8 +121,6 @@ impl Candidates<'_> {
 pub struct Frees {
     /// An access, and the free that it is needed before.
     pub first_ordered: Option<(EventId, EventId)>,
-    /// Whether the visitor stopped before the last one.
-    pub stopped: bool,
 }
 
 impl Candidates<'_> {
@@ -151,7 +149,6 @@ impl Candidates<'_> {
                     }
                     for &(access, _) in &other.events[open..] {
                         if each(free, access).is_break() {
-                            visited.stopped = true;
                             return found;
                         }
                     }
