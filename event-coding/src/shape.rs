@@ -41,6 +41,42 @@ pub mod kind {
     pub const SEM_VALUE: u8 = 32;
     /// How many there are.
     pub const COUNT: u8 = 33;
+    /// What each is called in docs/SEMANTICS.md.
+    pub const NAMES: [&str; COUNT as usize] = [
+        "begin",
+        "end",
+        "fork",
+        "join",
+        "read",
+        "write",
+        "acquire",
+        "acquire_shared",
+        "release",
+        "acquire_failed",
+        "wait_begin",
+        "wait_end",
+        "notify",
+        "notify_all",
+        "barrier_enter",
+        "barrier_exit",
+        "sem_post",
+        "sem_wait",
+        "once_begin",
+        "once_end",
+        "once_wait",
+        "atomic_load",
+        "atomic_store",
+        "atomic_rmw",
+        "fence",
+        "alloc",
+        "free",
+        "branch",
+        "input",
+        "output",
+        "use",
+        "sem_wait_failed",
+        "sem_value",
+    ];
 }
 
 /// The part of an operation that hardly changes from one execution of an instruction to the next.

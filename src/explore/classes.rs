@@ -12,7 +12,9 @@
 use super::machine::{Choice, Goes, Phase, State, Turn};
 use super::persistent::Persistent;
 use super::tables::{AccessKind, Act, Tables};
-use crate::forest::{Forest, Mode, ObjectId, Outcome, Reservation};
+use crate::forest::{Action, Forest, ObjectId, Outcome, Reservation, Turned};
+use crate::semantics::action::Leaves;
+use crate::semantics::locks;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
@@ -118,6 +120,7 @@ impl Execution {
         };
         let outcome = edge.map(|edge| edge.outcome);
         let gave_up = outcome == Some(Outcome::GaveUp);
+        let turned = outcome.map_or(Turned::Done, Outcome::turned);
         let mut event = vec![self.threads[slot], u128::from(class.position), code(outcome)];
         if let Choice::Wakes(woken) = turn.choice {
             event.push(u128::from(woken));
@@ -127,14 +130,15 @@ impl Execution {
             Act::Access(AccessKind::Read | AccessKind::AtomicRead | AccessKind::Use) => {
                 event.extend(class.cells.iter().map(|&cell| self.cells[cell as usize]));
             }
-            Act::Acquire(lock, Mode::Exclusive) | Act::WaitEnd(_, lock) if edge.is_some() => {
-                event.extend([object(lock), self.readers[lock.index()]]);
-            }
-            Act::Acquire(lock, Mode::Shared) => event.push(object(lock)),
-            Act::Notify(condition) | Act::NotifyAll(condition) => event.push(object(condition)),
-            Act::Take(semaphore) => event.push(object(semaphore)),
-            Act::BarrierEnter(barrier) if outcome == Some(Outcome::Chosen) => event.push(object(barrier)),
-            Act::Once(once) => event.push(object(once)),
+            Act::On(action) if edge.is_some() => match action.at_lock(Turned::Done) {
+                Some((lock, step)) if step.takes() => {
+                    event.push(object(lock));
+                    if step != (locks::Step::Take { shared: true }) {
+                        event.push(self.readers[lock.index()]);
+                    }
+                }
+                _ => event.extend(action.sees_what_was_left(turned).map(object)),
+            },
             Act::Join(tree) if !gave_up => event.push(self.threads[tree.index()]),
             _ => {}
         }
@@ -146,37 +150,38 @@ impl Execution {
                 self.writes(class, event);
             }
             Act::Fork(tree) => self.threads[tree.index()] = digest(&[event]),
-            Act::Acquire(..) | Act::Take(_) if gave_up => {}
-            Act::WaitEnd(..) if edge.is_none() => {}
-            Act::Acquire(lock, Mode::Exclusive) | Act::WaitEnd(_, lock) => self.takes(lock, event),
-            Act::Release(lock) if self.state.holds(turn.thread, lock) => self.takes(lock, event),
-            Act::Release(lock) => add(&mut self.readers[lock.index()], event),
-            Act::WaitBegin(condition, lock) => {
-                self.takes(lock, event);
-                add(&mut self.objects[condition.index()], event);
-            }
-            Act::Notify(condition) => {
-                if let Choice::Wakes(woken) = turn.choice {
-                    self.wakes(woken, event);
-                    self.objects[condition.index()] = event;
-                }
-            }
-            Act::NotifyAll(condition) => {
-                let woken: Vec<u32> = self.state.asleep(tables, condition).collect();
-                for &thread in &woken {
-                    self.wakes(thread, event);
-                }
-                if !woken.is_empty() {
-                    self.objects[condition.index()] = event;
-                }
-            }
-            Act::BarrierEnter(barrier) if outcome == Some(Outcome::Chosen) => self.objects[barrier.index()] = event,
-            Act::BarrierEnter(it) | Act::Post(it) => add(&mut self.objects[it.index()], event),
-            Act::Take(it) | Act::OnceEnd(it) => self.objects[it.index()] = event,
-            Act::Once(once) if outcome == Some(Outcome::Chosen) => self.objects[once.index()] = event,
+            Act::On(action) if edge.is_some() => self.leave(tables, turn, action, turned, event),
             _ => {}
         }
         self.state.perform(tables, turn);
+    }
+
+    /// What an action leaves for others.
+    fn leave(&mut self, tables: &Tables<'_>, turn: Turn, action: Action<ObjectId>, turned: Turned, event: u128) {
+        match action.at_lock(turned) {
+            Some((_, locks::Step::Take { shared: true } | locks::Step::FindHeld { .. })) | None => {}
+            Some((lock, locks::Step::GiveBack)) if !self.state.holds(turn.thread, lock) => {
+                add(&mut self.readers[lock.index()], event);
+            }
+            Some((lock, _)) => self.takes(lock, event),
+        }
+        let woken: Option<Vec<u32>> = match (action, turn.choice) {
+            (Action::Notify(_), Choice::Wakes(woken)) => Some(vec![woken]),
+            (Action::Notify(_), _) => Some(Vec::new()),
+            (Action::NotifyAll(condition), _) => Some(self.state.asleep(tables, condition).collect()),
+            _ => None,
+        };
+        for &thread in woken.iter().flatten() {
+            self.wakes(thread, event);
+        }
+        if woken.is_some_and(|woken| woken.is_empty()) {
+            return;
+        }
+        match action.leaves(turned) {
+            Some((it, Leaves::Instead)) => self.objects[it.index()] = event,
+            Some((it, Leaves::Beside)) => add(&mut self.objects[it.index()], event),
+            None => {}
+        }
     }
 
     fn writes(&mut self, class: &super::tables::Class, event: u128) {

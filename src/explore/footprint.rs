@@ -5,7 +5,7 @@
 //! other turns out; nor do they race. All of that errs on one side: too much in a footprint costs states, too little would lose some.
 
 use super::tables::{AccessKind, Act, Class, Tables};
-use crate::forest::{Mode, ObjectId, Outcome, Patience, TreeId};
+use crate::forest::{Action, ObjectId, Outcome, Patience, TreeId};
 use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -146,17 +146,9 @@ impl Footprints {
                 };
                 out.extend(class.cells.iter().map(|&cell| (cell, changes)));
             }
-            Act::Acquire(lock, Mode::Shared) => out.push((self.object(lock), false)),
-            Act::Acquire(lock, Mode::Exclusive) | Act::Release(lock) => out.push((self.object(lock), true)),
-            Act::WaitBegin(condition, lock) | Act::WaitEnd(condition, lock) => {
-                out.extend([(self.object(condition), true), (self.object(lock), true)]);
-            }
-            Act::Notify(condition) | Act::NotifyAll(condition) => out.push((self.object(condition), true)),
-            // Permits may be given in any order.
-            Act::Post(semaphore) => out.push((self.object(semaphore), false)),
-            Act::BarrierExit(barrier) => out.push((self.object(barrier), false)),
-            Act::Take(it) | Act::BarrierEnter(it) | Act::Once(it) | Act::OnceEnd(it) => {
-                out.push((self.object(it), true));
+            Act::On(action) => {
+                let touches = action.touches().into_iter().flatten();
+                out.extend(touches.map(|(object, changes)| (self.object(object), changes)));
             }
             Act::Join(tree) => out.push((self.end_of(tree.0), false)),
             Act::Fork(tree) => out.push((self.end_of(tree.0), true)),
@@ -233,10 +225,10 @@ enum Stopped {
 fn stopped_by(class: &Class, blocker: Blocker) -> Option<Stopped> {
     let patient = class.patience == Patience::Endless;
     match (class.act, blocker) {
-        (Act::Acquire(lock, _), Blocker::Held(held)) if lock == held => {
+        (Act::On(Action::Acquire(lock, _)), Blocker::Held(held)) if lock == held => {
             Some(if patient { Stopped::Waits } else { Stopped::Looks(lock) })
         }
-        (Act::WaitEnd(condition, lock), Blocker::Held(held)) if lock == held => Some(if patient {
+        (Act::On(Action::WaitEnd(condition, lock)), Blocker::Held(held)) if lock == held => Some(if patient {
             Stopped::Waits
         } else {
             Stopped::MayTimeOut(condition)

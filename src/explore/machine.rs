@@ -9,7 +9,8 @@
 
 use super::session::Opening;
 use super::tables::{AccessKind, Act, Class, Held, Tables, UNKNOWN};
-use crate::forest::{Mode, ObjectId, Outcome, Patience, TreeId};
+use crate::forest::{Action, ObjectId, Outcome, Patience, TreeId, Turned};
+use crate::semantics::action::Ways;
 use crate::semantics::conflict::Part;
 use crate::semantics::onces::{self, Progress};
 use crate::semantics::{barriers, locks, semaphores};
@@ -175,7 +176,7 @@ impl State {
     pub(crate) fn asleep<'s>(&'s self, tables: &'s Tables<'_>, condition: ObjectId) -> impl Iterator<Item = u32> + 's {
         self.threads().filter(move |&thread| {
             matches!(self.phase[thread as usize], Phase::Asleep(_))
-                && matches!(self.class(tables, thread).act, Act::WaitEnd(on, _) if on == condition)
+                && matches!(self.class(tables, thread).act, Act::On(Action::WaitEnd(on, _)) if on == condition)
         })
     }
 
@@ -194,7 +195,6 @@ impl State {
             Patience::Unknown => push(Choice::None, Goes::Open(Opening::GivesUp)),
             Patience::Endless => {}
         };
-        let phase = self.phase[thread as usize];
         match class.act {
             Act::Unknown => push(Choice::None, Goes::Open(Opening::NextOperation)),
             Act::Ended | Act::Stops => {}
@@ -213,16 +213,9 @@ impl State {
                     None => push(Choice::None, Goes::OpenRead),
                 }
             }
-            Act::Local { sees: false }
-            | Act::Access(_)
-            | Act::Begin
-            | Act::End
-            | Act::Fork(_)
-            | Act::Release(_)
-            | Act::WaitBegin(..)
-            | Act::NotifyAll(_)
-            | Act::Post(_)
-            | Act::OnceEnd(_) => push(Choice::None, along(Outcome::Done)),
+            Act::Local { sees: false } | Act::Access(_) | Act::Begin | Act::End | Act::Fork(_) => {
+                push(Choice::None, along(Outcome::Done))
+            }
             Act::Join(tree) => {
                 let there = self.at[tree.index()];
                 if there != NONE && tables.class(there).act == Act::Ended {
@@ -231,61 +224,60 @@ impl State {
                     gives_up(&mut push);
                 }
             }
-            Act::Acquire(lock, mode) => {
-                let shared = mode == Mode::Shared;
-                if self.allows(tables, thread, lock, locks::Step::Take { shared }) {
-                    push(Choice::None, along(Outcome::Done));
-                } else {
-                    gives_up(&mut push);
-                }
-            }
-            Act::WaitEnd(_, lock) => {
-                let returns = || self.allows(tables, thread, lock, locks::Step::TakeAgain);
-                match phase {
-                    Phase::Woken(_) if returns() => push(Choice::None, along(Outcome::Done)),
-                    Phase::TimedOut(_) if returns() => push(Choice::None, along(Outcome::GaveUp)),
-                    Phase::Asleep(_) => match class.patience {
-                        Patience::Bounded => push(Choice::TimesOut, Goes::Stays),
-                        Patience::Unknown if returns() => push(Choice::None, Goes::Open(Opening::GivesUp)),
+            Act::On(action) => match action {
+                Action::WaitEnd(_, lock) => {
+                    let returns = || self.allows(tables, thread, lock, locks::Step::TakeAgain);
+                    match self.phase[thread as usize] {
+                        Phase::Woken(_) if returns() => push(Choice::None, along(Outcome::Done)),
+                        Phase::TimedOut(_) if returns() => push(Choice::None, along(Outcome::GaveUp)),
+                        Phase::Asleep(_) => match class.patience {
+                            Patience::Bounded => push(Choice::TimesOut, Goes::Stays),
+                            Patience::Unknown if returns() => push(Choice::None, Goes::Open(Opening::GivesUp)),
+                            _ => {}
+                        },
                         _ => {}
-                    },
-                    _ => {}
+                    }
                 }
-            }
-            Act::Notify(condition) => {
-                let goes = along(Outcome::Done);
-                let mut any = false;
-                for woken in self.asleep(tables, condition) {
-                    push(Choice::Wakes(woken), goes);
-                    any = true;
+                Action::Notify(condition) => {
+                    let goes = along(Outcome::Done);
+                    let mut any = false;
+                    for woken in self.asleep(tables, condition) {
+                        push(Choice::Wakes(woken), goes);
+                        any = true;
+                    }
+                    if !any {
+                        push(Choice::None, goes);
+                    }
                 }
-                if !any {
-                    push(Choice::None, goes);
+                Action::BarrierEnter(barrier) => {
+                    let arrived = self.count[barrier.index()];
+                    let last = (tables.parties(barrier)).is_some_and(|parties| barriers::completes(arrived, parties));
+                    push(Choice::None, along(if last { Outcome::Chosen } else { Outcome::Done }));
                 }
-            }
-            Act::BarrierEnter(barrier) => {
-                let arrived = self.count[barrier.index()];
-                let last = (tables.parties(barrier)).is_some_and(|parties| barriers::completes(arrived, parties));
-                push(Choice::None, along(if last { Outcome::Chosen } else { Outcome::Done }));
-            }
-            Act::BarrierExit(_) => {
-                if phase == Phase::Complete {
-                    push(Choice::None, along(Outcome::Done));
+                Action::BarrierExit(_) => {
+                    if self.phase[thread as usize] == Phase::Complete {
+                        push(Choice::None, along(Outcome::Done));
+                    }
                 }
-            }
-            Act::Take(semaphore) => {
-                if self.has_permit(semaphore) {
-                    push(Choice::None, along(Outcome::Done));
-                } else {
+                Action::Once(once) => match self.progress(once).for_who_comes() {
+                    Some(onces::Step::Begin) => push(Choice::None, along(Outcome::Chosen)),
+                    Some(_) => push(Choice::None, along(Outcome::Done)),
+                    None => {}
+                },
+                action if action.ways() == Ways::Attempt && !self.succeeds(tables, thread, action) => {
                     gives_up(&mut push);
                 }
-            }
-            Act::Once(once) => match self.progress(once).for_who_comes() {
-                Some(onces::Step::Begin) => push(Choice::None, along(Outcome::Chosen)),
-                Some(_) => push(Choice::None, along(Outcome::Done)),
-                None => {}
+                _ => push(Choice::None, along(Outcome::Done)),
             },
         }
+    }
+
+    /// Whether an attempt at a lock or semaphore succeeds now.
+    fn succeeds(&self, tables: &Tables<'_>, thread: u32, action: Action<ObjectId>) -> bool {
+        let at_lock = action.at_lock(Turned::Done);
+        let at_semaphore = action.at_semaphore(Turned::Done);
+        at_lock.is_none_or(|(lock, step)| self.allows(tables, thread, lock, step))
+            && at_semaphore.is_none_or(|(semaphore, step)| step.is_enabled(self.count[semaphore.index()].into()))
     }
 
     /// Whether a read sees this now.
@@ -320,67 +312,78 @@ impl State {
             unreachable!("a turn that is open leads to no state");
         };
         let edge = &class.edges[edge as usize];
-        let gave_up = edge.outcome == Outcome::GaveUp;
         match class.act {
             Act::Access(AccessKind::Read | AccessKind::AtomicRead) => self.leave(class, &edge.leaves),
             Act::Access(_) => self.leave(class, &class.leaves),
             Act::Fork(tree) => self.at[tree.index()] = tables.root(tree),
-            Act::Acquire(..) | Act::Take(_) if gave_up => {}
-            Act::Acquire(lock, Mode::Exclusive) => {
-                let (_, depth) = self.owner[lock.index()];
-                self.owner[lock.index()] = (thread, depth + 1);
-            }
-            Act::Acquire(lock, Mode::Shared) => self.read_lock(lock.0, thread),
-            Act::Release(lock) => self.release(lock, thread),
-            Act::WaitBegin(_, lock) => {
-                let (_, depth) = std::mem::replace(&mut self.owner[lock.index()], (NONE, 0));
-                self.phase[slot] = Phase::Asleep(depth);
-            }
-            Act::WaitEnd(_, lock) => {
-                if let Phase::Woken(depth) | Phase::TimedOut(depth) = std::mem::take(&mut self.phase[slot]) {
-                    self.owner[lock.index()] = (thread, depth);
-                }
-            }
-            Act::Notify(_) => {
+            Act::On(action) => self.act(tables, turn, action, edge.outcome.turned()),
+            Act::Join(_) | Act::Local { .. } | Act::Begin | Act::End | Act::Unknown | Act::Ended | Act::Stops => {}
+        }
+        self.at[slot] = edge.to;
+    }
+
+    /// The effect of an action that turned out so.
+    fn act(&mut self, tables: &Tables<'_>, turn: Turn, action: Action<ObjectId>, turned: Turned) {
+        let slot = turn.thread as usize;
+        if let Some((lock, step)) = action.at_lock(turned) {
+            self.act_on_lock(turn.thread, lock, step);
+        }
+        if let Some((semaphore, step)) = action.at_semaphore(turned) {
+            let count = &mut self.count[semaphore.index()];
+            *count = (i64::from(*count) + step.adds()) as u32;
+        }
+        match action {
+            Action::Notify(_) => {
                 if let Choice::Wakes(woken) = turn.choice {
                     self.wake(woken);
                 }
             }
-            Act::NotifyAll(condition) => {
+            Action::NotifyAll(condition) => {
                 let all: Vec<u32> = self.asleep(tables, condition).collect();
                 all.into_iter().for_each(|woken| self.wake(woken));
             }
-            Act::BarrierEnter(barrier) => {
-                if edge.outcome == Outcome::Chosen {
-                    self.count[barrier.index()] = 0;
-                    for other in 0..self.at.len() {
-                        let waits =
-                            self.at[other] != NONE && tables.class(self.at[other]).act == Act::BarrierExit(barrier);
-                        if waits && self.phase[other] == Phase::Arrived {
-                            self.phase[other] = Phase::Complete;
-                        }
+            Action::BarrierEnter(barrier) if turned == Turned::Chosen => {
+                self.count[barrier.index()] = 0;
+                let leaves = Act::On(Action::BarrierExit(barrier));
+                for other in 0..self.at.len() {
+                    let waits = self.at[other] != NONE && tables.class(self.at[other]).act == leaves;
+                    if waits && self.phase[other] == Phase::Arrived {
+                        self.phase[other] = Phase::Complete;
                     }
-                    self.phase[slot] = Phase::Complete;
-                } else {
-                    self.count[barrier.index()] += 1;
-                    self.phase[slot] = Phase::Arrived;
+                }
+                self.phase[slot] = Phase::Complete;
+            }
+            Action::BarrierEnter(barrier) => {
+                self.count[barrier.index()] += 1;
+                self.phase[slot] = Phase::Arrived;
+            }
+            Action::BarrierExit(_) => self.phase[slot] = Phase::Free,
+            Action::Once(once) if turned == Turned::Chosen => self.count[once.index()] = 1,
+            Action::OnceEnd(once) => self.count[once.index()] = 2,
+            _ => {}
+        }
+    }
+
+    fn act_on_lock(&mut self, thread: u32, lock: ObjectId, step: locks::Step) {
+        let slot = thread as usize;
+        match step {
+            locks::Step::Take { shared: false } => {
+                let (_, depth) = self.owner[lock.index()];
+                self.owner[lock.index()] = (thread, depth + 1);
+            }
+            locks::Step::Take { shared: true } => self.read_lock(lock.0, thread),
+            locks::Step::GiveBack => self.release(lock, thread),
+            locks::Step::GiveUp => {
+                let (_, depth) = std::mem::replace(&mut self.owner[lock.index()], (NONE, 0));
+                self.phase[slot] = Phase::Asleep(depth);
+            }
+            locks::Step::TakeAgain => {
+                if let Phase::Woken(depth) | Phase::TimedOut(depth) = std::mem::take(&mut self.phase[slot]) {
+                    self.owner[lock.index()] = (thread, depth);
                 }
             }
-            Act::BarrierExit(_) => self.phase[slot] = Phase::Free,
-            Act::Post(semaphore) => self.count[semaphore.index()] += 1,
-            Act::Take(semaphore) => self.count[semaphore.index()] -= 1,
-            Act::Once(once) if edge.outcome == Outcome::Chosen => self.count[once.index()] = 1,
-            Act::OnceEnd(once) => self.count[once.index()] = 2,
-            Act::Once(_)
-            | Act::Join(_)
-            | Act::Local { .. }
-            | Act::Begin
-            | Act::End
-            | Act::Unknown
-            | Act::Ended
-            | Act::Stops => {}
+            locks::Step::FindHeld { .. } => {}
         }
-        self.at[slot] = edge.to;
     }
 
     fn leave(&mut self, class: &Class, leaves: &[Held]) {
@@ -433,9 +436,12 @@ impl State {
                 .iter()
                 .any(|&(read, reader, _)| (read, reader) == (lock.0, thread))
         };
-        match self.class(tables, thread).act {
-            Act::Release(lock) => !self.holds(thread, lock) && !reads(lock),
-            Act::WaitBegin(_, lock) => !self.holds(thread, lock),
+        let Act::On(action) = self.class(tables, thread).act else {
+            return false;
+        };
+        match action.at_lock(Turned::Done) {
+            Some((lock, locks::Step::GiveBack)) => !self.holds(thread, lock) && !reads(lock),
+            Some((lock, locks::Step::GiveUp)) => !self.holds(thread, lock),
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
 };
-use crate::forest::{Forest, NodeId, Operation, Outcome, Reservation, Run, TreeId};
+use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Reservation, Run, TreeId};
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
@@ -613,8 +613,8 @@ fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
             created += 1;
         }
         let choice = match operation {
-            Operation::WaitEnd(..) => Choice::TimesOut(outcome == Outcome::GaveUp),
-            Operation::Notify(_) => wakes
+            Operation::On(Action::WaitEnd(..)) => Choice::TimesOut(outcome == Outcome::GaveUp),
+            Operation::On(Action::Notify(_)) => wakes
                 .and_then(|row| numbers[row as usize])
                 .map_or(Choice::Free, Choice::Wakes),
             _ => Choice::Free,
@@ -713,7 +713,7 @@ fn wanted_step(forest: &Forest, wanted: &Wanted, thread: ThreadId) -> Step {
         }),
         pc: position(forest, wanted.node),
         choice: match operation {
-            Some(Operation::WaitEnd(..)) => Choice::TimesOut(outcome == Outcome::GaveUp),
+            Some(Operation::On(Action::WaitEnd(..))) => Choice::TimesOut(outcome == Outcome::GaveUp),
             _ => Choice::Free,
         },
     }
@@ -721,7 +721,6 @@ fn wanted_step(forest: &Forest, wanted: &Wanted, thread: ThreadId) -> Step {
 
 /// The event that an operation is, if it turns out so.
 fn kind_of(forest: &Forest, node: NodeId, operation: Operation, outcome: Outcome) -> u8 {
-    use crate::forest::Mode;
     match operation {
         Operation::Begin => kind::BEGIN,
         Operation::End => kind::END,
@@ -742,22 +741,7 @@ fn kind_of(forest: &Forest, node: NodeId, operation: Operation, outcome: Outcome
         }
         Operation::AtomicWrite(..) => kind::ATOMIC_STORE,
         Operation::Use(_) => kind::USE,
-        Operation::Acquire(..) if outcome == Outcome::GaveUp => kind::ACQUIRE_FAILED,
-        Operation::Acquire(_, Mode::Exclusive) => kind::ACQUIRE,
-        Operation::Acquire(_, Mode::Shared) => kind::ACQUIRE_SHARED,
-        Operation::Release(_) => kind::RELEASE,
-        Operation::WaitBegin(..) => kind::WAIT_BEGIN,
-        Operation::WaitEnd(..) => kind::WAIT_END,
-        Operation::Notify(_) => kind::NOTIFY,
-        Operation::NotifyAll(_) => kind::NOTIFY_ALL,
-        Operation::BarrierEnter(_) => kind::BARRIER_ENTER,
-        Operation::BarrierExit(_) => kind::BARRIER_EXIT,
-        Operation::Post(_) => kind::SEM_POST,
-        Operation::Take(_) if outcome == Outcome::GaveUp => kind::SEM_WAIT_FAILED,
-        Operation::Take(_) => kind::SEM_WAIT,
-        Operation::Once(_) if outcome == Outcome::Chosen => kind::ONCE_BEGIN,
-        Operation::Once(_) => kind::ONCE_WAIT,
-        Operation::OnceEnd(_) => kind::ONCE_END,
+        Operation::On(action) => action.kind(outcome.turned()),
         Operation::Fence => kind::FENCE,
         Operation::Branch => kind::BRANCH,
         Operation::Alloc(_) => kind::ALLOC,

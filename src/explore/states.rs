@@ -10,7 +10,7 @@ use super::packed::States;
 use super::persistent::Persistent;
 use super::session::{Move, Opening, Prefix, PrefixThread, Wanted};
 use super::tables::{Act, FREED, Held, Tables};
-use crate::forest::{Forest, NodeId, Outcome, Reservation, Values};
+use crate::forest::{Action, Forest, NodeId, Outcome, Reservation, Values};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -297,7 +297,7 @@ impl Search<'_> {
             if self.now.is_foreign(&self.tables, turn.thread) {
                 self.reservations.insert(Reservation::ForeignRelease);
             }
-            if let Act::BarrierEnter(barrier) = self.now.class(&self.tables, turn.thread).act
+            if let Act::On(Action::BarrierEnter(barrier)) = self.now.class(&self.tables, turn.thread).act
                 && self.tables.parties(barrier).is_none()
             {
                 self.reservations.insert(Reservation::BarrierSize);

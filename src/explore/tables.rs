@@ -11,7 +11,7 @@
 //!   after one history of a class is open after all, and once it is filled in for one, the class splits.
 
 use crate::forest::{
-    Forest, Mode, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
+    Action, Forest, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
     ValueId, Values,
 };
 use hashbrown::{HashMap, HashSet};
@@ -58,18 +58,7 @@ pub(crate) enum Act {
     End,
     Fork(TreeId),
     Join(TreeId),
-    Acquire(ObjectId, Mode),
-    Release(ObjectId),
-    WaitBegin(ObjectId, ObjectId),
-    WaitEnd(ObjectId, ObjectId),
-    Notify(ObjectId),
-    NotifyAll(ObjectId),
-    BarrierEnter(ObjectId),
-    BarrierExit(ObjectId),
-    Post(ObjectId),
-    Take(ObjectId),
-    Once(ObjectId),
-    OnceEnd(ObjectId),
+    On(Action<ObjectId>),
 }
 
 /// An outcome of a class.
@@ -335,18 +324,7 @@ impl<'f> Tables<'f> {
             // Whom it forks only a run shows that does.
             Operation::Fork => (self.forest.tree_forked_at(id)).map_or(Act::Local { sees: false }, Act::Fork),
             Operation::Join(tree) => Act::Join(tree),
-            Operation::Acquire(lock, mode) => Act::Acquire(lock, mode),
-            Operation::Release(lock) => Act::Release(lock),
-            Operation::WaitBegin(condition, lock) => Act::WaitBegin(condition, lock),
-            Operation::WaitEnd(condition, lock) => Act::WaitEnd(condition, lock),
-            Operation::Notify(condition) => Act::Notify(condition),
-            Operation::NotifyAll(condition) => Act::NotifyAll(condition),
-            Operation::BarrierEnter(barrier) => Act::BarrierEnter(barrier),
-            Operation::BarrierExit(barrier) => Act::BarrierExit(barrier),
-            Operation::Post(semaphore) => Act::Post(semaphore),
-            Operation::Take(semaphore) => Act::Take(semaphore),
-            Operation::Once(once) => Act::Once(once),
-            Operation::OnceEnd(once) => Act::OnceEnd(once),
+            Operation::On(action) => Act::On(action),
             Operation::Fence | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => {
                 Act::Local { sees: false }
             }
@@ -361,7 +339,7 @@ impl<'f> Tables<'f> {
         let silent = match class.act {
             Act::Local { .. } | Act::Begin => true,
             Act::Access(AccessKind::Read | AccessKind::AtomicRead) => edge.leaves.is_empty(),
-            Act::Acquire(..) | Act::Take(_) => edge.outcome == Outcome::GaveUp,
+            Act::On(action) => action.only_looks(edge.outcome.turned()),
             _ => false,
         };
         silent && self.class(edge.to).act == Act::Stops

@@ -168,10 +168,8 @@ impl Adding<'_, '_> {
                 (Outcome::Done, None)
             }
             RunOperation::Input { value, .. } => (Outcome::Saw(self.value(value)), None),
-            _ if step.operation.gave_up() => (Outcome::GaveUp, None),
-            RunOperation::BarrierEnter { last: true, .. } | RunOperation::Once { first: true, .. } => {
-                (Outcome::Chosen, None)
-            }
+            RunOperation::On(_, turned) => (turned.into(), None),
+            RunOperation::Join { gave_up: true, .. } => (Outcome::GaveUp, None),
             _ => (Outcome::Done, None),
         }
     }
@@ -400,22 +398,7 @@ impl Adding<'_, '_> {
                 Operation::AtomicWrite(self.span(at, size)?, self.value(value))
             }
             RunOperation::Use { at, size } => Operation::Use(self.span(at, size)?),
-            RunOperation::Acquire { lock, mode, .. } => Operation::Acquire(self.object(lock)?, mode),
-            RunOperation::Release { lock } => Operation::Release(self.object(lock)?),
-            RunOperation::WaitBegin { condition, lock } => {
-                Operation::WaitBegin(self.object(condition)?, self.object(lock)?)
-            }
-            RunOperation::WaitEnd { condition, lock, .. } => {
-                Operation::WaitEnd(self.object(condition)?, self.object(lock)?)
-            }
-            RunOperation::Notify { condition } => Operation::Notify(self.object(condition)?),
-            RunOperation::NotifyAll { condition } => Operation::NotifyAll(self.object(condition)?),
-            RunOperation::BarrierEnter { barrier, .. } => Operation::BarrierEnter(self.object(barrier)?),
-            RunOperation::BarrierExit { barrier } => Operation::BarrierExit(self.object(barrier)?),
-            RunOperation::Post { semaphore } => Operation::Post(self.object(semaphore)?),
-            RunOperation::Take { semaphore, .. } => Operation::Take(self.object(semaphore)?),
-            RunOperation::Once { once, .. } => Operation::Once(self.object(once)?),
-            RunOperation::OnceEnd { once } => Operation::OnceEnd(self.object(once)?),
+            RunOperation::On(action, _) => Operation::On(action.rename(|object| self.object(object))?),
             RunOperation::Fence => Operation::Fence,
             RunOperation::Branch => Operation::Branch,
             RunOperation::Alloc { size, .. } => Operation::Alloc(size),
@@ -435,9 +418,12 @@ fn is_waiting_round(operations: impl Iterator<Item = (Option<Operation>, Outcome
             Some(Operation::Read(span) | Operation::AtomicRead(span)) => {
                 looks |= !matches!(span.at.region, Region::Known(..));
             }
-            Some(Operation::Acquire(..) | Operation::Take(_)) if outcome == Outcome::GaveUp => looks = true,
-            Some(Operation::Acquire(lock, _)) => *held.entry(lock).or_default() += 1,
-            Some(Operation::Release(lock)) => *held.entry(lock).or_default() -= 1,
+            Some(Operation::On(action)) => match action.at_lock(outcome.turned()) {
+                _ if action.only_looks(outcome.turned()) => looks = true,
+                Some((lock, step)) if step.takes() => *held.entry(lock).or_default() += 1,
+                Some((lock, step)) if step.gives_back() => *held.entry(lock).or_default() -= 1,
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -471,11 +457,11 @@ impl Forest {
     /// What follows from the operation before: the second half of a wait, or of a barrier.
     fn half_done(&self, node: NodeId) -> Next {
         let before = self.node(node).parent.and_then(|parent| self.node(parent).operation());
-        match before {
-            Some(Operation::WaitBegin(condition, lock)) => Next::Operation(Operation::WaitEnd(condition, lock)),
-            Some(Operation::BarrierEnter(barrier)) => Next::Operation(Operation::BarrierExit(barrier)),
-            _ => Next::Unknown,
-        }
+        let half = match before {
+            Some(Operation::On(action)) => action.second_half(),
+            _ => None,
+        };
+        half.map_or(Next::Unknown, |half| Next::Operation(Operation::On(half)))
     }
 
     /// Whether this may be part of a round of a waiting loop: no other thread can tell afterwards that it happened, but for locks, which the
@@ -488,7 +474,7 @@ impl Forest {
                 edge.wrote.is_none_or(|wrote| edge.outcome == Outcome::Saw(wrote))
             }
             Next::Operation(Operation::Write(span, _) | Operation::AtomicWrite(span, _)) => on_a_stack(span),
-            Next::Operation(Operation::Acquire(..) | Operation::Release(_)) => true,
+            Next::Operation(Operation::On(action)) => action.may_be_in_a_waiting_loop(edge.outcome.turned()),
             _ => self.without_effect(node, edge),
         }
     }
@@ -499,7 +485,8 @@ impl Forest {
             Next::Operation(operation) => match operation {
                 Operation::Read(_) | Operation::Use(_) | Operation::Fence | Operation::Branch => true,
                 Operation::AtomicRead(_) => edge.wrote.is_none(),
-                Operation::Acquire(..) | Operation::Take(_) | Operation::Join(_) => edge.outcome == Outcome::GaveUp,
+                Operation::On(action) => action.only_looks(edge.outcome.turned()),
+                Operation::Join(_) => edge.outcome == Outcome::GaveUp,
                 _ => false,
             },
             _ => false,

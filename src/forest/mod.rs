@@ -36,11 +36,12 @@ mod values;
 
 pub use grow::Added;
 pub use objects::Object;
-pub use operation::{
-    Datum, Mode, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId,
-};
+pub use operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
 pub use reservation::Reservation;
 pub use run::{KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands};
+
+pub use crate::semantics::locks::Mode;
+pub use crate::semantics::{Action, Turned};
 
 use hashbrown::HashMap;
 use memory::Byte;

@@ -6,16 +6,17 @@
 //! number that happens to be one would be told apart from itself in another run; what the run does then is a
 //! [`Nondeterministic`](Reservation::Nondeterministic) at worst, never passed over.
 
-use super::operation::{Mode, Patience};
+use super::operation::Patience;
 use super::reservation::Reservation;
 use super::run::{
     KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands,
 };
+use crate::semantics::locks::Mode;
+use crate::semantics::{Action, Turned};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::{
-    Ending, Event, MemRange, MemoryOrder, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId,
-    TraceFile, WaitOutcome,
+    Ending, Event, MemRange, MemoryOrder, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
 };
 
 /// Where the recorder keeps variables of its own: no program has this half of the addresses.
@@ -273,67 +274,6 @@ impl<'t> Reader<'t> {
                 at: self.place(thread, mem.addr),
                 size: mem.size,
             },
-            Op::Acquire { lock, .. } => self.acquire(lock, Mode::Exclusive, false),
-            Op::AcquireShared { lock, .. } => self.acquire(lock, Mode::Shared, false),
-            Op::AcquireFailed { lock, shared } => {
-                self.acquire(lock, if shared { Mode::Shared } else { Mode::Exclusive }, true)
-            }
-            Op::Release { lock } => RunOperation::Release {
-                lock: self.object(lock),
-            },
-            Op::WaitBegin { condition, lock } => {
-                let depth = self.waiting.entry(thread).or_default();
-                *depth += 1;
-                if *depth > 1 {
-                    self.run.reservations.push(Reservation::NestedWait);
-                }
-                RunOperation::WaitBegin {
-                    condition: self.object(condition),
-                    lock: self.object(lock),
-                }
-            }
-            Op::WaitEnd {
-                condition,
-                lock,
-                outcome,
-            } => {
-                match self.waiting.get_mut(&thread) {
-                    Some(depth) if *depth > 0 => *depth -= 1,
-                    _ => self.run.reservations.push(Reservation::BeganBefore),
-                }
-                RunOperation::WaitEnd {
-                    condition: self.object(condition),
-                    lock: self.object(lock),
-                    timed_out: outcome == WaitOutcome::TimedOut,
-                }
-            }
-            Op::Notify { condition } => RunOperation::Notify {
-                condition: self.object(condition),
-            },
-            Op::NotifyAll { condition } => RunOperation::NotifyAll {
-                condition: self.object(condition),
-            },
-            Op::BarrierEnter { barrier, round } => {
-                let (enters, complete) = &self.rounds[&(barrier, round)];
-                RunOperation::BarrierEnter {
-                    last: *complete && enters.last() == Some(&index),
-                    barrier: self.object(barrier),
-                }
-            }
-            Op::BarrierExit { barrier, .. } => RunOperation::BarrierExit {
-                barrier: self.object(barrier),
-            },
-            Op::SemPost { semaphore } => RunOperation::Post {
-                semaphore: self.object(semaphore),
-            },
-            Op::SemWait { semaphore } => RunOperation::Take {
-                semaphore: self.object(semaphore),
-                gave_up: false,
-            },
-            Op::SemWaitFailed { semaphore } => RunOperation::Take {
-                semaphore: self.object(semaphore),
-                gave_up: true,
-            },
             Op::SemValue { semaphore, value } => {
                 self.run.reservations.push(Reservation::SemaphoreCount);
                 RunOperation::Input {
@@ -341,22 +281,6 @@ impl<'t> Reader<'t> {
                     value: RunValue::Number(value.into()),
                 }
             }
-            Op::OnceBegin { once } => {
-                if !self.begun.insert(once) {
-                    self.run.reservations.push(Reservation::OnceAgain);
-                }
-                RunOperation::Once {
-                    once: self.object(once),
-                    first: true,
-                }
-            }
-            Op::OnceWait { once } => RunOperation::Once {
-                once: self.object(once),
-                first: false,
-            },
-            Op::OnceEnd { once } => RunOperation::OnceEnd {
-                once: self.object(once),
-            },
             Op::Fence { .. } => RunOperation::Fence,
             Op::Branch => RunOperation::Branch,
             Op::Alloc { addr, size } => {
@@ -379,15 +303,41 @@ impl<'t> Reader<'t> {
             Op::Output { source } => RunOperation::Output {
                 source: self.object(source),
             },
+            op => {
+                let (action, turned) = Action::of(op).expect("all others are actions");
+                self.action(index, event, action, turned)
+            }
         }
     }
 
-    fn acquire(&mut self, lock: ObjectId, mode: Mode, gave_up: bool) -> RunOperation {
-        RunOperation::Acquire {
-            lock: self.object(lock),
-            mode,
-            gave_up,
+    /// An action; what the trace does not say of it, or says of others by it, is noted.
+    fn action(&mut self, index: usize, event: &Event, action: Action<ObjectId>, turned: Turned) -> RunOperation {
+        let mut turned = turned;
+        match event.op {
+            Op::WaitBegin { .. } => {
+                let depth = self.waiting.entry(event.thread).or_default();
+                *depth += 1;
+                if *depth > 1 {
+                    self.run.reservations.push(Reservation::NestedWait);
+                }
+            }
+            Op::WaitEnd { .. } => match self.waiting.get_mut(&event.thread) {
+                Some(depth) if *depth > 0 => *depth -= 1,
+                _ => self.run.reservations.push(Reservation::BeganBefore),
+            },
+            Op::BarrierEnter { barrier, round } => {
+                let (enters, complete) = &self.rounds[&(barrier, round)];
+                if *complete && enters.last() == Some(&index) {
+                    turned = Turned::Chosen;
+                }
+            }
+            Op::OnceBegin { once } if !self.begun.insert(once) => {
+                self.run.reservations.push(Reservation::OnceAgain);
+            }
+            _ => {}
         }
+        let action = action.rename(|object| Some(self.object(object)));
+        RunOperation::On(action.expect("each object has a row"), turned)
     }
 
     /// From here on these bytes are the block's. What it leaves of older ones stays theirs.
@@ -576,14 +526,11 @@ impl<'t> Reader<'t> {
             PendingKind::Acquire => {
                 let mutex = [ObjectKind::Mutex, ObjectKind::RecursiveMutex, ObjectKind::SpinLock];
                 let lock = object(&mutex)?;
-                self.acquire(lock, Mode::Exclusive, false)
+                RunOperation::On(Action::Acquire(self.object(lock), Mode::Exclusive), Turned::Done)
             }
             PendingKind::Semaphore => {
                 let semaphore = object(&[ObjectKind::Semaphore])?;
-                RunOperation::Take {
-                    semaphore: self.object(semaphore),
-                    gave_up: false,
-                }
+                RunOperation::On(Action::Take(self.object(semaphore)), Turned::Done)
             }
             // The second half of a wait is known by its first; of the others no event says what they will be.
             _ => return None,

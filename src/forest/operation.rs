@@ -3,6 +3,8 @@
 //! A node of the forest is a history of one thread, so it says who did something: the block that was allocated there, the
 //! thread that was forked there. Nothing here is an address or a number of one run.
 
+use crate::semantics::{Action, Turned};
+
 /// A history of a thread, and the operation that comes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
@@ -80,15 +82,6 @@ pub enum Datum {
     },
 }
 
-/// How a lock is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
-    /// For one thread alone.
-    Exclusive,
-    /// As a reader.
-    Shared,
-}
-
 /// What a thread does after a history. Meanings: `docs/SEMANTICS.md`, section 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
@@ -110,30 +103,8 @@ pub enum Operation {
     AtomicWrite(Span, ValueId),
     /// Uses the memory of an object, and sees no value.
     Use(Span),
-    /// Takes a lock; the outcome may be that the attempt failed.
-    Acquire(ObjectId, Mode),
-    /// Gives back a level of a lock.
-    Release(ObjectId),
-    /// Starts to wait on a condition: releases the lock.
-    WaitBegin(ObjectId, ObjectId),
-    /// Ends waiting, notified or timed out, with the lock held again.
-    WaitEnd(ObjectId, ObjectId),
-    /// Wakes one waiter of a condition, if there is one.
-    Notify(ObjectId),
-    /// Wakes all.
-    NotifyAll(ObjectId),
-    /// Arrives at a barrier; the outcome is whether the thread is the last of its round.
-    BarrierEnter(ObjectId),
-    /// Leaves it.
-    BarrierExit(ObjectId),
-    /// Adds a permit to a semaphore.
-    Post(ObjectId),
-    /// Takes one; the outcome may be that the attempt failed.
-    Take(ObjectId),
-    /// Comes to a once cell: it starts to initialize it ([`Outcome::Chosen`]), or finds it done.
-    Once(ObjectId),
-    /// Ends the initialization.
-    OnceEnd(ObjectId),
+    /// Does something to objects.
+    On(Action<ObjectId>),
     /// Memory fence.
     Fence,
     /// Control depends on what was read.
@@ -174,6 +145,28 @@ pub enum Outcome {
     GaveUp,
     /// The thread was the last of its round of a barrier, or the first at a once cell.
     Chosen,
+}
+
+impl From<Turned> for Outcome {
+    fn from(turned: Turned) -> Outcome {
+        match turned {
+            Turned::Done => Outcome::Done,
+            Turned::GaveUp => Outcome::GaveUp,
+            Turned::Chosen => Outcome::Chosen,
+        }
+    }
+}
+
+impl Outcome {
+    /// How an action turned out that has this outcome.
+    #[must_use]
+    pub fn turned(self) -> Turned {
+        match self {
+            Outcome::Done | Outcome::Saw(_) => Turned::Done,
+            Outcome::GaveUp => Turned::GaveUp,
+            Outcome::Chosen => Turned::Chosen,
+        }
+    }
 }
 
 /// Whether an operation that cannot go on waits until it can.

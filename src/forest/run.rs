@@ -2,8 +2,9 @@
 //!
 //! A recorded trace becomes one ([`Run::of_trace`](super::Run::of_trace)), and so does what an interpreter does.
 
-use super::operation::{Mode, Patience};
+use super::operation::Patience;
 use super::reservation::Reservation;
+use crate::semantics::{Action, Turned};
 
 /// A block of memory in one run: the number of its allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,50 +117,7 @@ pub enum RunOperation {
         at: RunPlace,
         size: u8,
     },
-    Acquire {
-        lock: u32,
-        mode: Mode,
-        gave_up: bool,
-    },
-    Release {
-        lock: u32,
-    },
-    WaitBegin {
-        condition: u32,
-        lock: u32,
-    },
-    WaitEnd {
-        condition: u32,
-        lock: u32,
-        timed_out: bool,
-    },
-    Notify {
-        condition: u32,
-    },
-    NotifyAll {
-        condition: u32,
-    },
-    BarrierEnter {
-        barrier: u32,
-        last: bool,
-    },
-    BarrierExit {
-        barrier: u32,
-    },
-    Post {
-        semaphore: u32,
-    },
-    Take {
-        semaphore: u32,
-        gave_up: bool,
-    },
-    Once {
-        once: u32,
-        first: bool,
-    },
-    OnceEnd {
-        once: u32,
-    },
+    On(Action<u32>, Turned),
     Fence,
     Branch,
     Alloc {
@@ -184,10 +142,7 @@ impl RunOperation {
     pub fn gave_up(&self) -> bool {
         matches!(
             self,
-            RunOperation::Acquire { gave_up: true, .. }
-                | RunOperation::Take { gave_up: true, .. }
-                | RunOperation::Join { gave_up: true, .. }
-                | RunOperation::WaitEnd { timed_out: true, .. }
+            RunOperation::On(_, Turned::GaveUp) | RunOperation::Join { gave_up: true, .. }
         )
     }
 }

@@ -6,6 +6,23 @@ use crate::trace::{EventId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
+/// How a lock is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// For one thread alone.
+    Exclusive,
+    /// As a reader.
+    Shared,
+}
+
+impl Mode {
+    /// As a reader, or alone.
+    #[must_use]
+    pub fn of(shared: bool) -> Mode {
+        if shared { Mode::Shared } else { Mode::Exclusive }
+    }
+}
+
 /// What an operation does to a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {

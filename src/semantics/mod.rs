@@ -6,6 +6,7 @@
 //!
 //! The checker does not ask here, nor do the oracles of the tests: they judge what does.
 
+pub mod action;
 pub mod barriers;
 pub mod blocking;
 pub mod conflict;
@@ -23,6 +24,7 @@ mod grounds;
 mod needs;
 mod passing;
 
+pub use action::{Action, Turned};
 pub use before::Before;
 pub use grounds::Grounds;
 pub use needs::{Gate, Need};

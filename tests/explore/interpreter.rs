@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use witness::explore::{Divergence, End, Followed, Move, Prefix, Ran, Session};
 use witness::forest::{
-    Forest, Mode, Operation, Outcome, Patience, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace,
-    RunStep, RunValue, Stands,
+    Action, Forest, Mode, Operation, Outcome, Patience, Run, RunBlock, RunObject, RunObjectKind, RunOperation,
+    RunPlace, RunStep, RunValue, Stands, Turned,
 };
 
 /// A session that interprets a program.
@@ -290,6 +290,12 @@ impl Running<'_> {
             _ => 7,
         };
         let gave_up = performed.result == Result::Failed;
+        let turned = match performed.result {
+            Result::Failed => Turned::GaveUp,
+            Result::Chosen => Turned::Chosen,
+            Result::Done | Result::Saw(_) | Result::SawAddress(..) => Turned::Done,
+        };
+        let on = |action| RunOperation::On(action, turned);
         let saw = || value(performed.saw.as_ref().expect("it read"));
         let block = |register: usize| match performed.registers[register] {
             Value::Address(block, _) => Some(RunBlock(block as u32)),
@@ -343,57 +349,32 @@ impl Running<'_> {
                     saw: saw(),
                 },
             },
-            Instruction::Lock { lock, shared } | Instruction::TryLock { lock, shared, .. } => RunOperation::Acquire {
-                lock: numbers.lock(lock),
-                mode: if shared { Mode::Shared } else { Mode::Exclusive },
-                gave_up,
-            },
-            Instruction::Unlock { lock } => RunOperation::Release {
-                lock: numbers.lock(lock),
-            },
+            Instruction::Lock { lock, shared } | Instruction::TryLock { lock, shared, .. } => {
+                on(Action::Acquire(numbers.lock(lock), Mode::of(shared)))
+            }
+            Instruction::Unlock { lock } => on(Action::Release(numbers.lock(lock))),
             Instruction::Wait { condition, lock } | Instruction::WaitFor { condition, lock, .. } => {
                 let (condition, lock) = (numbers.condition(condition), numbers.lock(lock));
-                if half == Half::First {
-                    RunOperation::WaitBegin { condition, lock }
-                } else {
-                    RunOperation::WaitEnd {
-                        condition,
-                        lock,
-                        timed_out: gave_up,
-                    }
-                }
+                on(match half {
+                    Half::Begin | Half::First => Action::WaitBegin(condition, lock),
+                    Half::Second => Action::WaitEnd(condition, lock),
+                })
             }
-            Instruction::Notify { condition } => RunOperation::Notify {
-                condition: numbers.condition(condition),
-            },
-            Instruction::NotifyAll { condition } => RunOperation::NotifyAll {
-                condition: numbers.condition(condition),
-            },
-            Instruction::Post { semaphore } => RunOperation::Post {
-                semaphore: numbers.semaphore(semaphore),
-            },
-            Instruction::Take { semaphore } | Instruction::TryTake { semaphore, .. } => RunOperation::Take {
-                semaphore: numbers.semaphore(semaphore),
-                gave_up,
-            },
+            Instruction::Notify { condition } => on(Action::Notify(numbers.condition(condition))),
+            Instruction::NotifyAll { condition } => on(Action::NotifyAll(numbers.condition(condition))),
+            Instruction::Post { semaphore } => on(Action::Post(numbers.semaphore(semaphore))),
+            Instruction::Take { semaphore } | Instruction::TryTake { semaphore, .. } => {
+                on(Action::Take(numbers.semaphore(semaphore)))
+            }
             Instruction::Barrier { barrier } | Instruction::Enter { barrier, .. } => {
                 let barrier = numbers.barrier(barrier);
-                if half == Half::First {
-                    RunOperation::BarrierEnter {
-                        barrier,
-                        last: performed.result == Result::Chosen,
-                    }
-                } else {
-                    RunOperation::BarrierExit { barrier }
-                }
+                on(match half {
+                    Half::Begin | Half::First => Action::BarrierEnter(barrier),
+                    Half::Second => Action::BarrierExit(barrier),
+                })
             }
-            Instruction::Once { once, .. } => RunOperation::Once {
-                once: numbers.once(once),
-                first: performed.result == Result::Chosen,
-            },
-            Instruction::OnceDone { once } => RunOperation::OnceEnd {
-                once: numbers.once(once),
-            },
+            Instruction::Once { once, .. } => on(Action::Once(numbers.once(once))),
+            Instruction::OnceDone { once } => on(Action::OnceEnd(numbers.once(once))),
             Instruction::Fork { .. } => RunOperation::Fork {
                 child: self.world.threads.len() as u32 - 1,
             },

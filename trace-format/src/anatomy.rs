@@ -7,12 +7,26 @@
 
 use crate::event::{MemRange, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
 use crate::fault::{EncodingFault, EventFault};
-use event_coding::{Fault, Operands, Shape};
+use event_coding::{Fault, Operands, Shape, kind};
 
 /// Bits 0–2: size − 1, bits 3–5: memory order.
 fn access(size: u8, order: u8) -> u8 {
     // Sizes out of range are refused before anything is encoded.
     Shape::access(0, size, order).parameter
+}
+
+impl Op {
+    /// The number of its kind, in traces and in what the runtime writes.
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        dissect(self).0.kind
+    }
+
+    /// The name of its kind in the project's `docs/SEMANTICS.md`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        kind::NAMES[usize::from(self.kind())]
+    }
 }
 
 /// Takes an operation apart.

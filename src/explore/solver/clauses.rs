@@ -234,10 +234,7 @@ impl Formulas {
             }
             Role::Around { at, tree, shared } => {
                 let row = self.events.row(event);
-                let reads = matches!(
-                    row.act,
-                    crate::explore::tables::Act::Acquire(_, crate::forest::Mode::Shared)
-                );
+                let reads = row.is_readers();
                 if row.tree == tree || !excludes(reads, shared) || self.cannot_precede(event, at) {
                     return None;
                 }

@@ -5,6 +5,7 @@ use super::events::{Event, List, Relation, What};
 use super::replay::Violation;
 use crate::encode::{Choice, Literal};
 use crate::explore::tables::{Act, Held, Tables};
+use crate::forest::Action;
 use hashbrown::HashMap;
 
 /// The kinds of pairs that are written down once.
@@ -296,7 +297,7 @@ impl Formulas {
             literals.push(by.absent());
         }
         match self.events.row(by).act {
-            Act::Notify(condition) => {
+            Act::On(Action::Notify(condition)) => {
                 let says = Role::WokenInstead { notify: by, not: begin };
                 self.some_of(literals, List::Begins(condition), 0, says);
             }
@@ -342,7 +343,7 @@ impl Formulas {
         let mut by: HashMap<Event, Vec<Choice>> = HashMap::new();
         for end in ends {
             for &(notify, choice) in self.wakes.get(end).into_iter().flatten() {
-                let one = matches!(self.events.row(notify).act, Act::Notify(_));
+                let one = matches!(self.events.row(notify).act, Act::On(Action::Notify(_)));
                 if one && chosen(choice) {
                     by.entry(notify).or_default().push(choice);
                 }

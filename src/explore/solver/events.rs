@@ -10,7 +10,9 @@
 use crate::encode::{Literal, Node};
 use crate::explore::session::Opening;
 use crate::explore::tables::{AccessKind, Act, Class, Held, Tables};
-use crate::forest::{Mode, NodeId, ObjectId, Outcome, Patience, Place, TreeId};
+use crate::forest::{Action, Mode, NodeId, ObjectId, Outcome, Patience, Place, TreeId};
+use crate::semantics::action::Ways;
+use crate::semantics::locks::Step;
 use crate::trace::EventId;
 use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
@@ -102,6 +104,13 @@ pub(super) struct Row {
     pub begins: Option<ObjectId>,
     /// The section that ends with it, and its lock.
     pub ends: Option<(ObjectId, Event)>,
+}
+
+impl Row {
+    /// Whether a section that begins with it is a reader's.
+    pub(super) fn is_readers(&self) -> bool {
+        matches!(self.act, Act::On(Action::Acquire(_, Mode::Shared)))
+    }
 }
 
 /// Events of one kind on one thing, in the order in which they became known.
@@ -431,18 +440,11 @@ impl Events {
             row.begins.map(List::Sections),
             row.ends.map(|(_, section)| List::Ends(section)),
             match row.act {
-                Act::Post(semaphore) => Some(List::Posts(semaphore)),
-                Act::Take(semaphore) if outcome == Outcome::Done => Some(List::Takes(semaphore)),
-                Act::Notify(condition) | Act::NotifyAll(condition) => Some(List::Notifies(condition)),
-                Act::BarrierEnter(barrier) => Some(List::Arrivals(barrier)),
-                Act::OnceEnd(once) => Some(List::OnceEnds(once)),
-                Act::Once(once) if outcome == Outcome::Chosen => Some(List::OnceFirsts(once)),
-                Act::WaitBegin(condition, _) => Some(List::Begins(condition)),
-                Act::WaitEnd(..) => parent.map(List::WaitEnds),
+                Act::On(action) => list_of(action, outcome, parent),
                 _ => None,
             },
             match row.act {
-                Act::WaitEnd(..) if outcome == Outcome::GaveUp => parent.map(List::TimesOut),
+                Act::On(Action::WaitEnd(..)) if outcome == Outcome::GaveUp => parent.map(List::TimesOut),
                 _ => None,
             },
         ];
@@ -468,27 +470,31 @@ impl Events {
                 .iter()
                 .position(|hold| hold.lock == lock && hold.waiting == waiting)
         };
-        match row.act {
-            Act::Acquire(lock, mode) => {
-                row.own = own(tables, before, lock, mode);
-                if outcome == Outcome::GaveUp {
-                    return;
+        let Act::On(action) = row.act else {
+            return;
+        };
+        let Some((lock, step)) = action.at_lock(outcome.turned()) else {
+            return;
+        };
+        if let Step::Take { shared } | Step::FindHeld { shared } = step {
+            row.own = own(tables, before, lock, Mode::of(shared));
+        }
+        match step {
+            Step::FindHeld { .. } => return,
+            Step::Take { shared } => match at(&holds, lock, false) {
+                Some(at) => holds[at].depth += 1,
+                None => {
+                    row.begins = Some(lock);
+                    holds.push(Hold {
+                        lock,
+                        section: event,
+                        depth: 1,
+                        shared,
+                        waiting: false,
+                    });
                 }
-                match at(&holds, lock, false) {
-                    Some(at) => holds[at].depth += 1,
-                    None => {
-                        row.begins = Some(lock);
-                        holds.push(Hold {
-                            lock,
-                            section: event,
-                            depth: 1,
-                            shared: mode == Mode::Shared,
-                            waiting: false,
-                        });
-                    }
-                }
-            }
-            Act::Release(lock) => match at(&holds, lock, false) {
+            },
+            Step::GiveBack => match at(&holds, lock, false) {
                 Some(at) if holds[at].depth > 1 => holds[at].depth -= 1,
                 Some(at) => {
                     row.ends = Some((lock, holds[at].section));
@@ -496,7 +502,7 @@ impl Events {
                 }
                 None => self.foreign = true,
             },
-            Act::WaitBegin(_, lock) => match at(&holds, lock, false) {
+            Step::GiveUp => match at(&holds, lock, false) {
                 Some(at) if !holds[at].shared => {
                     row.ends = Some((lock, holds[at].section));
                     holds[at].section = event;
@@ -504,7 +510,7 @@ impl Events {
                 }
                 _ => self.foreign = true,
             },
-            Act::WaitEnd(_, lock) => match at(&holds, lock, true) {
+            Step::TakeAgain => match at(&holds, lock, true) {
                 Some(at) => {
                     row.begins = Some(lock);
                     holds[at].section = event;
@@ -512,7 +518,6 @@ impl Events {
                 }
                 None => self.foreign = true,
             },
-            _ => return,
         }
         row.holds = Rc::from(holds);
     }
@@ -560,7 +565,7 @@ impl Events {
             };
             let (depth, jump) = self.below(parent);
             let own = match class.act {
-                Act::Acquire(lock, mode) => self.own_at(tables, node, lock, mode),
+                Act::On(Action::Acquire(lock, mode)) => self.own_at(tables, node, lock, mode),
                 _ => Own::Nothing,
             };
             let row = Row {
@@ -614,19 +619,10 @@ impl Events {
                     wants.push(Wants::Read);
                 }
             }
-            Act::Local { sees: false }
-            | Act::Access(_)
-            | Act::Begin
-            | Act::End
-            | Act::Fork(_)
-            | Act::Release(_)
-            | Act::WaitBegin(..)
-            | Act::Notify(_)
-            | Act::NotifyAll(_)
-            | Act::Post(_)
-            | Act::OnceEnd(_)
-            | Act::BarrierExit(_) => outcome(Outcome::Done, &mut wants),
-            Act::Acquire(lock, mode) => {
+            Act::Local { sees: false } | Act::Access(_) | Act::Begin | Act::End | Act::Fork(_) => {
+                outcome(Outcome::Done, &mut wants);
+            }
+            Act::On(Action::Acquire(lock, mode)) => {
                 let own = self.own_at(tables, node, lock, mode);
                 if own != Own::InTheWay {
                     outcome(Outcome::Done, &mut wants);
@@ -635,19 +631,25 @@ impl Events {
                     gives_up(&mut wants);
                 }
             }
-            Act::Take(_) | Act::WaitEnd(..) | Act::Join(_) => {
+            Act::On(Action::WaitEnd(..)) | Act::Join(_) => {
                 outcome(Outcome::Done, &mut wants);
                 gives_up(&mut wants);
             }
-            Act::BarrierEnter(barrier) => {
+            Act::On(Action::BarrierEnter(barrier)) => {
                 outcome(Outcome::Done, &mut wants);
                 if tables.parties(barrier).is_some() {
                     outcome(Outcome::Chosen, &mut wants);
                 }
             }
-            Act::Once(_) => {
+            Act::On(Action::Once(_)) => {
                 outcome(Outcome::Done, &mut wants);
                 outcome(Outcome::Chosen, &mut wants);
+            }
+            Act::On(action) => {
+                outcome(Outcome::Done, &mut wants);
+                if action.ways() == Ways::Attempt {
+                    gives_up(&mut wants);
+                }
             }
         }
         wants
@@ -748,6 +750,26 @@ impl Events {
         self.own_writers
             .extend(way.into_iter().map(|passed| ((passed, cell), found)));
         found
+    }
+}
+
+/// What an action is looked for as by those that it lets go on, or keeps from that.
+fn list_of(action: Action<ObjectId>, outcome: Outcome, parent: Option<Event>) -> Option<List> {
+    if let Some((semaphore, step)) = action.at_semaphore(outcome.turned()) {
+        return match step.adds() {
+            1.. => Some(List::Posts(semaphore)),
+            0 => None,
+            ..0 => Some(List::Takes(semaphore)),
+        };
+    }
+    match action {
+        Action::Notify(condition) | Action::NotifyAll(condition) => Some(List::Notifies(condition)),
+        Action::BarrierEnter(barrier) => Some(List::Arrivals(barrier)),
+        Action::OnceEnd(once) => Some(List::OnceEnds(once)),
+        Action::Once(once) if outcome == Outcome::Chosen => Some(List::OnceFirsts(once)),
+        Action::WaitBegin(condition, _) => Some(List::Begins(condition)),
+        Action::WaitEnd(..) => parent.map(List::WaitEnds),
+        _ => None,
     }
 }
 

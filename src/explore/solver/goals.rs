@@ -13,7 +13,7 @@ use crate::explore::machine::{Choice as Chance, Goes, NONE, Phase, State};
 use crate::explore::session::Prefix;
 use crate::explore::states::Limits;
 use crate::explore::tables::{AccessKind, Act, Class, Held, Tables};
-use crate::forest::{Mode, NodeId, ObjectId, Outcome, Patience, TreeId};
+use crate::forest::{Action, Mode, NodeId, ObjectId, Outcome, Patience, TreeId};
 use crate::semantics::onces::Progress;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -236,20 +236,22 @@ impl Solver {
             }
             let mut hows: Vec<How> = Vec::new();
             match class.act {
-                Act::Acquire(lock, mode) => {
+                Act::On(Action::Acquire(lock, mode)) => {
                     let own = self.formulas.events.own_at(tables, node, lock, mode);
                     if own != Own::Again && class.patience == Patience::Endless {
                         hows.push(How::Pending(node));
                     }
                 }
-                Act::WaitEnd(..) => {
+                Act::On(Action::WaitEnd(..)) => {
                     hows.push(How::Pending(node));
                     if class.patience == Patience::Endless {
                         hows.push(How::Asleep(node));
                     }
                 }
-                Act::Take(_) | Act::Join(_) if class.patience == Patience::Endless => hows.push(How::Pending(node)),
-                Act::BarrierExit(_) | Act::Once(_) => hows.push(How::Pending(node)),
+                Act::On(Action::Take(_)) | Act::Join(_) if class.patience == Patience::Endless => {
+                    hows.push(How::Pending(node))
+                }
+                Act::On(Action::BarrierExit(_)) | Act::On(Action::Once(_)) => hows.push(How::Pending(node)),
                 _ => {}
             }
             hows.extend(rounds(tables, node).into_iter().map(|round| How::Spins(node, round)));
@@ -427,10 +429,10 @@ fn waits_at_end(
                 Act::Access(AccessKind::Read | AccessKind::AtomicRead) => {
                     reads_at_end(formulas, replay, class, edge, wait.choice, violated);
                 }
-                Act::Acquire(lock, mode) if !denied(formulas, replay, node, lock, mode) => {
+                Act::On(Action::Acquire(lock, mode)) if !denied(formulas, replay, node, lock, mode) => {
                     violated.push(not_locked(at, lock, wait.tree, mode));
                 }
-                Act::Take(semaphore) if replay.state.has_permit(semaphore) => {
+                Act::On(Action::Take(semaphore)) if replay.state.has_permit(semaphore) => {
                     violated.push(replay.permits(at, semaphore));
                 }
                 Act::Join(tree) if has_ended(tables, &replay.state, tree) => violated.push(never_ended(wait, tree)),
@@ -443,10 +445,10 @@ fn waits_at_end(
     let node = wait.how.node();
     let class = tables.class(tables.class_of[node.index()]);
     match class.act {
-        Act::Acquire(lock, mode) if !denied(formulas, replay, node, lock, mode) => {
+        Act::On(Action::Acquire(lock, mode)) if !denied(formulas, replay, node, lock, mode) => {
             violated.push(not_locked(at, lock, wait.tree, mode));
         }
-        Act::WaitEnd(_, lock) => match (&wait.how, replay.state.phase[thread as usize]) {
+        Act::On(Action::WaitEnd(_, lock)) => match (&wait.how, replay.state.phase[thread as usize]) {
             (How::Asleep(_), Phase::Asleep(_)) => {}
             (How::Asleep(_), _) => violated.extend(replay.woken(thread).map(|by| Violation::WokenAtEnd {
                 choice: wait.choice,
@@ -463,13 +465,13 @@ fn waits_at_end(
             }
         },
         Act::Join(tree) if has_ended(tables, &replay.state, tree) => violated.push(never_ended(wait, tree)),
-        Act::BarrierExit(barrier) if replay.state.phase[thread as usize] == Phase::Complete => {
+        Act::On(Action::BarrierExit(barrier)) if replay.state.phase[thread as usize] == Phase::Complete => {
             violated.extend(replay.complete(formulas, wait.choice, node, barrier));
         }
-        Act::Take(semaphore) if replay.state.has_permit(semaphore) => {
+        Act::On(Action::Take(semaphore)) if replay.state.has_permit(semaphore) => {
             violated.push(replay.permits(at, semaphore));
         }
-        Act::Once(once) => match replay.state.progress(once) {
+        Act::On(Action::Once(once)) => match replay.state.progress(once) {
             Progress::NotBegun => violated.push(Violation::NotBegun {
                 choice: wait.choice,
                 once,

@@ -24,7 +24,7 @@ use super::session::{Opening, Wanted};
 use super::states::{Limits, Searched};
 use super::tables::{Act, Class, FREED, Tables};
 use crate::encode::{Choice, Formula, Literal, Node};
-use crate::forest::{Forest, Outcome, Reservation, Values};
+use crate::forest::{Action, Forest, Outcome, Reservation, Values};
 use crate::solve::{Model, Status, Z3Session, interrupted_by};
 use clauses::Formulas;
 use events::{Event, Wants, What};
@@ -276,6 +276,6 @@ impl Solver {
 
 /// Whether no run has shown how many threads some barrier takes. Clauses would be about another number, once one does.
 fn barriers_unknown(tables: &Tables<'_>) -> bool {
-    let unknown = |class: &Class| matches!(class.act, Act::BarrierEnter(barrier) if tables.parties(barrier).is_none());
+    let unknown = |class: &Class| matches!(class.act, Act::On(Action::BarrierEnter(barrier)) if tables.parties(barrier).is_none());
     tables.classes.iter().any(unknown)
 }

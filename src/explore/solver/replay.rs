@@ -6,7 +6,7 @@ use crate::explore::machine::{Choice, Goes, NONE, Phase, State, Turn};
 use crate::explore::session::{Opening, Prefix, PrefixThread};
 use crate::explore::states::Walk;
 use crate::explore::tables::{AccessKind, Act, Held, Tables};
-use crate::forest::{Forest, Mode, NodeId, ObjectId, Outcome, TreeId};
+use crate::forest::{Action, Forest, Mode, NodeId, ObjectId, Outcome, TreeId};
 use crate::semantics::locks::excludes;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -235,7 +235,7 @@ impl<'t, 'f> Replay<'t, 'f> {
                 |turn: &&Turn| matches!(turn.goes, Goes::Along(edge) if class.edges[edge as usize].outcome == outcome);
             let mut fitting = turns.iter().filter(leads).copied();
             let turn = match row.act {
-                Act::Notify(_) => {
+                Act::On(Action::Notify(_)) => {
                     let all: Vec<Turn> = fitting.collect();
                     self.whom(formulas, event, order, &next, &all)
                 }
@@ -266,7 +266,7 @@ impl<'t, 'f> Replay<'t, 'f> {
                 What::Open(wants) => wants == Wants::Opening(Opening::Outcome(Outcome::GaveUp)),
                 What::EndOfSection => false,
             };
-            if matches!(row.act, Act::WaitBegin(..))
+            if matches!(row.act, Act::On(Action::WaitBegin(..)))
                 && let Some(&place) = next.get(&event)
                 && times_out(events.row(order[place]))
             {
@@ -318,7 +318,7 @@ impl<'t, 'f> Replay<'t, 'f> {
     pub(super) fn is_held(&self, formulas: &Formulas, lock: ObjectId, tree: TreeId, shared: bool) -> bool {
         self.held.iter().any(|&(held, by)| {
             let section = formulas.events.row(by);
-            let reads = matches!(section.act, Act::Acquire(_, Mode::Shared));
+            let reads = section.is_readers();
             held == lock && section.tree != tree && excludes(reads, shared)
         })
     }
@@ -389,10 +389,10 @@ impl<'t, 'f> Replay<'t, 'f> {
         if let Choice::Wakes(woken) = turn.choice {
             self.wakes(formulas, woken, event);
         }
-        if let Act::NotifyAll(condition) = row.act {
+        if let Act::On(Action::NotifyAll(condition)) = row.act {
             let threads: Vec<u32> = self.state.threads().collect();
             for thread in threads {
-                let on = matches!(self.state.class(self.tables, thread).act, Act::WaitEnd(on, _) if on == condition);
+                let on = matches!(self.state.class(self.tables, thread).act, Act::On(Action::WaitEnd(on, _)) if on == condition);
                 if on && matches!(self.state.phase[thread as usize], Phase::Asleep(_)) {
                     self.wakes(formulas, thread, event);
                 }
@@ -412,22 +412,31 @@ impl<'t, 'f> Replay<'t, 'f> {
             self.held.push((lock, event));
         }
         let gave_up = row.what == What::Shown(Outcome::GaveUp);
+        if let (Act::On(action), What::Shown(outcome)) = (row.act, row.what)
+            && let Some((semaphore, step)) = action.at_semaphore(outcome.turned())
+        {
+            match step.adds() {
+                1.. => self.posts.entry(semaphore).or_default().push(event),
+                0 => {}
+                ..0 => self.takes.entry(semaphore).or_default().push(event),
+            }
+        }
         match row.act {
             Act::End => drop(self.ended.insert(row.tree, event)),
-            Act::Post(semaphore) => self.posts.entry(semaphore).or_default().push(event),
-            Act::Take(semaphore) if !gave_up => self.takes.entry(semaphore).or_default().push(event),
-            Act::BarrierEnter(barrier) => {
+            Act::On(Action::BarrierEnter(barrier)) => {
                 let arrivals = self.arrivals.entry(barrier).or_default();
                 self.before_entry.insert(row.tree.0, arrivals.len());
                 arrivals.push(event);
             }
-            Act::Once(once) if row.what == What::Shown(Outcome::Chosen) => {
+            Act::On(Action::Once(once)) if row.what == What::Shown(Outcome::Chosen) => {
                 self.first.entry(once).or_insert(event);
             }
-            Act::OnceEnd(once) => {
+            Act::On(Action::OnceEnd(once)) => {
                 self.first.entry(once).or_insert(event);
             }
-            Act::WaitEnd(condition, _) if !gave_up => self.wait_ends.entry(condition).or_default().push(event),
+            Act::On(Action::WaitEnd(condition, _)) if !gave_up => {
+                self.wait_ends.entry(condition).or_default().push(event)
+            }
             _ => {}
         }
     }
@@ -480,20 +489,20 @@ impl<'t, 'f> Replay<'t, 'f> {
                     }
                 }
             }
-            Act::Acquire(lock, mode) if gave_up => self.violations.push(Violation::NotLocked {
+            Act::On(Action::Acquire(lock, mode)) if gave_up => self.violations.push(Violation::NotLocked {
                 at: At::Event(event),
                 lock,
                 tree: row.tree,
                 shared: mode == Mode::Shared,
             }),
-            Act::Acquire(lock, mode) => self.locked(formulas, event, lock, mode == Mode::Shared),
+            Act::On(Action::Acquire(lock, mode)) => self.locked(formulas, event, lock, mode == Mode::Shared),
             Act::Join(tree) if gave_up => {
                 if let Some(&by) = self.ended.get(&tree) {
                     self.violations.push(Violation::HasEnded { event, by });
                 }
             }
             Act::Join(tree) => self.violations.push(Violation::NotEnded { event, tree }),
-            Act::WaitEnd(condition, lock) => match self.state.phase[row.tree.index()] {
+            Act::On(Action::WaitEnd(condition, lock)) => match self.state.phase[row.tree.index()] {
                 Phase::Woken(_) | Phase::TimedOut(_) if outcome.is_some() => self.locked(formulas, event, lock, false),
                 Phase::Asleep(_) if !gave_up => {
                     let mut ends = self.wait_ends.get(&condition).cloned().unwrap_or_default();
@@ -508,7 +517,7 @@ impl<'t, 'f> Replay<'t, 'f> {
                     }
                 }
             },
-            Act::Take(semaphore) => {
+            Act::On(Action::Take(semaphore)) => {
                 let takes = self.takes.get(&semaphore).cloned().unwrap_or_default();
                 self.violations.push(if gave_up {
                     Violation::Permits {
@@ -522,11 +531,11 @@ impl<'t, 'f> Replay<'t, 'f> {
                     Violation::NoPermit { takes, semaphore }
                 });
             }
-            Act::BarrierEnter(barrier) => {
+            Act::On(Action::BarrierEnter(barrier)) => {
                 let before = self.arrivals.get(&barrier).cloned().unwrap_or_default();
                 self.violations.push(Violation::Arrivals { event, barrier, before });
             }
-            Act::BarrierExit(barrier) => {
+            Act::On(Action::BarrierExit(barrier)) => {
                 let before = self.arrivals.get(&barrier).cloned().unwrap_or_default();
                 let entry = self.before_entry.get(&row.tree.0).copied().unwrap_or(0);
                 self.violations.push(Violation::NotComplete {
@@ -536,12 +545,12 @@ impl<'t, 'f> Replay<'t, 'f> {
                     before,
                 });
             }
-            Act::Once(once) if outcome == Some(Outcome::Chosen) => {
+            Act::On(Action::Once(once)) if outcome == Some(Outcome::Chosen) => {
                 if let Some(&first) = self.first.get(&once) {
                     self.violations.push(Violation::NotFirst { event, first });
                 }
             }
-            Act::Once(once) => self.violations.push(Violation::NotInitialized { event, once }),
+            Act::On(Action::Once(once)) => self.violations.push(Violation::NotInitialized { event, once }),
             _ => {}
         }
         self.violations.len() > before
@@ -552,7 +561,7 @@ impl<'t, 'f> Replay<'t, 'f> {
         let tree = formulas.events.row(event).tree;
         for &(held, by) in &self.held {
             let section = formulas.events.row(by);
-            let reads = matches!(section.act, Act::Acquire(_, Mode::Shared));
+            let reads = section.is_readers();
             if held == lock && section.tree != tree && excludes(reads, shared) {
                 self.violations.push(Violation::Locked { event, by });
             }
