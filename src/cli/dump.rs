@@ -1,7 +1,7 @@
 //! `witness dump`: the events of a trace as they are in the file.
 
 use super::ExitCode;
-use super::event::{fields, kind, line};
+use super::event::{fields, line};
 use super::input::InputArgs;
 use super::output::{print, say};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub fn run(args: &DumpArgs) -> anyhow::Result<ExitCode> {
             left -= 1;
             let frame = symbols.frame(event.pc);
             if args.json {
-                let mut object = json!({"event": number, "thread": event.thread.0, "kind": kind(&event.op)});
+                let mut object = json!({"event": number, "thread": event.thread.0, "kind": event.op.name()});
                 if let Value::Object(object) = &mut object {
                     object.extend(fields(&event.op));
                     object.insert("pc".to_owned(), json!(format!("{:#x}", event.pc)));

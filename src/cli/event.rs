@@ -1,46 +1,7 @@
 //! One event of a trace file, field by field, for `dump` and `info`.
 
-use serde_json::{Map, Value, json};
-use trace_format::{MemRange, Op, WaitOutcome};
-
-/// The name of an event's kind, as in `docs/SEMANTICS.md`.
-pub fn kind(op: &Op) -> &'static str {
-    match op {
-        Op::Begin => "begin",
-        Op::End => "end",
-        Op::Fork { .. } => "fork",
-        Op::Join { .. } => "join",
-        Op::Read { .. } => "read",
-        Op::Write { .. } => "write",
-        Op::Acquire { .. } => "acquire",
-        Op::AcquireShared { .. } => "acquire_shared",
-        Op::Release { .. } => "release",
-        Op::AcquireFailed { .. } => "acquire_failed",
-        Op::WaitBegin { .. } => "wait_begin",
-        Op::WaitEnd { .. } => "wait_end",
-        Op::Notify { .. } => "notify",
-        Op::NotifyAll { .. } => "notify_all",
-        Op::BarrierEnter { .. } => "barrier_enter",
-        Op::BarrierExit { .. } => "barrier_exit",
-        Op::SemPost { .. } => "sem_post",
-        Op::SemWait { .. } => "sem_wait",
-        Op::SemWaitFailed { .. } => "sem_wait_failed",
-        Op::SemValue { .. } => "sem_value",
-        Op::OnceBegin { .. } => "once_begin",
-        Op::OnceEnd { .. } => "once_end",
-        Op::OnceWait { .. } => "once_wait",
-        Op::Use { .. } => "use",
-        Op::AtomicLoad { .. } => "atomic_load",
-        Op::AtomicStore { .. } => "atomic_store",
-        Op::AtomicRmw { .. } => "atomic_rmw",
-        Op::Fence { .. } => "fence",
-        Op::Alloc { .. } => "alloc",
-        Op::Free { .. } => "free",
-        Op::Branch => "branch",
-        Op::Input { .. } => "input",
-        Op::Output { .. } => "output",
-    }
-}
+use serde_json::{Map, Value};
+use trace_format::Op;
 
 fn hex(number: u64) -> Value {
     Value::from(format!("{number:#x}"))
@@ -49,64 +10,33 @@ fn hex(number: u64) -> Value {
 /// The fields of an event besides its kind. Addresses and values are strings of hexadecimal
 /// digits, since JSON readers lose bits of long numbers.
 pub fn fields(op: &Op) -> Map<String, Value> {
-    let range = |mem: MemRange| json!({"address": hex(mem.addr), "size": mem.size});
-    let with = |mut object: Value, more: Value| {
-        if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
-            object.extend(more);
-        }
-        object
+    let Ok(Value::Object(named)) = serde_json::to_value(op) else {
+        return Map::new();
     };
-    let object = match *op {
-        Op::Begin | Op::End | Op::Branch => json!({}),
-        Op::Fork { child } | Op::Join { child, .. } => json!({"child": child.0}),
-        Op::Read { mem, value } | Op::Write { mem, value } => with(range(mem), json!({"value": hex(value)})),
-        Op::Acquire { lock, .. } | Op::AcquireShared { lock, .. } | Op::Release { lock } => json!({"lock": lock.0}),
-        Op::AcquireFailed { lock, shared } => json!({"lock": lock.0, "shared": shared}),
-        Op::WaitBegin { condition, lock } => json!({"condition": condition.0, "lock": lock.0}),
-        Op::WaitEnd {
-            condition,
-            lock,
-            outcome,
-        } => json!({
-            "condition": condition.0,
-            "lock": lock.0,
-            "outcome": match outcome {
-                WaitOutcome::Notified => "notified",
-                WaitOutcome::TimedOut => "timed_out",
-            },
-        }),
-        Op::Notify { condition } | Op::NotifyAll { condition } => json!({"condition": condition.0}),
-        Op::BarrierEnter { barrier, round } | Op::BarrierExit { barrier, round } => {
-            json!({"barrier": barrier.0, "round": round})
-        }
-        Op::SemPost { semaphore } | Op::SemWait { semaphore } | Op::SemWaitFailed { semaphore } => {
-            json!({"semaphore": semaphore.0})
-        }
-        Op::SemValue { semaphore, value } => json!({"semaphore": semaphore.0, "value": value}),
-        Op::OnceBegin { once } | Op::OnceEnd { once } | Op::OnceWait { once } => json!({"once": once.0}),
-        Op::Use { mem } => range(mem),
-        Op::AtomicLoad { mem, value, order } | Op::AtomicStore { mem, value, order } => {
-            with(range(mem), json!({"value": hex(value), "order": format!("{order:?}")}))
-        }
-        Op::AtomicRmw {
-            mem,
-            read,
-            written,
-            order,
-        } => {
-            let values = json!({"read": hex(read), "written": hex(written), "order": format!("{order:?}")});
-            with(range(mem), values)
-        }
-        Op::Fence { order } => json!({"order": format!("{order:?}")}),
-        Op::Alloc { addr, size } => json!({"address": hex(addr), "size": size}),
-        Op::Free { addr } => json!({"address": hex(addr)}),
-        Op::Input { source, value } => json!({"source": source.0, "value": hex(value)}),
-        Op::Output { source } => json!({"source": source.0}),
+    let Some(Value::Object(fields)) = named.into_iter().next().map(|(_, fields)| fields) else {
+        return Map::new();
     };
-    match object {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
+    // A count is a number like any other.
+    let is_value = |name: &str| matches!(name, "value" | "read" | "written") && !matches!(op, Op::SemValue { .. });
+    let mut shown = Map::new();
+    for (name, field) in fields {
+        match (name.as_str(), field.as_u64()) {
+            // Whether it would have waited is no part of what happened.
+            ("attempt", _) => {}
+            ("mem", _) => {
+                shown.insert("address".to_owned(), field["addr"].as_u64().map_or(Value::Null, hex));
+                shown.insert("size".to_owned(), field["size"].clone());
+            }
+            ("addr", Some(address)) => drop(shown.insert("address".to_owned(), hex(address))),
+            (_, Some(value)) if is_value(&name) => drop(shown.insert(name, hex(value))),
+            ("outcome", _) => {
+                let timed_out = field.as_str() == Some("TimedOut");
+                shown.insert(name, Value::from(if timed_out { "timed_out" } else { "notified" }));
+            }
+            _ => drop(shown.insert(name, field)),
+        }
     }
+    shown
 }
 
 /// The event on one line: its kind and its fields.
@@ -114,5 +44,5 @@ pub fn line(op: &Op) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let fields = fields(op);
     let fields = fields.iter().map(|(name, value)| format!(" {name}={}", text(value)));
-    format!("{}{}", kind(op), fields.collect::<String>())
+    format!("{}{}", op.name(), fields.collect::<String>())
 }

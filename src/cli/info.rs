@@ -1,7 +1,6 @@
 //! `witness info`: what a trace holds.
 
 use super::ExitCode;
-use super::event::kind;
 use super::idle_threads;
 use super::input::InputArgs;
 use super::output::print;
@@ -118,7 +117,7 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let (mut threads, mut tail) = (idle_threads::Threads::default(), Tail::default());
     // From the model: to decode a long trace once more takes longer.
     for event in trace.as_in_file() {
-        *events_by_kind.entry(kind(&event.op)).or_default() += 1;
+        *events_by_kind.entry(event.op.name()).or_default() += 1;
         threads.push(&event);
         tail.push(&event);
     }

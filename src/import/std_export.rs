@@ -5,6 +5,7 @@
 //! order threads (atomics, shared locks, barriers …) the export is refused, since other tools would report races that
 //! are none.
 
+use crate::semantics::Family;
 use crate::symbols::Symbols;
 use crate::trace::{AccessKind, CellId, IncarnationId, ObjectId, Op, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
@@ -105,14 +106,15 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
             Op::Input { .. } => *left_out.entry("input").or_default() += 1,
             Op::Output { .. } => *left_out.entry("output").or_default() += 1,
             Op::Fence { .. } => *left_out.entry("fence").or_default() += 1,
-            Op::AcquireShared { .. } => return Err(inexpressible("an acquire of a shared lock")),
-            Op::AcquireFailed { .. } => return Err(inexpressible("a failed acquire")),
-            Op::BarrierEnter { .. } | Op::BarrierExit { .. } => return Err(inexpressible("at a barrier")),
-            Op::SemPost { .. } | Op::SemWait { .. } | Op::SemWaitFailed { .. } | Op::SemValue { .. } => {
-                return Err(inexpressible("at a semaphore"));
-            }
-            Op::OnceBegin { .. } | Op::OnceEnd { .. } | Op::OnceWait { .. } => {
-                return Err(inexpressible("a once-only initialization"));
+            op => {
+                return Err(inexpressible(match (op, Family::of(op)) {
+                    (Op::AcquireShared { .. }, _) => "an acquire of a shared lock",
+                    (Op::AcquireFailed { .. }, _) => "a failed acquire",
+                    (_, Family::Barriers) => "at a barrier",
+                    (_, Family::Semaphores) => "at a semaphore",
+                    (_, Family::Onces) => "a once-only initialization",
+                    _ => "an operation of another kind",
+                }));
             }
         }
     }

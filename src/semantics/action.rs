@@ -94,6 +94,24 @@ impl<O: Copy + Eq> Action<O> {
         numbered.expect("each object has this name").event(turned).kind()
     }
 
+    /// The object that it is about, of a wait the condition.
+    #[must_use]
+    pub fn object(self) -> O {
+        match self {
+            Action::WaitBegin(condition, _) | Action::WaitEnd(condition, _) => condition,
+            Action::Acquire(it, _)
+            | Action::Release(it)
+            | Action::Notify(it)
+            | Action::NotifyAll(it)
+            | Action::BarrierEnter(it)
+            | Action::BarrierExit(it)
+            | Action::Post(it)
+            | Action::Take(it)
+            | Action::Once(it)
+            | Action::OnceEnd(it) => it,
+        }
+    }
+
     /// The lock that it is about, and what it does to it if it turns out so.
     #[must_use]
     pub fn at_lock(self, turned: Turned) -> Option<(O, locks::Step)> {

@@ -47,7 +47,7 @@ impl Step {
         };
         Step {
             thread: trace.thread(event),
-            kind: kind(trace, event),
+            kind: trace.in_file(event).kind(),
             pc: Some(trace.pc(event)),
             choice,
         }
@@ -89,46 +89,4 @@ fn written(trace: &Trace, event: EventId) -> Option<u64> {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.written.checked_shl(shift).unwrap_or(0)
     }))
-}
-
-/// An event's kind, as the runtime encodes it.
-fn kind(trace: &Trace, event: EventId) -> u8 {
-    use plan::kind::*;
-    match trace.op(event) {
-        Op::Access(_) => match trace.access(event).map(|access| access.kind) {
-            Some(AccessKind::Write) => WRITE,
-            Some(AccessKind::AtomicLoad) => ATOMIC_LOAD,
-            Some(AccessKind::AtomicStore) => ATOMIC_STORE,
-            Some(AccessKind::AtomicRmw) => ATOMIC_RMW,
-            Some(AccessKind::Use) => USE,
-            Some(AccessKind::Free) => FREE,
-            Some(AccessKind::Read) | None => READ,
-        },
-        Op::Begin => BEGIN,
-        Op::End => END,
-        Op::Fork { .. } => FORK,
-        Op::Join { .. } => JOIN,
-        Op::Acquire { .. } => ACQUIRE,
-        Op::AcquireShared { .. } => ACQUIRE_SHARED,
-        Op::Release { .. } => RELEASE,
-        Op::AcquireFailed { .. } => ACQUIRE_FAILED,
-        Op::WaitBegin { .. } => WAIT_BEGIN,
-        Op::WaitEnd { .. } => WAIT_END,
-        Op::Notify { .. } => NOTIFY,
-        Op::NotifyAll { .. } => NOTIFY_ALL,
-        Op::BarrierEnter { .. } => BARRIER_ENTER,
-        Op::BarrierExit { .. } => BARRIER_EXIT,
-        Op::SemPost { .. } => SEM_POST,
-        Op::SemWait { .. } => SEM_WAIT,
-        Op::SemWaitFailed { .. } => SEM_WAIT_FAILED,
-        Op::SemValue { .. } => SEM_VALUE,
-        Op::OnceBegin { .. } => ONCE_BEGIN,
-        Op::OnceEnd { .. } => ONCE_END,
-        Op::OnceWait { .. } => ONCE_WAIT,
-        Op::Fence { .. } => FENCE,
-        Op::Alloc { .. } => ALLOC,
-        Op::Branch => BRANCH,
-        Op::Input { .. } => INPUT,
-        Op::Output { .. } => OUTPUT,
-    }
 }

@@ -14,7 +14,7 @@ pub use spins::Spin;
 
 use crate::semantics::{locks, threads};
 use crate::symbols::{Symbols, printable};
-use crate::trace::plain_op;
+use crate::trace::Op;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{
@@ -168,7 +168,7 @@ impl Standstill {
         let mut alive = BTreeSet::new();
         for event in file.events() {
             let event = event?;
-            match plain_op(event.op).and_then(threads::Step::of) {
+            match Op::of_file(event.op).and_then(threads::Step::of) {
                 Some(threads::Step::End) => {
                     alive.remove(&event.thread.0);
                     continue;
@@ -233,7 +233,7 @@ impl std::fmt::Display for Death {
 impl Tail {
     /// Goes on by the next event of the trace.
     pub fn push(&mut self, event: &Event) {
-        let op = plain_op(event.op);
+        let op = Op::of_file(event.op);
         let ends = op.and_then(threads::Step::of) == Some(threads::Step::End);
         self.last.insert(event.thread.0, (self.events, ends));
         self.events += 1;

@@ -6,7 +6,9 @@
 //! known: something that leaves no events, such as a count in a register or a wait for another process, may end the
 //! loop. So this is only reported for runs that a limit or a signal ended.
 
+use crate::semantics::Action;
 use crate::symbols::Symbols;
+use recorder_ring::plan::kind::WRITE;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace_format::{CodePosition, Ending, Event, MemRange, Op, ProgramEnd, ReadError, StackId, TraceFile};
@@ -38,9 +40,6 @@ impl std::fmt::Display for Spin {
     }
 }
 
-/// The number of plain writes among the kinds of steps.
-const WRITE: u8 = 6;
-
 /// One step of a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Step {
@@ -54,23 +53,21 @@ struct Step {
 impl Step {
     /// Of an event that may be a part of waiting.
     fn of(event: &Event) -> Option<Step> {
-        let (deed, read) = match event.op {
-            Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => ((0, mem.addr, value), Some(mem)),
-            Op::Acquire { lock, .. } => ((1, lock.0.into(), 0), None),
-            Op::AcquireShared { lock, .. } => ((2, lock.0.into(), 0), None),
-            Op::Release { lock } => ((3, lock.0.into(), 0), None),
-            Op::AcquireFailed { lock, .. } => ((4, lock.0.into(), 0), None),
-            Op::Use { mem } => ((5, mem.addr, 0), None),
-            Op::SemWaitFailed { semaphore } => ((7, semaphore.0.into(), 0), None),
-            Op::SemValue { semaphore, value } => ((8, semaphore.0.into(), value.into()), None),
+        let ((at, value), read) = match event.op {
+            Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => ((mem.addr, value), Some(mem)),
+            Op::Use { mem } => ((mem.addr, 0), None),
+            Op::SemValue { semaphore, value } => ((semaphore.0.into(), value.into()), None),
             // What it read may go to a variable of its own.
-            Op::Write { mem, value } => ((WRITE, mem.addr, value), None),
-            _ => return None,
+            Op::Write { mem, value } => ((mem.addr, value), None),
+            op => match Action::of(op)? {
+                (action, turned) if action.may_be_in_a_waiting_loop(turned) => ((action.object().0.into(), 0), None),
+                _ => return None,
+            },
         };
         Some(Step {
             pc: event.pc,
             stack: event.stack,
-            deed,
+            deed: (event.op.kind(), at, value),
             read,
         })
     }

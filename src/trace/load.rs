@@ -230,7 +230,7 @@ impl Builder {
                 incarnation: IncarnationId(self.next_place()),
             },
             FileOp::Free { addr } => self.free(id, addr),
-            other => plain_op(other).expect("what is no access, nor begins a block, is itself"),
+            other => Op::of_file(other).expect("what is no access, nor begins a block, is itself"),
         }
     }
 
@@ -273,52 +273,4 @@ impl Builder {
         trace.frees_reads = trace.tables.meta.control_flow_recorded && !trace.cells.iter().any(|cell| cell.external);
         trace
     }
-}
-
-/// What an event does that neither accesses memory nor begins a block, in the model's words; `None` of others.
-#[must_use]
-pub fn plain_op(op: FileOp) -> Option<Op> {
-    Some(match op {
-        FileOp::Read { .. }
-        | FileOp::Write { .. }
-        | FileOp::Use { .. }
-        | FileOp::AtomicLoad { .. }
-        | FileOp::AtomicStore { .. }
-        | FileOp::AtomicRmw { .. }
-        | FileOp::Alloc { .. }
-        | FileOp::Free { .. } => return None,
-        FileOp::Begin => Op::Begin,
-        FileOp::End => Op::End,
-        FileOp::Fork { child } => Op::Fork { child },
-        FileOp::Join { child, .. } => Op::Join { child },
-        FileOp::Acquire { lock, .. } => Op::Acquire { lock },
-        FileOp::AcquireShared { lock, .. } => Op::AcquireShared { lock },
-        FileOp::Release { lock } => Op::Release { lock },
-        FileOp::AcquireFailed { lock, shared } => Op::AcquireFailed { lock, shared },
-        FileOp::WaitBegin { condition, lock } => Op::WaitBegin { condition, lock },
-        FileOp::WaitEnd {
-            condition,
-            lock,
-            outcome,
-        } => Op::WaitEnd {
-            condition,
-            lock,
-            outcome,
-        },
-        FileOp::Notify { condition } => Op::Notify { condition },
-        FileOp::NotifyAll { condition } => Op::NotifyAll { condition },
-        FileOp::BarrierEnter { barrier, round } => Op::BarrierEnter { barrier, round },
-        FileOp::BarrierExit { barrier, round } => Op::BarrierExit { barrier, round },
-        FileOp::SemPost { semaphore } => Op::SemPost { semaphore },
-        FileOp::SemWait { semaphore } => Op::SemWait { semaphore },
-        FileOp::SemWaitFailed { semaphore } => Op::SemWaitFailed { semaphore },
-        FileOp::SemValue { semaphore, value } => Op::SemValue { semaphore, value },
-        FileOp::OnceBegin { once } => Op::OnceBegin { once },
-        FileOp::OnceEnd { once } => Op::OnceEnd { once },
-        FileOp::OnceWait { once } => Op::OnceWait { once },
-        FileOp::Fence { order } => Op::Fence { order },
-        FileOp::Branch => Op::Branch,
-        FileOp::Input { source, value } => Op::Input { source, value },
-        FileOp::Output { source } => Op::Output { source },
-    })
 }

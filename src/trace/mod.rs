@@ -33,7 +33,7 @@ pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
 pub use external::Pin;
-pub use load::{LoadError, blocks_of, plain_op};
+pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
 pub use sections::{Section, SectionId, Sections};

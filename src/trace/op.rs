@@ -3,7 +3,7 @@
 use super::IncarnationId;
 use crate::semantics::conflict::Part;
 use crate::semantics::locks;
-use trace_format::{MemoryOrder, ObjectId, ThreadId, WaitOutcome};
+use trace_format::{MemoryOrder, ObjectId, Op as FileOp, ThreadId, WaitOutcome};
 
 /// The number of an access; accesses are numbered in the order of π.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,4 +164,78 @@ pub enum Op {
     Input { source: ObjectId, value: u64 },
     /// A value to the outside.
     Output { source: ObjectId },
+}
+
+/// What the operations that are in the model as they are in the file have in common: after the name, the objects, then all else.
+macro_rules! as_in_file {
+    ($($name:ident { $($object:ident),*; $($other:ident),* })*) => {
+        impl Op {
+            /// What an event of the file does, in the model's words; `None` if it accesses memory or begins a block.
+            #[must_use]
+            pub fn of_file(op: FileOp) -> Option<Op> {
+                Some(match op {
+                    $(FileOp::$name { $($object,)* $($other,)* } => Op::$name { $($object,)* $($other,)* },)*
+                    FileOp::Join { child, .. } => Op::Join { child },
+                    FileOp::Acquire { lock, .. } => Op::Acquire { lock },
+                    FileOp::AcquireShared { lock, .. } => Op::AcquireShared { lock },
+                    FileOp::Read { .. }
+                    | FileOp::Write { .. }
+                    | FileOp::Use { .. }
+                    | FileOp::AtomicLoad { .. }
+                    | FileOp::AtomicStore { .. }
+                    | FileOp::AtomicRmw { .. }
+                    | FileOp::Alloc { .. }
+                    | FileOp::Free { .. } => return None,
+                })
+            }
+
+            /// The way back, of an operation that is an attempt or is none.
+            #[must_use]
+            pub(super) fn to_file(self, attempt: bool) -> Option<FileOp> {
+                Some(match self {
+                    $(Op::$name { $($object,)* $($other,)* } => FileOp::$name { $($object,)* $($other,)* },)*
+                    Op::Join { child } => FileOp::Join { child, attempt },
+                    Op::Acquire { lock } => FileOp::Acquire { lock, attempt },
+                    Op::AcquireShared { lock } => FileOp::AcquireShared { lock, attempt },
+                    Op::Access(_) | Op::Alloc { .. } => return None,
+                })
+            }
+
+            /// The same operation on other objects.
+            #[must_use]
+            pub fn on_objects(self, other: impl Fn(ObjectId) -> ObjectId) -> Op {
+                match self {
+                    $(Op::$name { $($object,)* $($other,)* } => Op::$name { $($object: other($object),)* $($other,)* },)*
+                    Op::Acquire { lock } => Op::Acquire { lock: other(lock) },
+                    Op::AcquireShared { lock } => Op::AcquireShared { lock: other(lock) },
+                    Op::Join { .. } | Op::Access(_) | Op::Alloc { .. } => self,
+                }
+            }
+        }
+    };
+}
+
+as_in_file! {
+    Begin { ; }
+    End { ; }
+    Fork { ; child }
+    Release { lock; }
+    AcquireFailed { lock; shared }
+    WaitBegin { condition, lock; }
+    WaitEnd { condition, lock; outcome }
+    Notify { condition; }
+    NotifyAll { condition; }
+    BarrierEnter { barrier; round }
+    BarrierExit { barrier; round }
+    SemPost { semaphore; }
+    SemWait { semaphore; }
+    SemWaitFailed { semaphore; }
+    SemValue { semaphore; value }
+    OnceBegin { once; }
+    OnceEnd { once; }
+    OnceWait { once; }
+    Fence { ; order }
+    Branch { ; }
+    Input { source; value }
+    Output { source; }
 }

@@ -8,33 +8,60 @@ use trace_format::{ObjectId, ThreadId};
 pub(super) struct Ops {
     tags: Vec<Tag>,
     numbers: Vec<u32>,
-    /// Those with more than one number.
+    /// Those that are not packed.
     rare: Vec<Op>,
 }
 
-#[derive(Clone, Copy, Debug)]
-#[repr(u8)]
-enum Tag {
-    Begin,
-    End,
-    Fork,
-    Join,
-    Access,
-    Acquire,
-    AcquireShared,
-    Release,
-    Notify,
-    NotifyAll,
-    SemPost,
-    SemWait,
-    SemWaitFailed,
-    OnceBegin,
-    OnceEnd,
-    OnceWait,
-    Alloc,
-    Branch,
-    Output,
-    Rare,
+/// The operations that are packed: those with one number, and those with none.
+macro_rules! packed {
+    (numbered: $($name:ident { $field:ident: $number:ident })*, plain: $($plain:ident)*) => {
+        #[derive(Clone, Copy, Debug)]
+        #[repr(u8)]
+        enum Tag {
+            $($name,)*
+            $($plain,)*
+            Access,
+            Rare,
+        }
+
+        fn pack(op: Op) -> Option<(Tag, u32)> {
+            Some(match op {
+                $(Op::$name { $field } => (Tag::$name, $field.0),)*
+                $(Op::$plain => (Tag::$plain, 0),)*
+                Op::Access(access) => (Tag::Access, access.0),
+                _ => return None,
+            })
+        }
+
+        fn unpack(tag: Tag, number: u32, rare: &[Op]) -> Op {
+            match tag {
+                $(Tag::$name => Op::$name { $field: $number(number) },)*
+                $(Tag::$plain => Op::$plain,)*
+                Tag::Access => Op::Access(AccessId(number)),
+                Tag::Rare => rare[number as usize],
+            }
+        }
+    };
+}
+
+packed! {
+    numbered:
+        Fork { child: ThreadId }
+        Join { child: ThreadId }
+        Acquire { lock: ObjectId }
+        AcquireShared { lock: ObjectId }
+        Release { lock: ObjectId }
+        Notify { condition: ObjectId }
+        NotifyAll { condition: ObjectId }
+        SemPost { semaphore: ObjectId }
+        SemWait { semaphore: ObjectId }
+        SemWaitFailed { semaphore: ObjectId }
+        OnceBegin { once: ObjectId }
+        OnceEnd { once: ObjectId }
+        OnceWait { once: ObjectId }
+        Alloc { incarnation: IncarnationId }
+        Output { source: ObjectId },
+    plain: Begin End Branch
 }
 
 impl Ops {
@@ -51,72 +78,15 @@ impl Ops {
     }
 
     pub(super) fn push(&mut self, op: Op) {
-        let (tag, number) = match op {
-            Op::Begin => (Tag::Begin, 0),
-            Op::End => (Tag::End, 0),
-            Op::Fork { child } => (Tag::Fork, child.0),
-            Op::Join { child } => (Tag::Join, child.0),
-            Op::Access(access) => (Tag::Access, access.0),
-            Op::Acquire { lock } => (Tag::Acquire, lock.0),
-            Op::AcquireShared { lock } => (Tag::AcquireShared, lock.0),
-            Op::Release { lock } => (Tag::Release, lock.0),
-            Op::Notify { condition } => (Tag::Notify, condition.0),
-            Op::NotifyAll { condition } => (Tag::NotifyAll, condition.0),
-            Op::SemPost { semaphore } => (Tag::SemPost, semaphore.0),
-            Op::SemWait { semaphore } => (Tag::SemWait, semaphore.0),
-            Op::SemWaitFailed { semaphore } => (Tag::SemWaitFailed, semaphore.0),
-            Op::OnceBegin { once } => (Tag::OnceBegin, once.0),
-            Op::OnceEnd { once } => (Tag::OnceEnd, once.0),
-            Op::OnceWait { once } => (Tag::OnceWait, once.0),
-            Op::Alloc { incarnation } => (Tag::Alloc, incarnation.0),
-            Op::Branch => (Tag::Branch, 0),
-            Op::Output { source } => (Tag::Output, source.0),
-            Op::AcquireFailed { .. }
-            | Op::WaitBegin { .. }
-            | Op::WaitEnd { .. }
-            | Op::BarrierEnter { .. }
-            | Op::BarrierExit { .. }
-            | Op::SemValue { .. }
-            | Op::Fence { .. }
-            | Op::Input { .. } => {
-                self.rare.push(op);
-                (Tag::Rare, self.rare.len() as u32 - 1)
-            }
-        };
+        let (tag, number) = pack(op).unwrap_or_else(|| {
+            self.rare.push(op);
+            (Tag::Rare, self.rare.len() as u32 - 1)
+        });
         self.tags.push(tag);
         self.numbers.push(number);
     }
 
     pub(super) fn get(&self, event: usize) -> Op {
-        let number = self.numbers[event];
-        let object = ObjectId(number);
-        match self.tags[event] {
-            Tag::Begin => Op::Begin,
-            Tag::End => Op::End,
-            Tag::Fork => Op::Fork {
-                child: ThreadId(number),
-            },
-            Tag::Join => Op::Join {
-                child: ThreadId(number),
-            },
-            Tag::Access => Op::Access(AccessId(number)),
-            Tag::Acquire => Op::Acquire { lock: object },
-            Tag::AcquireShared => Op::AcquireShared { lock: object },
-            Tag::Release => Op::Release { lock: object },
-            Tag::Notify => Op::Notify { condition: object },
-            Tag::NotifyAll => Op::NotifyAll { condition: object },
-            Tag::SemPost => Op::SemPost { semaphore: object },
-            Tag::SemWait => Op::SemWait { semaphore: object },
-            Tag::SemWaitFailed => Op::SemWaitFailed { semaphore: object },
-            Tag::OnceBegin => Op::OnceBegin { once: object },
-            Tag::OnceEnd => Op::OnceEnd { once: object },
-            Tag::OnceWait => Op::OnceWait { once: object },
-            Tag::Alloc => Op::Alloc {
-                incarnation: IncarnationId(number),
-            },
-            Tag::Branch => Op::Branch,
-            Tag::Output => Op::Output { source: object },
-            Tag::Rare => self.rare[number as usize],
-        }
+        unpack(self.tags[event], self.numbers[event], &self.rare)
     }
 }

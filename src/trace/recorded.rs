@@ -11,33 +11,13 @@ impl Trace {
             thread: self.thread(event),
             pc: self.pc(event),
             stack: self.stack(event),
-            op: Recording::op(self, event),
+            op: self.in_file(event),
         })
     }
-}
 
-impl Recording for Trace {
-    fn id(&self) -> TraceId {
-        self.id
-    }
-
-    fn tables(&self) -> &Tables {
-        &self.tables
-    }
-
-    fn events(&self) -> usize {
-        self.len()
-    }
-
-    fn thread(&self, event: EventId) -> ThreadId {
-        self.thread(event)
-    }
-
-    fn pc(&self, event: EventId) -> CodePosition {
-        self.pc(event)
-    }
-
-    fn op(&self, event: EventId) -> FileOp {
+    /// What an event does, as it stands in the file.
+    #[must_use]
+    pub fn in_file(&self, event: EventId) -> FileOp {
         match self.op(event) {
             Op::Access(id) => {
                 let access = self.accesses.get(id);
@@ -73,48 +53,35 @@ impl Recording for Trace {
                 let (addr, size) = (block.addr, block.size);
                 FileOp::Alloc { addr, size }
             }
-            Op::Begin => FileOp::Begin,
-            Op::End => FileOp::End,
-            Op::Fork { child } => FileOp::Fork { child },
-            Op::Join { child } => FileOp::Join {
-                child,
-                attempt: self.is_attempt(event),
-            },
-            Op::Acquire { lock } => FileOp::Acquire {
-                lock,
-                attempt: self.is_attempt(event),
-            },
-            Op::AcquireShared { lock } => FileOp::AcquireShared {
-                lock,
-                attempt: self.is_attempt(event),
-            },
-            Op::Release { lock } => FileOp::Release { lock },
-            Op::AcquireFailed { lock, shared } => FileOp::AcquireFailed { lock, shared },
-            Op::WaitBegin { condition, lock } => FileOp::WaitBegin { condition, lock },
-            Op::WaitEnd {
-                condition,
-                lock,
-                outcome,
-            } => FileOp::WaitEnd {
-                condition,
-                lock,
-                outcome,
-            },
-            Op::Notify { condition } => FileOp::Notify { condition },
-            Op::NotifyAll { condition } => FileOp::NotifyAll { condition },
-            Op::BarrierEnter { barrier, round } => FileOp::BarrierEnter { barrier, round },
-            Op::BarrierExit { barrier, round } => FileOp::BarrierExit { barrier, round },
-            Op::SemPost { semaphore } => FileOp::SemPost { semaphore },
-            Op::SemWait { semaphore } => FileOp::SemWait { semaphore },
-            Op::SemWaitFailed { semaphore } => FileOp::SemWaitFailed { semaphore },
-            Op::SemValue { semaphore, value } => FileOp::SemValue { semaphore, value },
-            Op::OnceBegin { once } => FileOp::OnceBegin { once },
-            Op::OnceEnd { once } => FileOp::OnceEnd { once },
-            Op::OnceWait { once } => FileOp::OnceWait { once },
-            Op::Fence { order } => FileOp::Fence { order },
-            Op::Branch => FileOp::Branch,
-            Op::Input { source, value } => FileOp::Input { source, value },
-            Op::Output { source } => FileOp::Output { source },
+            op => op
+                .to_file(self.is_attempt(event))
+                .expect("what is no access, nor begins a block, is itself"),
         }
+    }
+}
+
+impl Recording for Trace {
+    fn id(&self) -> TraceId {
+        self.id
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    fn events(&self) -> usize {
+        self.len()
+    }
+
+    fn thread(&self, event: EventId) -> ThreadId {
+        self.thread(event)
+    }
+
+    fn pc(&self, event: EventId) -> CodePosition {
+        self.pc(event)
+    }
+
+    fn op(&self, event: EventId) -> FileOp {
+        self.in_file(event)
     }
 }

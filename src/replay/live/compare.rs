@@ -242,34 +242,5 @@ pub(super) fn objects_of(op: Op) -> [Option<ObjectId>; 2] {
 
 /// The operation, with every object the same: what is left must be equal.
 pub(super) fn without_objects(op: Op) -> Op {
-    let none = ObjectId(0);
-    match op {
-        Op::Acquire { .. } => Op::Acquire { lock: none },
-        Op::AcquireShared { .. } => Op::AcquireShared { lock: none },
-        Op::Release { .. } => Op::Release { lock: none },
-        Op::AcquireFailed { shared, .. } => Op::AcquireFailed { lock: none, shared },
-        Op::WaitBegin { .. } => Op::WaitBegin {
-            condition: none,
-            lock: none,
-        },
-        Op::WaitEnd { outcome, .. } => Op::WaitEnd {
-            condition: none,
-            lock: none,
-            outcome,
-        },
-        Op::Notify { .. } => Op::Notify { condition: none },
-        Op::NotifyAll { .. } => Op::NotifyAll { condition: none },
-        Op::BarrierEnter { round, .. } => Op::BarrierEnter { barrier: none, round },
-        Op::BarrierExit { round, .. } => Op::BarrierExit { barrier: none, round },
-        Op::SemPost { .. } => Op::SemPost { semaphore: none },
-        Op::SemWait { .. } => Op::SemWait { semaphore: none },
-        Op::SemWaitFailed { .. } => Op::SemWaitFailed { semaphore: none },
-        Op::SemValue { value, .. } => Op::SemValue { semaphore: none, value },
-        Op::OnceBegin { .. } => Op::OnceBegin { once: none },
-        Op::OnceEnd { .. } => Op::OnceEnd { once: none },
-        Op::OnceWait { .. } => Op::OnceWait { once: none },
-        Op::Input { value, .. } => Op::Input { source: none, value },
-        Op::Output { .. } => Op::Output { source: none },
-        op => op,
-    }
+    op.on_objects(|_| ObjectId(0))
 }

@@ -10,7 +10,7 @@ use super::places::same_module;
 use super::plan::Plan;
 use crate::schedule::Schedule;
 use crate::session::{Parked, Standing, Stopped};
-use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace, plain_op};
+use crate::trace::{Access, AccessKind, EventId, Op, ThreadId, Trace};
 use std::sync::mpsc;
 use std::thread;
 use trace_format::{BlockInfo, Event, MemRange, ObjectId, Op as FileOp, ReadError, Tables, TraceFile};
@@ -190,7 +190,7 @@ impl<'t> Run<'t> {
                 pending: false,
             });
         }
-        match (trace.op(recorded), plain_op(event.op)) {
+        match (trace.op(recorded), Op::of_file(event.op)) {
             (Op::Access(_), None) => trace
                 .access(recorded)
                 .is_some_and(|access| is_same_access(trace, access, event.op)),
