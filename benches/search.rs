@@ -10,6 +10,8 @@
 
 #[path = "../tests/explore/interpreter.rs"]
 mod interpreter;
+#[path = "../tests/explore/known.rs"]
+mod known;
 #[path = "../tests/explore/machine.rs"]
 mod machine;
 #[path = "../tests/explore/program.rs"]
@@ -17,97 +19,26 @@ mod program;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use interpreter::{Hides, Interpreter};
-use program::{Instruction, Program, Term};
+use known::{count, forks, read, reorder, store};
+use program::Program;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use witness::explore::{Engine, Exploration, Limits, Options, explore};
 
 fn counting(threads: usize, times: usize, own: usize) -> Program {
-    let shared = [
-        Instruction::Read {
-            from: 0,
-            into: 0,
-            atomic: false,
-        },
-        Instruction::Write {
-            to: 0,
-            value: Term::Plus(0, 1),
-            atomic: false,
-        },
-    ];
-    let mut code = vec![Instruction::Fork { at: 0, into: 3 }; threads];
-    code.push(Instruction::End);
-    for thread in 0..threads {
-        code[thread] = Instruction::Fork {
-            at: code.len(),
-            into: 3,
-        };
-        for _ in 0..times {
-            code.push(Instruction::Lock { lock: 0, shared: false });
-            code.extend(vec![Instruction::Fence; own]);
-            code.extend(shared);
-            code.push(Instruction::Unlock { lock: 0 });
-        }
-        code.push(Instruction::End);
-    }
-    Program {
-        code,
-        recursive: vec![false],
-        ..Program::default()
-    }
-}
-
-fn forks(threads: &[Vec<Instruction>]) -> Program {
-    let mut code = vec![Instruction::Fork { at: 0, into: 3 }; threads.len()];
-    code.push(Instruction::End);
-    for (number, thread) in threads.iter().enumerate() {
-        code[number] = Instruction::Fork {
-            at: code.len(),
-            into: 3,
-        };
-        code.extend(thread);
-        code.push(Instruction::End);
-    }
-    Program {
-        code,
-        recursive: vec![false; threads.len()],
-        ..Program::default()
-    }
-}
-
-fn read(from: usize, into: usize) -> Instruction {
-    Instruction::Read {
-        from,
-        into,
-        atomic: false,
-    }
-}
-
-fn write(to: usize, value: i64) -> Instruction {
-    Instruction::Write {
-        to,
-        value: Term::Number(value),
-        atomic: false,
-    }
-}
-
-/// So many threads store to two variables, and one looks between the stores.
-fn reorder(writers: usize) -> Program {
-    let mut threads = vec![vec![write(0, 1), write(1, -1)]; writers];
-    threads.push(vec![read(0, 0), read(1, 1)]);
-    forks(&threads)
+    forks(&vec![count(own).repeat(times); threads])
 }
 
 /// So many threads each store a value of their own, and one looks once.
 fn writers(writers: usize) -> Program {
-    let mut threads: Vec<_> = (1..=writers).map(|value| vec![write(0, value as i64)]).collect();
+    let mut threads: Vec<_> = (1..=writers).map(|value| vec![store(0, value as i64)]).collect();
     threads.push(vec![read(0, 0)]);
     forks(&threads)
 }
 
 /// Of so many threads each stores to a variable of its own, and one looks at all.
 fn looked_at(writers: usize) -> Program {
-    let mut threads: Vec<_> = (0..writers).map(|number| vec![write(number, 1)]).collect();
+    let mut threads: Vec<_> = (0..writers).map(|number| vec![store(number, 1)]).collect();
     threads.push((0..writers).map(|number| read(number, 0)).collect());
     forks(&threads)
 }

@@ -57,14 +57,14 @@ pub enum Leaves {
     Beside,
 }
 
-/// How a thread comes to be where it waits, and no longer waits.
+/// What decides when an action happens, and how it turns out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ways {
-    /// It goes on at once, in one way.
+    /// Nothing: it happens at once, and turns out in one way.
     One,
-    /// It goes on if it can; else it waits, or gives up.
+    /// Whether it can happen now; if not, its thread waits or gives up.
     Attempt,
-    /// Others decide when it goes on, or in which way.
+    /// What others have done, in a way of its own.
     ByOthers,
 }
 
@@ -139,7 +139,7 @@ impl<O: Copy + Eq> Action<O> {
         })
     }
 
-    /// Whether it can go on in one way only, or as others let it.
+    /// What decides when it happens, and how it turns out.
     #[must_use]
     pub fn ways(self) -> Ways {
         match self {

@@ -10,9 +10,8 @@ mod command;
 mod program;
 
 use command::{run, witness};
-use program::Program;
+use program::{POLICIES, Program, place};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// The programs in which something is used after it was freed, and their harmless twins.
 const PROGRAMS: [(&str, &str); 9] = [
@@ -27,35 +26,20 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("grow", "grow_again"),
 ];
 
-const POLICIES: [&[&str]; 4] = [
-    &["--policy", "fifo"],
-    &["--policy", "random", "--seed", "1"],
-    &["--policy", "random", "--seed", "2"],
-    &["--policy", "pos", "--seed", "3"],
-];
-
 fn compiled(test: &str, name: &str) -> Program {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/after_free/programs")
-        .join(format!("{name}.c"));
-    Program::compile(&format!("after-free-{test}-{name}"), &source, &[])
+    Program::of_tests("after_free", test, name)
 }
 
 /// The witnessed pairs of an analysis of the recorded run: of which kind, and where.
 fn analyzed(program: &Program) -> (Vec<(String, BTreeSet<String>)>, i32) {
-    let outcome = run(&program.folder, witness().args(["analyze", "trace.bin", "--json"])).unwrap();
-    let results: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
-    let place = |side: &serde_json::Value| {
-        let file = Path::new(side["file"].as_str().unwrap()).file_name().unwrap();
-        format!("{}:{}", file.to_string_lossy(), side["line"])
-    };
+    let (results, status) = program.analyzed();
     let pairs = results["pairs"].as_array().unwrap().iter();
     let witnessed = pairs.filter(|pair| pair["verdict"] == "witnessed");
     let found = witnessed.map(|pair| {
         let kind = pair["kind"].as_str().unwrap().to_owned();
         (kind, BTreeSet::from([place(&pair["a"]), place(&pair["b"])]))
     });
-    (found.collect(), outcome.status)
+    (found.collect(), status)
 }
 
 #[test]
@@ -77,12 +61,7 @@ fn uses_after_free_are_predicted_and_shown_live() {
             }
             hits += 1;
             assert_eq!(status, 66, "{name} {policy:?}");
-            let accepted = run(
-                &program.folder,
-                witness().args(["check", "trace.bin", "trace.bin.witnesses/1.sched"]),
-            );
-            let accepted = accepted.unwrap();
-            assert_eq!(accepted.status, 0, "{}", accepted.stdout);
+            program.check(1);
             let live = program.live(&["--witness", "1"]);
             assert_eq!(live.status, 66, "{name} {policy:?}: {}", live.stdout);
             let confirmed = "CONFIRMED: witness 1: the memory is freed, and the access of it is pending";
@@ -107,7 +86,7 @@ fn their_twins_have_none() {
 fn the_report_has_the_use_the_free_and_the_allocation() {
     let program = compiled("report", "session");
     program.record(POLICIES[0], &[]);
-    let report = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    let report = program.witness(&["analyze", "trace.bin"]);
     for line in [
         "WARNING: witness: use after free (witnessed)",
         "  Free of size 4 at ",
@@ -119,11 +98,7 @@ fn the_report_has_the_use_the_free_and_the_allocation() {
     ] {
         assert!(report.stdout.contains(line), "{line}: {}", report.stdout);
     }
-    let sarif = run(
-        &program.folder,
-        witness().args(["analyze", "trace.bin", "--report", "sarif"]),
-    )
-    .unwrap();
+    let sarif = program.witness(&["analyze", "trace.bin", "--report", "sarif"]);
     let sarif: serde_json::Value = serde_json::from_str(&sarif.stdout).unwrap();
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "use-after-free");
 }
@@ -168,7 +143,7 @@ fn a_warning_of_a_use_after_free_under_a_lock_is_true() {
          SUMMARY: ThreadSanitizer: heap-use-after-free {user} in serve\n==================\n"
     );
     std::fs::write(program.folder.join("tsan.log"), report).unwrap();
-    let said = run(&program.folder, witness().args(["confirm", "trace.bin", "tsan.log"])).unwrap();
+    let said = program.witness(&["confirm", "trace.bin", "tsan.log"]);
     assert!(
         said.stdout.contains("WITNESSED: tsan.log:1: heap-use-after-free"),
         "{}",

@@ -54,6 +54,14 @@ pub fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
+/// Compiles a program of `tests/confirm/programs` for recording, with its source beside it.
+pub fn compile_own(folder: &Path, name: &str) {
+    let source = format!("{name}.c");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/confirm/programs");
+    fs::copy(programs.join(&source), folder.join(&source)).expect("the source is copied");
+    witness(folder, &["cc", "-pthread", &source, "-o", name]).expect(0);
+}
+
 /// Compiles and records a program; returns the trace's name in the folder.
 pub fn record(folder: &Path, name: &str) -> String {
     compile(folder, name, &[]);

@@ -1,7 +1,7 @@
 //! `--run`, and `witness run`: the program is recorded until each warning, or all that is found, is witnessed.
 
 use crate::command::witness;
-use crate::recorded::{compile, folder, reports};
+use crate::recorded::{compile, compile_own, folder, reports};
 use witness::confirm::ConfirmResults;
 
 #[test]
@@ -109,46 +109,11 @@ fn what_the_first_run_excludes_by_a_value_is_witnessed_by_another() {
     assert_eq!(json["further_traces"][0]["path"], trace);
 }
 
-/// A write, and a read that comes only after another thread has counted: no schedule brings them together.
-const ORDERED: &str = "
-#include <pthread.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int n, data;
-static int count(void)
-{
-    pthread_mutex_lock(&lock);
-    int now = ++n;
-    pthread_mutex_unlock(&lock);
-    return now;
-}
-static void *writer(void *unused)
-{
-    data = 1;
-    count();
-    return unused;
-}
-static void *reader(void *unused)
-{
-    if (count() == 2)
-        return data ? unused : 0;
-    return unused;
-}
-int main(void)
-{
-    pthread_t threads[2];
-    pthread_create(&threads[0], 0, writer, 0);
-    pthread_create(&threads[1], 0, reader, 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], 0);
-    return 0;
-}";
-
 #[test]
 fn what_no_schedule_shows_is_refuted_once_all_are_covered() {
     let folder = folder("run-all-schedules");
-    std::fs::write(folder.join("ordered.c"), &ORDERED[1..]).expect("a file");
-    witness(&folder, &["cc", "-pthread", "ordered.c", "-o", "ordered"]).expect(0);
-    std::fs::write(folder.join("pairs"), "ordered.c:13 ordered.c:20\n").expect("a file");
+    compile_own(&folder, "ordered");
+    std::fs::write(folder.join("pairs"), "ordered.c:14 ordered.c:21\n").expect("a file");
     let asked = |runs: &str, more: &[&str]| {
         let limits = ["confirm", "--run", "--runs", runs, "-o", "c.bin"];
         witness(&folder, &[&limits[..], more, &["pairs", "--", "./ordered"]].concat())
@@ -178,44 +143,10 @@ fn what_no_schedule_shows_is_refuted_once_all_are_covered() {
     );
 }
 
-/// Two semaphores for locks, taken in both orders: anybody may post, so no single trace tells that nobody will.
-const SEMAPHORES: &str = "
-#include <pthread.h>
-#include <semaphore.h>
-static sem_t first, second;
-static void *forwards(void *unused)
-{
-    sem_wait(&first);
-    sem_wait(&second);
-    sem_post(&second);
-    sem_post(&first);
-    return unused;
-}
-static void *backwards(void *unused)
-{
-    sem_wait(&second);
-    sem_wait(&first);
-    sem_post(&first);
-    sem_post(&second);
-    return unused;
-}
-int main(void)
-{
-    pthread_t threads[2];
-    sem_init(&first, 0, 1);
-    sem_init(&second, 0, 1);
-    pthread_create(&threads[0], 0, forwards, 0);
-    pthread_create(&threads[1], 0, backwards, 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], 0);
-    return 0;
-}";
-
 #[test]
 fn runs_are_chosen_so_that_they_fail() {
     let folder = folder("run-chosen");
-    std::fs::write(folder.join("locks.c"), &SEMAPHORES[1..]).expect("a file");
-    witness(&folder, &["cc", "-pthread", "locks.c", "-o", "locks"]).expect(0);
+    compile_own(&folder, "locks");
     let run = |runs: &str| witness(&folder, &["run", "--runs", runs, "-o", "r.bin", "--", "./locks"]);
     run("1").expect(0);
     let chosen = run("3");
@@ -224,49 +155,11 @@ fn runs_are_chosen_so_that_they_fail() {
     assert!(chosen.stderr.contains("deadlock: thread "), "{}", chosen.stderr);
 }
 
-/// A race behind the third value of a counter that changes thousands of times.
-const LONG: &str = "
-#include <pthread.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int n, data;
-static unsigned char buffer[1 << 10];
-static void *counter(void *unused)
-{
-    data = 1;
-    for (int i = 0; i < 1000; i++) {
-        pthread_mutex_lock(&lock);
-        n++;
-        pthread_mutex_unlock(&lock);
-        for (int j = 0; j < 30; j++)
-            buffer[(i + j) & 1023]++;
-        if (i == 2)
-            data = 2;
-    }
-    return unused;
-}
-static void *reader(void *unused)
-{
-    pthread_mutex_lock(&lock);
-    int seen = n;
-    pthread_mutex_unlock(&lock);
-    return seen == 2 && data ? unused : 0;
-}
-int main(void)
-{
-    pthread_t threads[2];
-    pthread_create(&threads[0], 0, counter, 0);
-    pthread_create(&threads[1], 0, reader, 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], 0);
-    return 0;
-}";
-
 #[test]
 fn long_runs_are_made_again_with_one_delay() {
     let folder = folder("run-delayed");
-    std::fs::write(folder.join("long.c"), &LONG[1..]).expect("a file");
-    witness(&folder, &["cc", "-pthread", "long.c", "-o", "long"]).expect(0);
-    std::fs::write(folder.join("pairs"), "long.c:15 long.c:24\n").expect("a file");
+    compile_own(&folder, "long");
+    std::fs::write(folder.join("pairs"), "long.c:16 long.c:25\n").expect("a file");
     let limits = [
         "confirm", "--run", "--runs", "8", "-o", "c.bin", "pairs", "--", "./long",
     ];

@@ -10,9 +10,8 @@ mod command;
 mod program;
 
 use command::{run, witness};
-use program::Program;
+use program::{POLICIES, Program, place};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// The programs that can deadlock, with the marks of the operations that wait for each other, and their harmless twins.
 const PROGRAMS: [(&str, &[&str], &[&str]); 9] = [
@@ -35,24 +34,8 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 9] = [
     ("nested_calls", &["inner", "outer"], &["nested_calls_ordered"]),
 ];
 
-const POLICIES: [&[&str]; 4] = [
-    &["--policy", "fifo"],
-    &["--policy", "random", "--seed", "1"],
-    &["--policy", "random", "--seed", "2"],
-    &["--policy", "pos", "--seed", "3"],
-];
-
 fn compiled(test: &str, name: &str) -> Program {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/deadlocks/programs")
-        .join(format!("{name}.c"));
-    Program::compile(&format!("deadlocks-{test}-{name}"), &source, &[])
-}
-
-/// The results of an analysis of the recorded run, and its exit status.
-fn analyzed(program: &Program) -> (serde_json::Value, i32) {
-    let outcome = run(&program.folder, witness().args(["analyze", "trace.bin", "--json"])).unwrap();
-    (serde_json::from_str(&outcome.stdout).unwrap(), outcome.status)
+    Program::of_tests("deadlocks", test, name)
 }
 
 /// The places of each witnessed deadlock.
@@ -61,10 +44,7 @@ fn deadlocks(results: &serde_json::Value) -> Vec<BTreeSet<String>> {
     let witnessed = all.iter().filter(|deadlock| deadlock["verdict"] == "witnessed");
     let places = witnessed.map(|deadlock| {
         let operations = deadlock["operations"].as_array().unwrap().iter();
-        let place = operations.map(|operation| {
-            let file = Path::new(operation["file"].as_str().unwrap()).file_name().unwrap();
-            format!("{}:{}", file.to_string_lossy(), operation["line"])
-        });
+        let place = operations.map(place);
         place.collect()
     });
     places.collect()
@@ -79,7 +59,7 @@ fn deadlocks_are_predicted_and_shown_live() {
         let mut hits = 0;
         for policy in POLICIES {
             program.record(policy, &[]);
-            let (results, status) = analyzed(&program);
+            let (results, status) = program.analyzed();
             if results["trace"]["ending"] == "deadlock" {
                 continue;
             }
@@ -89,9 +69,7 @@ fn deadlocks_are_predicted_and_shown_live() {
             assert!(!found.is_empty(), "{name} {policy:?}: {results:#}");
             assert_eq!(status, 66, "{name} {policy:?}");
             for number in 1..=found.len() {
-                let path = format!("trace.bin.witnesses/{number}.sched");
-                let accepted = run(&program.folder, witness().args(["check", "trace.bin", &path])).unwrap();
-                assert_eq!(accepted.status, 0, "{}", accepted.stdout);
+                program.check(number);
             }
             let live = program.live(&[]);
             let confirmed = live
@@ -118,7 +96,7 @@ fn their_twins_have_none() {
         let program = compiled("twins", twin);
         for policy in POLICIES {
             program.record(policy, &[]);
-            let (results, status) = analyzed(&program);
+            let (results, status) = program.analyzed();
             assert_ne!(results["trace"]["ending"], "deadlock", "{twin} {policy:?}");
             assert_eq!(
                 (deadlocks(&results), status),
@@ -133,7 +111,7 @@ fn their_twins_have_none() {
 fn the_report_says_who_waits_for_whom() {
     let program = compiled("report", "two_locks");
     program.record(POLICIES[0], &[]);
-    let report = run(&program.folder, witness().args(["analyze", "trace.bin"])).unwrap();
+    let report = program.witness(&["analyze", "trace.bin"]);
     for line in [
         "WARNING: witness: deadlock (witnessed)",
         "  Thread 1 waits for mutex b, which thread 2 holds:",
@@ -165,11 +143,7 @@ fn suppressions_of_deadlocks_hide_them() {
     let program = compiled("hidden", "two_locks");
     program.record(POLICIES[0], &[]);
     std::fs::write(program.folder.join("hide"), "deadlock:second\n").unwrap();
-    let report = run(
-        &program.folder,
-        witness().args(["analyze", "trace.bin", "--suppressions", "hide"]),
-    );
-    let report = report.unwrap();
+    let report = program.witness(&["analyze", "trace.bin", "--suppressions", "hide"]);
     assert!(report.stdout.contains("1 suppressed"), "{}", report.stdout);
     assert!(!report.stdout.contains("WARNING"), "{}", report.stdout);
     assert_eq!(report.status, 0, "{}", report.stdout);

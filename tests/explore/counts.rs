@@ -2,7 +2,8 @@
 
 use crate::compare::{How, explored, goals};
 use crate::interpreter::{Hides, Interpreter};
-use crate::program::{Instruction, Program, Term};
+use crate::known::{count, forks, read, reorder, store};
+use crate::program::{Instruction, Program};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use witness::explore::{Classes, Engine, Exploration, Limits, Options, Reason, classes, explore};
@@ -19,27 +20,12 @@ const HOW: How = How {
     states: usize::MAX,
 };
 
-/// A program whose first thread forks these and does nothing else.
-fn forks(threads: &[Vec<Instruction>]) -> Program {
-    let mut code: Vec<Instruction> = threads.iter().map(|_| Instruction::Fork { at: 0, into: 3 }).collect();
-    code.push(Instruction::End);
-    for (index, thread) in threads.iter().enumerate() {
-        code[index] = Instruction::Fork {
-            at: code.len(),
-            into: 3,
-        };
-        code.extend(thread);
-        code.push(Instruction::End);
-    }
-    Program {
-        code,
-        recursive: vec![false],
-        ..Program::default()
-    }
+fn exhausted(threads: &[Vec<Instruction>]) -> Exploration {
+    exhausted_by(&forks(threads))
 }
 
-fn exhausted(threads: &[Vec<Instruction>]) -> Exploration {
-    let (exploration, diverged) = explored(&forks(threads), HOW);
+fn exhausted_by(program: &Program) -> Exploration {
+    let (exploration, diverged) = explored(program, HOW);
     assert!(
         exploration.is_exhausted() && diverged == 0,
         "{:?}",
@@ -48,36 +34,10 @@ fn exhausted(threads: &[Vec<Instruction>]) -> Exploration {
     exploration
 }
 
-fn read(from: usize, into: usize) -> Instruction {
-    Instruction::Read {
-        from,
-        into,
-        atomic: false,
-    }
-}
-
-fn write(to: usize, value: Term) -> Instruction {
-    Instruction::Write {
-        to,
-        value,
-        atomic: false,
-    }
-}
-
-fn count() -> Vec<Instruction> {
-    let lock = Instruction::Lock { lock: 0, shared: false };
-    vec![
-        lock,
-        read(0, 0),
-        write(0, Term::Plus(0, 1)),
-        Instruction::Unlock { lock: 0 },
-    ]
-}
-
 #[test]
 fn threads_that_count_under_a_lock_take_a_sum_of_runs() {
     for (threads, runs) in [(2, 2), (3, 5), (4, 8), (5, 13), (6, 20)] {
-        let exploration = exhausted(&vec![count(); threads]);
+        let exploration = exhausted(&vec![count(0); threads]);
         println!(
             "{threads} threads count: {} runs, {} branches, {} states",
             exploration.runs,
@@ -92,7 +52,7 @@ fn threads_that_count_under_a_lock_take_a_sum_of_runs() {
 #[test]
 fn threads_that_count_again_and_again() {
     for (threads, times) in [(2, 2), (2, 4), (2, 6), (3, 2), (3, 3)] {
-        let exploration = exhausted(&vec![count().repeat(times); threads]);
+        let exploration = exhausted(&vec![count(0).repeat(times); threads]);
         println!(
             "{threads} threads count {times} times: {} runs, {} branches, {} states",
             exploration.runs,
@@ -106,9 +66,7 @@ fn threads_that_count_again_and_again() {
 #[test]
 fn a_reader_between_two_stores_of_many_takes_four_runs() {
     for writers in [3, 5, 8, 10] {
-        let mut threads = vec![vec![write(0, Term::Number(1)), write(1, Term::Number(-1))]; writers];
-        threads.push(vec![read(0, 0), read(1, 1)]);
-        let exploration = exhausted(&threads);
+        let exploration = exhausted_by(&reorder(writers));
         println!(
             "reorder {writers}: {} runs, {} branches, {} states",
             exploration.runs,
@@ -130,33 +88,32 @@ fn classes_of(threads: &[Vec<Instruction>]) -> usize {
 fn classes_are_those_of_reads_from_exploration() {
     for (threads, factorial) in [(1, 1), (2, 2), (3, 6), (4, 24), (5, 120)] {
         assert_eq!(
-            classes_of(&vec![count(); threads]),
+            classes_of(&vec![count(0); threads]),
             factorial,
             "{threads} threads count"
         );
     }
-    let one = Term::Number(1);
-    let writers = vec![write(0, one)];
+    let writers = vec![store(0, 1)];
     assert_eq!(classes_of(&vec![writers.clone(); 3]), 1, "nobody reads");
-    let store_buffering = [vec![write(0, one), read(1, 0)], vec![write(1, one), read(0, 0)]];
+    let store_buffering = [vec![store(0, 1), read(1, 0)], vec![store(1, 1), read(0, 0)]];
     assert_eq!(classes_of(&store_buffering), 3);
-    let message_passing = [vec![write(0, one), write(1, one)], vec![read(1, 0), read(0, 1)]];
+    let message_passing = [vec![store(0, 1), store(1, 1)], vec![read(1, 0), read(0, 1)]];
     assert_eq!(classes_of(&message_passing), 3);
     let readers = [
         writers,
-        vec![write(1, one)],
+        vec![store(1, 1)],
         vec![read(0, 0), read(1, 1)],
         vec![read(1, 0), read(0, 1)],
     ];
     assert_eq!(classes_of(&readers), 15, "independent reads of independent writes");
     // Equal values of two writes are two sources.
-    let two_writers = [vec![write(0, one)], vec![write(0, one)], vec![read(0, 0)]];
+    let two_writers = [vec![store(0, 1)], vec![store(0, 1)], vec![read(0, 0)]];
     assert_eq!(classes_of(&two_writers), 3);
 }
 
 #[test]
 fn classes_are_counted_within_a_bound() {
-    let forest = exhausted(&vec![count(); 4]).forest;
+    let forest = exhausted(&vec![count(0); 4]).forest;
     let Some(Classes { count, at_least: true }) = classes(&forest, 50) else {
         panic!("the bound was not noticed");
     };
@@ -165,7 +122,7 @@ fn classes_are_counted_within_a_bound() {
 
 #[test]
 fn a_question_to_the_solver_ends_with_the_time() {
-    let program = forks(&vec![count().repeat(4); 3]);
+    let program = forks(&vec![count(0).repeat(4); 3]);
     let mut session = Interpreter {
         program: &program,
         random: fastrand::Rng::with_seed(1),

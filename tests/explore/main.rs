@@ -14,6 +14,7 @@ mod compare;
 mod counts;
 mod executions;
 mod interpreter;
+mod known;
 mod machine;
 mod oracle;
 mod program;

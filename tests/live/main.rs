@@ -9,5 +9,6 @@ mod expectation;
 mod identical;
 mod numbers;
 mod outcomes;
+#[allow(dead_code, reason = "shared with the tests of deadlocks and of uses after free")]
 mod program;
 mod programs;

@@ -5,6 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// How whole programs are recorded that something is to be predicted of: one of these runs may show what another does not.
+pub const POLICIES: [&[&str]; 4] = [
+    &["--policy", "fifo"],
+    &["--policy", "random", "--seed", "1"],
+    &["--policy", "random", "--seed", "2"],
+    &["--policy", "pos", "--seed", "3"],
+];
+
 pub struct Program {
     pub folder: PathBuf,
     source: PathBuf,
@@ -34,6 +42,31 @@ impl Program {
     pub fn of(name: &str, source: &str) -> Program {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/programs");
         Program::compile(name, &programs.join(source), &[])
+    }
+
+    /// One of the programs of these tests, `tests/TESTS/programs/NAME.c`, for one of them.
+    pub fn of_tests(tests: &str, test: &str, name: &str) -> Program {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(tests);
+        let source = folder.join("programs").join(format!("{name}.c"));
+        Program::compile(&format!("{tests}-{test}-{name}"), &source, &[])
+    }
+
+    /// `witness` with these arguments.
+    pub fn witness(&self, arguments: &[&str]) -> Outcome {
+        run(&self.folder, witness().args(arguments)).unwrap()
+    }
+
+    /// The results of an analysis of the recorded run, and its exit status.
+    pub fn analyzed(&self) -> (serde_json::Value, i32) {
+        let outcome = self.witness(&["analyze", "trace.bin", "--json"]);
+        (serde_json::from_str(&outcome.stdout).unwrap(), outcome.status)
+    }
+
+    /// The checker accepts the schedule of a witness.
+    pub fn check(&self, witness: usize) {
+        let schedule = format!("trace.bin.witnesses/{witness}.sched");
+        let accepted = self.witness(&["check", "trace.bin", &schedule]);
+        assert_eq!(accepted.status, 0, "{}", accepted.stdout);
     }
 
     /// Records a run into `trace.bin`.
@@ -73,6 +106,12 @@ impl Program {
     pub fn file(&self) -> &Path {
         &self.file
     }
+}
+
+/// `file.c:12` of an event in a results object.
+pub fn place(event: &serde_json::Value) -> String {
+    let file = Path::new(event["file"].as_str().unwrap()).file_name().unwrap();
+    format!("{}:{}", file.to_string_lossy(), event["line"])
 }
 
 /// The line of a report that starts so, without what it starts with.
