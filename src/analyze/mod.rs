@@ -11,12 +11,14 @@ mod deadlocks;
 mod decider;
 mod exclude;
 mod follow;
+mod glance;
 mod in_order;
 mod other_values;
 mod refute;
 mod timing;
 
 pub use follow::{Decision, Follow, Shard, Unfollowed};
+pub use glance::Glance;
 pub use other_values::{OtherValue, OtherValues};
 
 use crate::candidates::{Candidate, Candidates, Scope};

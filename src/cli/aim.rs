@@ -198,6 +198,10 @@ impl<'a> Aimed<'a> {
             let path = program.trace_of(run);
             // Of one that was not searched, only its analysis tells.
             let is_untold = program.is_unsearched() && path.exists();
+            if is_untold && run > 0 && learnt.shows.is_empty() && !answers.borrow_mut().is_worthwhile(&path)? {
+                runs::remove(&path, None);
+                return Ok(());
+            }
             if run == 0 || is_untold || learnt.shows.iter().any(shows_race) {
                 let asked = confirm::ask(&path, Trace::open(&path)?, &aim.questions, &aim.options)?;
                 if run == 0 {

@@ -5,7 +5,8 @@ use super::analyze::to_report;
 use super::explored::Positions;
 use hashbrown::HashSet;
 use std::path::{Path, PathBuf};
-use witness::analyze::Options;
+use trace_format::TraceFile;
+use witness::analyze::{Glance, Options};
 use witness::confirm::{Confirmation, Finding, Outcome, Run, Suppressed};
 use witness::report::{Findings, Noise};
 use witness::symbols::Symbols;
@@ -112,6 +113,9 @@ pub struct Answers<'a> {
     meant: HashSet<Positions>,
     /// Those of them that have a witness.
     witnessed: HashSet<Positions>,
+    /// The trace of the first run.
+    first: Option<PathBuf>,
+    glance: Glance,
 }
 
 impl<'a> Answers<'a> {
@@ -126,6 +130,8 @@ impl<'a> Answers<'a> {
             near: HashSet::new(),
             meant: HashSet::new(),
             witnessed: HashSet::new(),
+            first: None,
+            glance: Glance::new(),
         }
     }
 
@@ -141,7 +147,17 @@ impl<'a> Answers<'a> {
             }
         }
         self.near.extend(places_near(&one.confirmation.analysis, &one.trace));
+        self.glance.note(&one.trace, &one.confirmation.analysis);
+        self.first.get_or_insert_with(|| one.path.clone());
         self.asked.push(one);
+    }
+
+    /// Whether a further trace of a long run is worth being asked.
+    pub fn is_worthwhile(&mut self, path: &Path) -> anyhow::Result<bool> {
+        if let Some(first) = self.first.as_ref().filter(|_| !self.glance.has_begun()) {
+            self.glance.begin(&TraceFile::open(first)?)?;
+        }
+        Ok(self.glance.is_worthwhile(&TraceFile::open(path)?)?)
     }
 
     /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one stays.

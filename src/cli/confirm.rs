@@ -217,7 +217,11 @@ fn record_until_witnessed(
     if let Some(guided) = guided.filter(|_| !further.is_answered()) {
         let is_near = |place| answers.borrow().is_near(place);
         let guidance = guided.explore(&is_near, true, &mut |made| {
-            further.add(made.run, "chosen", made.path)?;
+            if !made.is_unsearched || made.shows_end || answers.borrow_mut().is_worthwhile(made.path)? {
+                further.add(made.run, "chosen", made.path)?;
+            } else {
+                runs::remove(made.path, None);
+            }
             Ok(if further.is_answered() {
                 ControlFlow::Break(())
             } else {

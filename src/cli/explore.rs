@@ -175,6 +175,9 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         // Which races one shows that was not searched, only its analysis tells; and of the first one, what excludes them.
         if run == 0 || (program.is_unsearched() && path.exists()) {
             let keep = run == 0 || !learnt.shows.is_empty();
+            if !keep && !races.is_worthwhile(&path)? {
+                return Ok(());
+            }
             let analysis = args.analysis.of_run(run as u32 + 1).ending(explores_until);
             races.add(&path, &analysis, None, keep)?;
             near.borrow_mut().extend(races.near());

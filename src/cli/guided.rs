@@ -50,6 +50,8 @@ pub struct Made<'a> {
     pub code: ExitCode,
     /// Whether it is the first to end so.
     pub shows_end: bool,
+    /// Whether it is too long to be searched: then a look tells whether it is worth its analysis.
+    pub is_unsearched: bool,
 }
 
 /// What exploration came to.
@@ -108,6 +110,7 @@ impl<'a> Made<'a> {
             threads: file.tables().threads.len(),
             events: file.len(),
             code,
+            is_unsearched: false,
             shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..)))),
         })
     }
@@ -160,7 +163,10 @@ impl Guided {
         let mut program = self.program;
         let mut look = |program: &Program, run: usize, learnt: &Learnt| {
             let path = program.trace_of(run);
-            let run = Made::of(run as u32 + 1, &path, self.timeout, learnt)?;
+            let run = Made {
+                is_unsearched: program.is_unsearched(),
+                ..Made::of(run as u32 + 1, &path, self.timeout, learnt)?
+            };
             if made(&run)?.is_break() {
                 is_over.set(true);
             }

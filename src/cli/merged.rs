@@ -10,6 +10,8 @@ use super::runs;
 use hashbrown::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use trace_format::TraceFile;
+use witness::analyze::Glance;
 use witness::check::Checker;
 use witness::record::ProcessNumber;
 use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
@@ -46,6 +48,7 @@ pub struct Merged<'a> {
     witnessed: HashSet<(u64, u64)>,
     /// Where other outcomes may bring about what the first trace excludes.
     near: HashSet<u64>,
+    glance: Glance,
 }
 
 /// One trace, and what was found in it.
@@ -96,6 +99,7 @@ impl<'a> Merged<'a> {
             best: HashMap::new(),
             witnessed: HashSet::new(),
             near: HashSet::new(),
+            glance: Glance::new(),
         }
     }
 
@@ -132,6 +136,7 @@ impl<'a> Merged<'a> {
         if self.traces.is_empty() {
             self.near.extend(places_near(&found, &trace));
         }
+        self.glance.note(&trace, &found);
         let mut one = Analysed {
             path: path.to_owned(),
             folder: analysis.folder(path),
@@ -168,6 +173,18 @@ impl<'a> Merged<'a> {
             runs::remove(path, Some(&one.folder));
         }
         Ok(())
+    }
+
+    /// Whether a further trace of a long run is worth its analysis; if not, it is removed.
+    pub fn is_worthwhile(&mut self, path: &Path) -> anyhow::Result<bool> {
+        if !self.glance.has_begun() {
+            self.glance.begin(&TraceFile::open(self.first())?)?;
+        }
+        let is_worthwhile = self.glance.is_worthwhile(&TraceFile::open(path)?)?;
+        if !is_worthwhile {
+            runs::remove(path, None);
+        }
+        Ok(is_worthwhile)
     }
 
     /// Whether something was found, and nothing is left that another run could settle; or there is nothing that one could change.

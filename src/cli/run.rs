@@ -203,6 +203,9 @@ impl Shown<'_> {
             path.display()
         );
         record::say_standstill(path, "");
+        if made.is_unsearched && !keep && !self.processes[0].is_worthwhile(path)? {
+            return Ok(());
+        }
         let live = self.live.as_ref().filter(|_| !asked_to_end());
         self.processes[0].add(made.path, &self.analysis.of_run(made.run), live, keep)
     }

@@ -1,0 +1,191 @@
+use super::*;
+use trace_format::{MemRange, ObjectId, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter};
+
+const M: ObjectId = ObjectId(0);
+const N: ObjectId = ObjectId(1);
+const PERMITS: ObjectId = ObjectId(2);
+
+/// Where the flag is that nobody protects; next to it is what the lock protects.
+const FLAG: u64 = 0x1000;
+const COUNT: u64 = 0x1004;
+
+fn mem(addr: u64) -> MemRange {
+    MemRange { addr, size: 4 }
+}
+
+fn write(addr: u64, value: u64) -> Op {
+    Op::Write { mem: mem(addr), value }
+}
+
+fn acquire(lock: ObjectId) -> Op {
+    Op::Acquire { lock, attempt: false }
+}
+
+/// A trace of three threads; the first one forks the others first. Each event has the position that is said.
+struct Making {
+    events: Vec<(u32, u64, Op)>,
+}
+
+impl Making {
+    fn new() -> Making {
+        let mut making = Making { events: Vec::new() };
+        making.add(0, 1, Op::Begin);
+        for child in [1, 2] {
+            making.add(0, 2, Op::Fork { child: ThreadId(child) });
+            making.add(child, 3, Op::Begin);
+        }
+        making
+    }
+
+    fn add(&mut self, thread: u32, position: u64, op: Op) -> &mut Making {
+        self.events.push((thread, position, op));
+        self
+    }
+
+    /// What threads do alone, and under the lock in turn.
+    fn work(&mut self, rounds: usize) -> &mut Making {
+        for thread in (0..rounds).flat_map(|_| [1, 2]) {
+            for place in 0..50 {
+                self.add(thread, 10, write(0x10_0000 * u64::from(thread) + 4 * place, 1));
+            }
+            self.add(thread, 11, acquire(M))
+                .add(thread, 12, write(COUNT, thread.into()));
+            self.add(thread, 13, Op::Release { lock: M });
+        }
+        self
+    }
+
+    fn file(&self) -> TraceFile {
+        let mut writer = TraceWriter::to_sink("memory", Vec::new(), &trace_format::WriterOptions::default()).unwrap();
+        for parent in [None, Some(ThreadId(0)), Some(ThreadId(0))] {
+            let (name, os_id) = (None, 0);
+            writer.define_thread(ThreadInfo { name, parent, os_id });
+        }
+        for (addr, kind) in [
+            (0x2000, ObjectKind::Mutex),
+            (0x2040, ObjectKind::Mutex),
+            (0x2080, ObjectKind::Semaphore),
+        ] {
+            let (name, initial) = (None, 0);
+            writer.define_object(ObjectInfo {
+                kind,
+                addr,
+                name,
+                initial,
+            });
+        }
+        for &(thread, position, op) in &self.events {
+            writer.event(ThreadId(thread), position, op).unwrap();
+        }
+        let (_, bytes) = writer.finish_sink(ProgramEnd::Exited(0)).unwrap();
+        TraceFile::from_bytes("memory", bytes).unwrap()
+    }
+}
+
+/// What a look says of a trace, after one at a trace in which threads work only, and what it says when it is made again.
+fn looks(making: &mut Making) -> [bool; 2] {
+    let mut glance = Glance::new();
+    glance.begin(&Making::new().work(100).file()).unwrap();
+    let file = making.file();
+    [(); 2].map(|()| glance.is_worthwhile(&file).unwrap())
+}
+
+#[test]
+fn work_under_a_lock_shows_nothing() {
+    assert_eq!(looks(Making::new().work(100)), [false, false]);
+}
+
+#[test]
+fn a_race_in_the_middle_is_worth_one_analysis() {
+    let mut making = Making::new();
+    making.work(60).add(1, 20, write(FLAG, 1));
+    // What lies next to it does not hide it.
+    making.work(2).add(2, 21, write(FLAG, 2)).work(60);
+    assert_eq!(looks(&mut making), [true, false]);
+}
+
+#[test]
+fn the_same_under_a_lock_is_not() {
+    let mut making = Making::new();
+    making.work(60);
+    for (thread, position) in [(1, 20), (2, 21)] {
+        making.add(thread, 30, acquire(M)).add(thread, position, write(FLAG, 1));
+        making.add(thread, 31, Op::Release { lock: M });
+    }
+    assert_eq!(looks(making.work(60)), [false, false]);
+}
+
+#[test]
+fn what_forks_and_joins_keep_apart_is_not() {
+    let mut making = Making { events: Vec::new() };
+    making
+        .add(0, 1, Op::Begin)
+        .add(0, 20, write(FLAG, 1))
+        .add(0, 2, Op::Fork { child: ThreadId(1) });
+    making
+        .add(1, 3, Op::Begin)
+        .add(1, 21, write(FLAG, 2))
+        .add(1, 4, Op::End);
+    let join = Op::Join {
+        child: ThreadId(1),
+        attempt: false,
+    };
+    making.add(0, 5, join).add(0, 22, write(FLAG, 3));
+    assert_eq!(looks(&mut making), [false, false]);
+}
+
+#[test]
+fn a_window_knows_what_was_held_and_counted_before_it() {
+    let mut making = Making::new();
+    making.add(1, 40, acquire(N));
+    for _ in 0..3 {
+        making.add(2, 41, Op::SemPost { semaphore: PERMITS });
+    }
+    for place in 0..2_000 {
+        making.add(1, 10, write(0x10_0000 + 4 * (place % 50), 1));
+    }
+    making
+        .add(1, 42, Op::SemWait { semaphore: PERMITS })
+        .add(1, 20, write(FLAG, 1));
+    making.add(1, 43, Op::Release { lock: N }).add(2, 21, write(FLAG, 2));
+    making.add(2, 44, Op::SemWait { semaphore: PERMITS });
+    assert_eq!(looks(&mut making), [true, false]);
+    // As it was before: where a permit is missing, nothing is an execution, and nothing is shown.
+    making.events.retain(|&(.., op)| !matches!(op, Op::SemPost { .. }));
+    assert_eq!(looks(&mut making), [false, false]);
+}
+
+#[test]
+fn a_block_that_began_long_before_is_known_when_it_is_freed() {
+    let mut making = Making::new();
+    let (addr, size) = (0x9_0000, 64);
+    making.add(1, 50, Op::Alloc { addr, size });
+    making
+        .work(60)
+        .add(2, 51, write(addr + 8, 1))
+        .add(1, 52, Op::Free { addr })
+        .work(60);
+    assert_eq!(looks(&mut making), [true, false]);
+}
+
+#[test]
+fn code_that_no_trace_has_executed_is_worth_an_analysis_however_far_apart_it_is() {
+    let mut making = Making::new();
+    making.add(1, 20, write(FLAG, 1)).work(100).add(2, 21, write(FLAG, 2));
+    assert_eq!(looks(&mut making), [true, false]);
+}
+
+#[test]
+fn locks_that_are_taken_in_a_circle_are_worth_an_analysis() {
+    let mut making = Making::new();
+    for (thread, outer, inner) in [(1, M, N), (2, N, M)] {
+        making
+            .work(60)
+            .add(thread, 60, acquire(outer))
+            .add(thread, 61, acquire(inner));
+        making
+            .add(thread, 62, Op::Release { lock: inner })
+            .add(thread, 63, Op::Release { lock: outer });
+    }
+    assert_eq!(looks(&mut making), [true, false]);
+}
