@@ -8,17 +8,8 @@ use super::output::say;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+pub use witness::explore::by_turns as policy_of;
 use witness::session::Policy;
-
-/// Policy and seed of a run, from 2.
-pub fn policy_of(run: u32, first_seed: u64) -> (Policy, u64) {
-    let seed = first_seed.wrapping_add(u64::from(run / 2));
-    match run % 4 {
-        0 | 2 => (Policy::Random, seed),
-        1 => (Policy::Pct, seed),
-        _ => (Policy::Pos, seed),
-    }
-}
 
 /// A policy as `--policy` has it.
 pub fn flag(policy: Policy) -> &'static str {

@@ -39,7 +39,7 @@ pub use delays::{Delay, Delays};
 pub use failure::{FailsIf, FailsIfError};
 pub use goal::{Goal, Side, Waiting};
 pub use journal::JournalError;
-pub use program::{Names, Program, ProgramError, Then};
+pub use program::{Names, Program, ProgramError, Then, by_turns};
 pub use session::{
     Divergence, End, Followed, Learnt, Move, Onward, Opening, Prefix, PrefixThread, Ran, Remembered, Session, Wanted,
 };

@@ -88,6 +88,10 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
+/// Of the runs of a program that is too long to be searched, one of so many has a delay. The others are what as many recordings would be; where
+/// a delay shows nothing, it is one recording less.
+const RUNS_FOR_A_DELAY: u32 = 3;
+
 /// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
 const RUNS_THAT_GO_ON_ALONE: u32 = 32;
 
@@ -135,6 +139,17 @@ pub type Then = fn(u32, u64) -> (Policy, u64);
 fn at_random(run: u32, seed: u64) -> (Policy, u64) {
     let policy = if run == 1 { Policy::Fifo } else { Policy::Random };
     (policy, seed.wrapping_add(u64::from(run - 1)))
+}
+
+/// Policy and seed of a run, from 2: every other one is random, those between are by turns under partial order sampling and under priorities.
+#[must_use]
+pub fn by_turns(run: u32, first_seed: u64) -> (Policy, u64) {
+    let seed = first_seed.wrapping_add(u64::from(run / 2));
+    match run % 4 {
+        0 | 2 => (Policy::Random, seed),
+        1 => (Policy::Pct, seed),
+        _ => (Policy::Pos, seed),
+    }
 }
 
 /// A failure often comes if the thread that saw something new goes on alone while others stand still. In the long run, chance shows more.
@@ -340,19 +355,16 @@ impl Program {
         }
     }
 
-    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Every other one is left to chance alone:
-    /// those are the ones that as many recordings would be.
+    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Most are left to chance alone.
     fn unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<(Vec<Step>, Settings), ProgramError> {
         let number = self.runs as u32;
-        if number.is_multiple_of(2) {
-            let then = if self.first.is_some() { self.then } else { at_random };
-            return Ok((Vec::new(), self.settings(then(number / 2 + 1, self.seed))));
+        // Those before it.
+        let delayed = (number + RUNS_FOR_A_DELAY - 2) / RUNS_FOR_A_DELAY;
+        if number % RUNS_FOR_A_DELAY != 1 {
+            return Ok((Vec::new(), self.settings(by_turns(number - delayed + 1, self.seed))));
         }
-        let then = match self.first {
-            // By turns as the others, and otherwise than they.
-            Some(_) => (self.then)(number / 2 + 2, self.seed.wrapping_add(SEEDS_APART)),
-            None => (self.then)(number + 1, self.seed),
-        };
+        // By turns as the others, and otherwise than they.
+        let then = by_turns(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
         let mut delays = match self.delays.take() {
             Some(delays) => delays,
             None => {
@@ -360,7 +372,7 @@ impl Program {
                 let trace = Trace::open(&first).map_err(|source| ProgramError::Load { path: first, source })?;
                 let mut delays = Delays::of(trace);
                 // Those that earlier sessions have tried.
-                for _ in 0..number / 2 {
+                for _ in 0..delayed {
                     delays.next(prefers);
                 }
                 delays
