@@ -139,6 +139,7 @@ impl Execution {
                 }
                 _ => event.extend(action.sees_what_was_left(turned).map(object)),
             },
+            Act::Count(semaphore) => event.push(object(semaphore)),
             Act::Join(tree) if !gave_up => event.push(self.threads[tree.index()]),
             _ => {}
         }
@@ -215,6 +216,7 @@ fn code(outcome: Option<Outcome>) -> u128 {
         Some(Outcome::GaveUp) => 2,
         Some(Outcome::Chosen) => 3,
         Some(Outcome::Saw(value)) => u128::from(value.0) + 4,
+        Some(Outcome::Counted(count)) => u128::from(count) << 64 | 4,
     }
 }
 

@@ -85,6 +85,8 @@ pub(crate) struct Footprints {
     below: Vec<Rc<Footprint>>,
     /// What it may do as long as something stands in its way.
     before: HashMap<(u32, Blocker), Rc<Footprint>>,
+    /// Semaphores whose counts are asked for.
+    counted: HashSet<ObjectId>,
 }
 
 impl Footprints {
@@ -98,6 +100,7 @@ impl Footprints {
             resources,
             below: vec![empty; tables.classes.len()],
             before: HashMap::new(),
+            counted: tables.counted().collect(),
         };
         // What follows a class has a lower number, but for loops.
         let loops = tables.classes.iter().any(|class| class.in_loop);
@@ -146,6 +149,11 @@ impl Footprints {
                 };
                 out.extend(class.cells.iter().map(|&cell| (cell, changes)));
             }
+            // Permits may be given in any order, unless somebody counts them meanwhile.
+            Act::On(Action::Post(semaphore)) if self.counted.contains(&semaphore) => {
+                out.push((self.object(semaphore), true));
+            }
+            Act::Count(semaphore) => out.push((self.object(semaphore), false)),
             Act::On(action) => {
                 let touches = action.touches().into_iter().flatten();
                 out.extend(touches.map(|(object, changes)| (self.object(object), changes)));

@@ -224,6 +224,10 @@ impl State {
                     gives_up(&mut push);
                 }
             }
+            Act::Count(semaphore) => {
+                let count = self.count[semaphore.index()];
+                push(Choice::None, along(Outcome::Counted(count)));
+            }
             Act::On(action) => match action {
                 Action::WaitEnd(_, lock) => {
                     let returns = || self.allows(tables, thread, lock, locks::Step::TakeAgain);
@@ -317,7 +321,14 @@ impl State {
             Act::Access(_) => self.leave(class, &class.leaves),
             Act::Fork(tree) => self.at[tree.index()] = tables.root(tree),
             Act::On(action) => self.act(tables, turn, action, edge.outcome.turned()),
-            Act::Join(_) | Act::Local { .. } | Act::Begin | Act::End | Act::Unknown | Act::Ended | Act::Stops => {}
+            Act::Count(_)
+            | Act::Join(_)
+            | Act::Local { .. }
+            | Act::Begin
+            | Act::End
+            | Act::Unknown
+            | Act::Ended
+            | Act::Stops => {}
         }
         self.at[slot] = edge.to;
     }

@@ -754,6 +754,7 @@ fn kind_of(forest: &Forest, node: NodeId, operation: Operation, outcome: Outcome
         Operation::AtomicWrite(..) => kind::ATOMIC_STORE,
         Operation::Use(_) => kind::USE,
         Operation::On(action) => action.kind(outcome.turned()),
+        Operation::Count(_) => kind::SEM_VALUE,
         Operation::Fence => kind::FENCE,
         Operation::Branch => kind::BRANCH,
         Operation::Alloc(_) => kind::ALLOC,

@@ -59,6 +59,8 @@ pub(crate) enum Act {
     Fork(TreeId),
     Join(TreeId),
     On(Action<ObjectId>),
+    /// Looks at the count of a semaphore.
+    Count(ObjectId),
 }
 
 /// An outcome of a class.
@@ -325,6 +327,7 @@ impl<'f> Tables<'f> {
             Operation::Fork => (self.forest.tree_forked_at(id)).map_or(Act::Local { sees: false }, Act::Fork),
             Operation::Join(tree) => Act::Join(tree),
             Operation::On(action) => Act::On(action),
+            Operation::Count(semaphore) => Act::Count(semaphore),
             Operation::Fence | Operation::Branch | Operation::Alloc(_) | Operation::Output(_) => {
                 Act::Local { sees: false }
             }
@@ -337,12 +340,20 @@ impl<'f> Tables<'f> {
     pub(crate) fn only_stops(&self, class: &Class, edge: u32) -> bool {
         let edge = &class.edges[edge as usize];
         let silent = match class.act {
-            Act::Local { .. } | Act::Begin => true,
+            Act::Local { .. } | Act::Begin | Act::Count(_) => true,
             Act::Access(AccessKind::Read | AccessKind::AtomicRead) => edge.leaves.is_empty(),
             Act::On(action) => action.only_looks(edge.outcome.turned()),
             _ => false,
         };
         silent && self.class(edge.to).act == Act::Stops
+    }
+
+    /// Semaphores whose counts somebody asks for.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        self.classes.iter().filter_map(|class| match class.act {
+            Act::Count(semaphore) => Some(semaphore),
+            _ => None,
+        })
     }
 
     /// How many threads make a round of a barrier, where that is known.

@@ -167,6 +167,7 @@ impl Adding<'_, '_> {
                 }
                 (Outcome::Done, None)
             }
+            RunOperation::Count { value, .. } => (Outcome::Counted(value), None),
             RunOperation::Input { value, .. } => (Outcome::Saw(self.value(value)), None),
             RunOperation::On(_, turned) => (turned.into(), None),
             RunOperation::Join { gave_up: true, .. } => (Outcome::GaveUp, None),
@@ -399,6 +400,7 @@ impl Adding<'_, '_> {
             }
             RunOperation::Use { at, size } => Operation::Use(self.span(at, size)?),
             RunOperation::On(action, _) => Operation::On(action.rename(|object| self.object(object))?),
+            RunOperation::Count { semaphore, .. } => Operation::Count(self.object(semaphore)?),
             RunOperation::Fence => Operation::Fence,
             RunOperation::Branch => Operation::Branch,
             RunOperation::Alloc { size, .. } => Operation::Alloc(size),
@@ -418,6 +420,7 @@ fn is_waiting_round(operations: impl Iterator<Item = (Option<Operation>, Outcome
             Some(Operation::Read(span) | Operation::AtomicRead(span)) => {
                 looks |= !matches!(span.at.region, Region::Known(..));
             }
+            Some(Operation::Count(_)) => looks = true,
             Some(Operation::On(action)) => match action.at_lock(outcome.turned()) {
                 _ if action.only_looks(outcome.turned()) => looks = true,
                 Some((lock, step)) if step.takes() => *held.entry(lock).or_default() += 1,
@@ -483,7 +486,9 @@ impl Forest {
     fn without_effect(&self, node: NodeId, edge: &Edge) -> bool {
         match self.node(node).next {
             Next::Operation(operation) => match operation {
-                Operation::Read(_) | Operation::Use(_) | Operation::Fence | Operation::Branch => true,
+                Operation::Read(_) | Operation::Use(_) | Operation::Count(_) | Operation::Fence | Operation::Branch => {
+                    true
+                }
                 Operation::AtomicRead(_) => edge.wrote.is_none(),
                 Operation::On(action) => action.only_looks(edge.outcome.turned()),
                 Operation::Join(_) => edge.outcome == Outcome::GaveUp,

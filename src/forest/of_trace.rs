@@ -274,13 +274,10 @@ impl<'t> Reader<'t> {
                 at: self.place(thread, mem.addr),
                 size: mem.size,
             },
-            Op::SemValue { semaphore, value } => {
-                self.run.reservations.push(Reservation::SemaphoreCount);
-                RunOperation::Input {
-                    source: self.object(semaphore),
-                    value: RunValue::Number(value.into()),
-                }
-            }
+            Op::SemValue { semaphore, value } => RunOperation::Count {
+                semaphore: self.object(semaphore),
+                value,
+            },
             Op::Fence { .. } => RunOperation::Fence,
             Op::Branch => RunOperation::Branch,
             Op::Alloc { addr, size } => {

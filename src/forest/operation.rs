@@ -105,6 +105,8 @@ pub enum Operation {
     Use(Span),
     /// Does something to objects.
     On(Action<ObjectId>),
+    /// Asks for the count of a semaphore; the outcome is the count.
+    Count(ObjectId),
     /// Memory fence.
     Fence,
     /// Control depends on what was read.
@@ -141,6 +143,8 @@ pub enum Outcome {
     Done,
     /// A read saw this value; an input had it.
     Saw(ValueId),
+    /// A semaphore had so many permits.
+    Counted(u32),
     /// An attempt at a lock or semaphore, or to join a thread, failed; a wait timed out.
     GaveUp,
     /// The thread was the last of its round of a barrier, or the first at a once cell.
@@ -162,7 +166,7 @@ impl Outcome {
     #[must_use]
     pub fn turned(self) -> Turned {
         match self {
-            Outcome::Done | Outcome::Saw(_) => Turned::Done,
+            Outcome::Done | Outcome::Saw(_) | Outcome::Counted(_) => Turned::Done,
             Outcome::GaveUp => Turned::GaveUp,
             Outcome::Chosen => Turned::Chosen,
         }

@@ -27,7 +27,7 @@ pub enum Reservation {
     Inputs,
     /// The program can look at clocks, and these stood: see [`is_assumption`](Reservation::is_assumption).
     Clocks,
-    /// The program asked for the count of a semaphore, which is not explored.
+    /// The program asked for the count of a semaphore, of which the solver has no formula.
     SemaphoreCount,
     /// A loop that waits was cut after so many equal rounds.
     SpinRounds {
@@ -123,7 +123,7 @@ impl fmt::Display for Reservation {
             Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
             Self::Clocks => f.write_str("clocks that stand, but for what each thread waited in vain or slept"),
             Self::SemaphoreCount => {
-                f.write_str("the program asked for the count of a semaphore; other counts were not tried")
+                f.write_str("the program asked for the count of a semaphore, which the solver does not know")
             }
             Self::SpinRounds { rounds } => write!(f, "loops that wait were followed for {rounds} equal rounds"),
             Self::Output => f.write_str(

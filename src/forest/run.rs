@@ -118,6 +118,10 @@ pub enum RunOperation {
         size: u8,
     },
     On(Action<u32>, Turned),
+    Count {
+        semaphore: u32,
+        value: u32,
+    },
     Fence,
     Branch,
     Alloc {

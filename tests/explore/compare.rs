@@ -179,6 +179,7 @@ impl<'f> Names<'f> {
             Outcome::Done => Result::Done,
             Outcome::GaveUp => Result::Failed,
             Outcome::Chosen => Result::Chosen,
+            Outcome::Counted(count) => Result::Saw(count.into()),
             Outcome::Saw(value) => match self.forest.datum(value) {
                 Datum::Number(number) => Result::Saw(number as i64),
                 Datum::Address(place) => match place.region {

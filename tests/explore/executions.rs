@@ -131,7 +131,9 @@ impl Execution {
             Instruction::Notify { condition } | Instruction::NotifyAll { condition } => {
                 sources = object(Object::Condition(condition)).sources();
             }
-            Instruction::Take { semaphore } | Instruction::TryTake { semaphore, .. } => {
+            Instruction::Take { semaphore }
+            | Instruction::TryTake { semaphore, .. }
+            | Instruction::Count { semaphore, .. } => {
                 sources = object(Object::Semaphore(semaphore)).sources();
             }
             Instruction::Barrier { barrier } | Instruction::Enter { barrier, .. } if last => {

@@ -132,7 +132,9 @@ impl Running<'_> {
                 Result::Failed => outcome == Outcome::GaveUp,
                 Result::Chosen => outcome == Outcome::Chosen,
                 Result::Done => outcome == Outcome::Done,
-                Result::Saw(_) | Result::SawAddress(..) => matches!(outcome, Outcome::Saw(_)),
+                Result::Saw(_) | Result::SawAddress(..) => {
+                    matches!(outcome, Outcome::Saw(_) | Outcome::Counted(_))
+                }
             };
             if !same {
                 return diverged(Divergence::OtherOutcome);
@@ -373,6 +375,13 @@ impl Running<'_> {
                     Half::Second => Action::BarrierExit(barrier),
                 })
             }
+            Instruction::Count { semaphore, .. } => RunOperation::Count {
+                semaphore: numbers.semaphore(semaphore),
+                value: match performed.result {
+                    Result::Saw(count) => count as u32,
+                    _ => 0,
+                },
+            },
             Instruction::Once { once, .. } => on(Action::Once(numbers.once(once))),
             Instruction::OnceDone { once } => on(Action::OnceEnd(numbers.once(once))),
             Instruction::Fork { .. } => RunOperation::Fork {

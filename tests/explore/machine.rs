@@ -497,6 +497,14 @@ impl World {
                 }
                 *into = Some((register, number(can)));
             }
+            Instruction::Count {
+                semaphore,
+                into: register,
+            } => {
+                let count = i64::from(self.counts[semaphore]);
+                performed.result = Result::Saw(count);
+                *into = Some((register, Value::Number(count)));
+            }
             Instruction::Barrier { barrier } | Instruction::Enter { barrier, .. } => {
                 if half == Half::First {
                     *next = (pc, Half::Second);
@@ -655,6 +663,7 @@ impl Thread {
                 | Instruction::ReadAt { .. }
                 | Instruction::ReadBoth { .. }
                 | Instruction::Use { .. }
+                | Instruction::Count { .. }
                 | Instruction::Fence => true,
                 Instruction::Exchange { .. } => performed.wrote.is_none(),
                 Instruction::TryLock { .. } | Instruction::TryTake { .. } | Instruction::TryJoin { .. } => {

@@ -59,15 +59,19 @@ fn kind() -> Option<Kind> {
 }
 
 /// Compares many programs; so many, if the environment does not say otherwise.
-fn compare_programs(engine: Engine, programs: u64) {
+fn compare_programs(engine: Engine, programs: u64, counting: bool) {
     let programs = environment("WITNESS_EXPLORE_PROGRAMS", programs);
     let first = environment("WITNESS_EXPLORE_SEED", 1);
     let limit = environment("WITNESS_EXPLORE_STATES", 1500) as usize;
     let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in first..first + programs {
         let mut random = fastrand::Rng::with_seed(seed);
-        let program = random_program::program(&mut random, kind());
+        let kind = kind().or(counting.then_some(Kind::Semaphores));
+        let mut program = random_program::program(&mut random, kind);
         let how = how(seed, engine, &mut random);
+        if counting {
+            random_program::counting(&mut program, &mut random);
+        }
         match compare(&program, how, limit) {
             Compared::Wrong(what) => {
                 let listing = program.code.iter().enumerate();
@@ -101,17 +105,22 @@ fn compare_programs(engine: Engine, programs: u64) {
 
 #[test]
 fn exploration_finds_what_exhaustive_search_finds() {
-    compare_programs(Engine::States, 300);
+    compare_programs(Engine::States, 300, false);
+}
+
+#[test]
+fn counts_of_semaphores_are_those_of_exhaustive_search() {
+    compare_programs(Engine::States, 150, true);
 }
 
 #[test]
 fn the_solver_finds_what_exhaustive_search_finds() {
-    compare_programs(Engine::Solver, 60);
+    compare_programs(Engine::Solver, 60, false);
 }
 
 #[test]
 fn engines_that_take_turns_find_what_exhaustive_search_finds() {
-    compare_programs(Engine::Auto, 60);
+    compare_programs(Engine::Auto, 60, false);
 }
 
 #[test]

@@ -79,6 +79,11 @@ pub enum Instruction {
         semaphore: usize,
         into: Register,
     },
+    /// Gives how many it has.
+    Count {
+        semaphore: usize,
+        into: Register,
+    },
     /// Gives 1 to the last of the round, 0 to the others.
     Barrier {
         barrier: usize,

@@ -68,6 +68,18 @@ struct Maker<'r> {
 }
 
 /// A random program, which may have statements of the kind that is asked for.
+/// Makes attempts at semaphores ask how many permits these have instead, every other one. It draws its numbers when a program is whole, so that
+/// all programs without are what they were.
+pub fn counting(program: &mut Program, random: &mut fastrand::Rng) {
+    for instruction in &mut program.code {
+        if let Instruction::TryTake { semaphore, into } = *instruction
+            && random.bool()
+        {
+            *instruction = Instruction::Count { semaphore, into };
+        }
+    }
+}
+
 pub fn program(random: &mut fastrand::Rng, kind: Option<Kind>) -> Program {
     // Few kinds meet each other more often than all do.
     let mut kinds = vec![Kind::Memory];

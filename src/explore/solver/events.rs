@@ -645,6 +645,8 @@ impl Events {
                 outcome(Outcome::Done, &mut wants);
                 outcome(Outcome::Chosen, &mut wants);
             }
+            // A forest that has it is not put to the solver.
+            Act::Count(_) => {}
             Act::On(action) => {
                 outcome(Outcome::Done, &mut wants);
                 if action.ways() == Ways::Attempt {

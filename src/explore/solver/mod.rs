@@ -111,6 +111,10 @@ impl Solver {
             searched.reservations.insert(Reservation::BarrierSize);
             return (searched, tables.values);
         }
+        if tables.counted().next().is_some() {
+            searched.reservations.insert(Reservation::SemaphoreCount);
+            return (searched, tables.values);
+        }
         let round = self.formulas.choice();
         let open = self.formulas.events.open();
         let some = open.into_iter().map(Event::present);
