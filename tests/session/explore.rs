@@ -3,10 +3,13 @@
 
 use crate::command::{Outcome, run, witness};
 use crate::program::Program;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use witness::explore;
+use witness::session::{Bounds, Launch};
 
 /// Explores one of the repository's programs.
 fn explore(name: &str, source: &str, options: &[&str], arguments: &[&str]) -> (Program, Outcome) {
@@ -299,6 +302,29 @@ fn the_time_limit_ends_a_run() {
         outcome.stdout
     );
     assert!(!outcome.stdout.contains("FOUND: "), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_run_that_is_ended_before_it_has_begun_is_no_error() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/philosophers.c");
+    let program = Program::compile("explore-ended-at-once", &source, &[]);
+    let launch = Launch::here(program.file().into(), Vec::new());
+    let explored = explore::Program::new(&launch, Bounds::default(), &program.folder, 0).unwrap();
+    let mut explored = explored.ending_by(Some(Instant::now()));
+    let mut looks = 0;
+    let explored = explore::explore(&mut explored, &explore::Options::default(), &mut |_| {
+        looks += 1;
+        if looks > 1 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    assert_eq!(
+        explored.unwrap().runs,
+        1,
+        "the first run is not ended, and of the second one nothing is known"
+    );
 }
 
 #[test]
