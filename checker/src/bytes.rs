@@ -1,7 +1,7 @@
 //! Which bytes each event touches.
 //!
 //! The bytes at one address in two lives of it are different objects (`docs/SEMANTICS.md`, *Incarnations*). So each byte that
-//! some access touches, in each block, gets a number of its own; those of neighbours in a block follow each other, so
+//! some access touches, in each block, gets a number of its own; those of neighbors in a block follow each other, so
 //! that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::overlay::Overlay;
@@ -151,7 +151,7 @@ impl Bytes {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|&number| keys[number]);
         self.spans = vec![Span { block: 0, first: 0 }; keys.len()];
-        // The stretch of neighbouring bytes so far: its block, where it begins, the number there, and where it ends.
+        // The stretch of neighboring bytes so far: its block, where it begins, the number there, and where it ends.
         let (mut block, mut from, mut first, mut until) = (0, 0, 0, 0);
         for number in order {
             let (of, addr, size) = keys[number];

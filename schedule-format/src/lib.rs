@@ -35,7 +35,7 @@ pub struct Schedule {
     /// How many events come first, just as recorded: so many of the trace, in its order. 0 for most;
     /// in a long trace, where the goal lies late, it keeps the schedule short.
     pub as_recorded: u32,
-    /// Who runs then, up to the goal. Neighbouring slices are of different threads.
+    /// Who runs then, up to the goal. Neighboring slices are of different threads.
     pub slices: Vec<Slice>,
     /// Which thread each notify wakes, for those that find somebody waiting; a notify-all wakes
     /// everybody and is not listed. In the order of the schedule. Among the events as recorded, a notify

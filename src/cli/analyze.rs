@@ -22,7 +22,7 @@ use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Pair, Unknown, Verdict};
 
-/// Predict the data races of a trace, and prove each with a schedule.
+/// Predict the data races, uses after free and deadlocks of a trace, and prove each with a schedule.
 ///
 /// Every pair of conflicting code positions ends as witnessed (with a schedule that the checker accepted), refuted (no
 /// run with these operations shows it; with the reason), not in this trace (values that reads saw exclude it: another

@@ -51,12 +51,12 @@ impl ExitCode {
   0   nothing witnessed, nothing left open; for other commands: done
   1   check: the trace is no sequentially consistent execution, or the schedule is rejected
   2   bad usage, or a file that is missing, unreadable or damaged
-  3   no race witnessed, but some pairs are unknown or the trace is cut; confirm, explain: also if some are not in this trace
+  3   nothing witnessed, but some pairs are unknown or the trace is cut; confirm, explain: also if some are not in this trace
   4   replay --live: the program departed from a schedule, or from the recorded run
   5   replay --live: the program kept to the schedule but did not reach the race, or the end of the recorded run
-  66  at least one race is witnessed; replay --live: every witness shown is confirmed
-  67  run, explore: no race, but threads waited for one another forever; record: the run ended in such a deadlock
-  68  run, explore: no race, but a signal killed the program, or it exited with a status other than 0
+  66  a race, a use after free or a deadlock is witnessed; replay --live: every witness shown is confirmed
+  67  run, explore: nothing witnessed, but threads waited for one another forever; record: the run ended in such a deadlock
+  68  run, explore: nothing witnessed, but a signal killed the program, or it exited with a status other than 0
   70  a bug in witness itself
   124 record, run: --timeout ended the program; explore: it can run until --timeout or --max-events
 `witness record` otherwise ends with the exit status of the recorded program.";

@@ -66,7 +66,7 @@ pub struct CompanionArgs {
     #[arg(long, env = "WITNESS_SETUP", value_name = "COMMAND")]
     setup: Option<OsString>,
     /// Run this beside each run of the program, by `sh -c` in the program's directory, with the program's process
-    /// number in `WITNESS_PROCESS`: the client of a server. It is ended with the run.
+    /// number in `WITNESS_PROCESS`: the client of a server. It ends with the run.
     #[arg(long, env = "WITNESS_WITH", value_name = "COMMAND")]
     with: Option<OsString>,
 }

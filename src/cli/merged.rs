@@ -41,7 +41,7 @@ pub struct Merged<'a> {
     number: Option<ProcessNumber>,
     filters: &'a Filters,
     reports: ReportArgs,
-    traces: Vec<Analysed>,
+    traces: Vec<Analyzed>,
     /// By id.
     best: HashMap<String, Said>,
     /// By positions, the lower one first.
@@ -52,7 +52,7 @@ pub struct Merged<'a> {
 }
 
 /// One trace, and what was found in it.
-struct Analysed {
+struct Analyzed {
     path: PathBuf,
     folder: PathBuf,
     /// Of the first one, which often is the only one; there may be too many others to have them all in memory.
@@ -137,7 +137,7 @@ impl<'a> Merged<'a> {
             self.near.extend(places_near(&found, &trace));
         }
         self.glance.note(&trace, &found);
-        let mut one = Analysed {
+        let mut one = Analyzed {
             path: path.to_owned(),
             folder: analysis.folder(path),
             one_thread: trace.threads() < 2 && trace.cut().is_none(),
@@ -383,7 +383,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-impl Analysed {
+impl Analyzed {
     fn noise(&self, trace: &Trace, filters: &Filters) -> Noise {
         let symbols = Symbols::new(trace.tables());
         let words = Words {

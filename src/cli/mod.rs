@@ -49,17 +49,17 @@ use std::io::IsTerminal;
 use std::panic;
 use tracing_subscriber::EnvFilter;
 
-/// Records one run of a multithreaded program, predicts its data races, and proves each of them
-/// with a schedule.
+/// Records one run of a multithreaded program, predicts its data races, uses after free and
+/// deadlocks, and proves each of them with a schedule.
 ///
-/// A race that is reported as witnessed comes with an order of the recorded events that leads to
-/// it, which an independent checker has executed. A pair that is refuted comes with the reason.
+/// What is reported as witnessed comes with an order of the recorded events that leads to it,
+/// which an independent checker has executed. A pair that is refuted comes with the reason.
 #[derive(Debug, Parser)]
 #[command(version, after_long_help = ExitCode::HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Colours in text output; `auto` means on a terminal, unless NO_COLOR is set.
+    /// Colors in text output; `auto` means on a terminal, unless NO_COLOR is set.
     #[arg(
         long,
         global = true,
@@ -116,7 +116,7 @@ pub fn main() -> std::process::ExitCode {
     let cli = Cli::from_arg_matches(&definitions().get_matches()).unwrap_or_else(|error| error.exit());
     let filter = EnvFilter::try_from_env("WITNESS_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter);
-    // Colours are for a terminal: the standard error of a job is a log file.
+    // Colors are for a terminal: the standard error of a job is a log file.
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     logs.with_writer(std::io::stderr).without_time().init();
     match panic::catch_unwind(|| run(&cli)) {

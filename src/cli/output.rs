@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
-/// When to colour.
+/// When to color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set.
@@ -14,7 +14,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether to colour what goes to standard output.
+    /// Whether to color what goes to standard output.
     pub fn for_stdout(self) -> bool {
         match self {
             Color::Always => true,

@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-/// Writes one form of a report, in these colours.
+/// Writes one form of a report, in these colors.
 pub type Write1<'a> = &'a dyn Fn(Paint, &mut dyn Write) -> anyhow::Result<()>;
 
 impl ReportArgs {

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 /// Writes what becomes of each warning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Text {
-    /// Colours.
+    /// Colors.
     pub paint: Paint,
 }
 

@@ -3,7 +3,7 @@
 //! Huang, Meredith, Roşu (PLDI 2014, section 4): a read has to see its value if a branch of its thread
 //! follows in the prefix, or a write from which a read takes its value that has to see it. One Boolean
 //! per read says that it is needed. Of two reads in a thread the earlier is needed if the later is, so the
-//! Booleans of neighbours are enough, and the first branch after a read stands for all later ones.
+//! Booleans of neighbors are enough, and the first branch after a read stands for all later ones.
 
 use super::{Choice, Clause, Encoder, FactId, Form, Literal, Mutation, behind};
 use crate::trace::EventId;

@@ -1,12 +1,12 @@
 //! α: program order, and all other order that holds in every feasible prefix.
 //!
-//! Only events that some clause mentions get an order variable, and only neighbouring pairs are
+//! Only events that some clause mentions get an order variable, and only neighboring pairs are
 //! constrained, transitivity being the theory's (Said et al. 2011, equation 1). When an event
 //! enters, it is tied to the nearest events already there: in its own thread, and in each other
 //! thread to the last one that must happen before it and the first one that it must happen before.
 //! The order among the events present is then exactly must-happen-before restricted to them,
 //! whatever the sequence in which they entered: of two ordered events, the one that entered later
-//! was tied to a neighbour that lies between them, or to the other itself.
+//! was tied to a neighbor that lies between them, or to the other itself.
 
 use super::{Clause, Encoder, Literal, Mutation, Node};
 use crate::trace::{EventId, ThreadId};

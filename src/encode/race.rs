@@ -4,7 +4,7 @@
 //! themselves are not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
 //! nothing else is asked; in particular the accesses need not see the values they saw in π.
 //!
-//! Over the whole trace, a race is equation 3 as printed: each access comes between the neighbours in
+//! Over the whole trace, a race is equation 3 as printed: each access comes between the neighbors in
 //! program order of the other.
 
 use super::{Choice, Clause, Encoder, Form, Literal, Node, Wanted, before};
@@ -19,7 +19,7 @@ impl Encoder<'_> {
             &Goal::Race(a, b) => {
                 self.race_before = a.min(b);
                 match self.form {
-                    Form::WholeTrace => self.neighbours(a, b),
+                    Form::WholeTrace => self.neighbors(a, b),
                     Form::Prefix => self.comes_next(&[], &[a, b]),
                 }
             }
@@ -91,7 +91,7 @@ impl Encoder<'_> {
         });
     }
 
-    fn neighbours(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
+    fn neighbors(&mut self, a: EventId, b: EventId) -> Vec<Literal> {
         let mut literals = Vec::new();
         for (one, other) in [(a, b), (b, a)] {
             let (predecessor, successor) = (self.trace.predecessor(one), self.trace.successor(one));

@@ -19,7 +19,7 @@ pub enum ImportError {
     /// Its content looks like no format that is known.
     #[error(
         "{file} does not begin like any known format at byte 0 (witness, std, rapidbin, roadrunner, rv-predict, jsonl); if it is one, \
-         damaged, record it again; if its kind is not recognised, name it with --format"
+         damaged, record it again; if its kind is not recognized, name it with --format"
     )]
     UnknownFormat {
         /// The file.

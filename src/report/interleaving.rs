@@ -31,7 +31,7 @@ pub struct Interleaving<'a> {
     pub words: Words<'a>,
     /// Source lines.
     pub sources: &'a SourceText,
-    /// Colours.
+    /// Colors.
     pub paint: Paint,
     /// How much to show.
     pub detail: Detail,

@@ -21,7 +21,7 @@ const SHOWN_STRETCHES: usize = 60;
 pub struct Live<'a> {
     /// The recorded trace.
     pub words: Words<'a>,
-    /// Colours.
+    /// Colors.
     pub paint: Paint,
 }
 

@@ -77,7 +77,7 @@ pub const FORMS: [(&str, &dyn Exporter); 9] = [
 /// What there is to report.
 #[derive(Clone, Copy)]
 pub struct Findings<'a> {
-    /// The trace that was analysed.
+    /// The trace that was analyzed.
     pub trace: &'a Trace,
     /// Its path, as the user gave it.
     pub path: &'a Path,

@@ -1,11 +1,11 @@
-//! Colours for terminals.
+//! Colors for terminals.
 
 use std::fmt;
 
-/// Whether to colour, and how.
+/// Whether to color, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
-    /// Whether colours are on.
+    /// Whether colors are on.
     pub on: bool,
 }
 

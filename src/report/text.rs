@@ -36,7 +36,7 @@ const LISTED_UNKNOWN: usize = 50;
 /// Writes each witnessed race with its schedule, then the other pairs in short.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Text {
-    /// Colours.
+    /// Colors.
     pub paint: Paint,
 }
 
@@ -136,7 +136,7 @@ impl Text {
         if let Some(cut) = findings.trace.cut() {
             let events = match cut.events {
                 0 => "no event is left".to_owned(),
-                events => format!("analysed up to event {}", events - 1),
+                events => format!("analyzed up to event {}", events - 1),
             };
             writeln!(
                 out,

@@ -81,7 +81,7 @@ pub struct Options {
     pub model: Form,
 }
 
-/// The trace that was analysed.
+/// The trace that was analyzed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSummary {
     /// Its identity, 32 hexadecimal digits.

@@ -217,7 +217,7 @@ impl CellBuilder {
             }
             bounds.sort_unstable();
             bounds.dedup();
-            // A piece between two neighbouring bounds is a cell only if some range covers it.
+            // A piece between two neighboring bounds is a cell only if some range covers it.
             let mut covered_until = 0;
             let mut next = group.iter().peekable();
             for pair in bounds.windows(2) {

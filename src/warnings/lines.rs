@@ -1,6 +1,6 @@
 //! Lines of a log, without what a terminal or a log collector has added.
 
-/// A line without the escape sequences that colour it.
+/// A line without the escape sequences that color it.
 pub(super) fn plain(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut letters = line.trim_end_matches('\r').chars();

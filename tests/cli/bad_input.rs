@@ -135,7 +135,7 @@ fn a_cut_trace_says_so() {
     fs::write(folder.join("cut.bin"), &whole[..whole.len() - 10]).expect("a file");
     let outcome = witness(&folder, &["analyze", "cut.bin"]).status(66);
     assert!(outcome.stderr.contains("cut.bin is cut"), "{}", outcome.stderr);
-    assert!(outcome.stdout.contains("analysed up to event"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("analyzed up to event"), "{}", outcome.stdout);
     let json = witness(&folder, &["analyze", "cut.bin", "--json"]).status(66).stdout;
     assert!(json.contains("\"ending\": \"cut\""), "{json}");
 }

@@ -57,9 +57,9 @@ const BEHIND: &str = r#"<script>{
     seen.filtered = [visible(), filter('consume ready'), filter('no such thing'), filter('')];
     const box = document.querySelector('input[name=refuted]');
     box.click(); seen.unchecked = visible();
-    const colour = () => getComputedStyle(document.body).backgroundColor;
+    const color = () => getComputedStyle(document.body).backgroundColor;
     const theme = document.getElementById('theme');
-    theme.click(); const light = colour(); theme.click(); seen.themes = light !== colour();
+    theme.click(); const light = color(); theme.click(); seen.themes = light !== color();
     seen.keys_on_top = Number(getComputedStyle(document.querySelector('footer')).zIndex) > 2;
     seen.resources = performance.getEntriesByType('resource').length;
     seen.problems = window.problems;

@@ -119,7 +119,7 @@ fn dump_and_info() {
 
 #[test]
 fn colours_only_when_they_are_wanted() {
-    let folder = traced("colour", hidden_race);
+    let folder = traced("color", hidden_race);
     let coloured = |arguments: &[&str]| witness(&folder, arguments).status(66).stdout.contains('\x1b');
     assert!(!coloured(&["analyze", "trace.bin"]), "a pipe is no terminal");
     assert!(coloured(&["analyze", "trace.bin", "--color", "always"]));

@@ -1,6 +1,6 @@
 //! Traces that were cut or corrupted, and files that are no traces.
 //!
-//! A trace cut anywhere is analysed up to the cut and says so; what it lost may have made a pair
+//! A trace cut anywhere is analyzed up to the cut and says so; what it lost may have made a pair
 //! feasible, so nothing is refuted. A flipped bit is named, and never taken for a shorter trace.
 
 use crate::case::{analyze, compile, folder, record};

@@ -1,4 +1,4 @@
-//! End to end: real programs, compiled, recorded, analysed, checked and replayed through the command line.
+//! End to end: real programs, compiled, recorded, analyzed, checked and replayed through the command line.
 //!
 //! Tests are data: each `tests/programs/*.expect` is one test of that name. `cargo test --test
 //! end_to_end figure3` runs one of them.

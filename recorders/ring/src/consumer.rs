@@ -1,7 +1,7 @@
 //! The parent's end of the rings: a safe interface over memory that another process writes.
 //!
 //! The other process may scribble over the rings by accident, so every word is read as an atomic,
-//! and a row that makes no sense is an error that names its place, never undefined behaviour.
+//! and a row that makes no sense is an error that names its place, never undefined behavior.
 
 use crate::futex;
 use crate::layout::{Death, Decision, EXITED, Flag, HEADER_BYTES, HITS_BITS, Header, MAGIC, Settings, Standing};

@@ -1,7 +1,7 @@
 //! Which thread runs next, and for how long.
 //!
 //! Everything here depends on the seed and on the order of calls alone, so a program whose
-//! behaviour depends only on its schedule gives the same trace for the same seed.
+//! behavior depends only on its schedule gives the same trace for the same seed.
 //!
 //! Nobody knows beforehand how long a run will be. `random` begins with short turns, as soon as there are two threads, and
 //! lengthens them as the run gets longer; `pct` draws a length for each run.

@@ -108,7 +108,7 @@ impl Places {
         })
     }
 
-    /// As [`live`](Self::live), without a guess from the neighbourhood.
+    /// As [`live`](Self::live), without a guess from the neighborhood.
     fn certain(&self, incarnation: IncarnationId, recorded: u64) -> Option<u64> {
         if !self.is_loose(incarnation) {
             return self.blocks.get(&incarnation)?.live(recorded);

@@ -63,7 +63,7 @@ fn in_slices(checker: &Checker<'_>, schedule: &Schedule) -> Schedule {
     }
 }
 
-/// Neighbouring slices of one thread made one.
+/// Neighboring slices of one thread made one.
 fn merged(slices: Vec<Slice>) -> Vec<Slice> {
     let mut merged: Vec<Slice> = Vec::with_capacity(slices.len());
     for slice in slices {

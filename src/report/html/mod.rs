@@ -64,7 +64,7 @@ impl Exporter for Html {
                             p { code { (names.join(", ")) } " · " (tool()) }
                         }
                         (counts(&total))
-                        button #theme type="button" title="Colours: as the system, light, dark" { "◐" }
+                        button #theme type="button" title="Colors: as the system, light, dark" { "◐" }
                     }
                     main {
                         @if let Some(all) = findings.first().and_then(|first| first.exploration) {

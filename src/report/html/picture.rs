@@ -278,14 +278,14 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// What the colours mean, as far as they occur.
+    /// What the colors mean, as far as they occur.
     fn legend(&self) -> Markup {
         let words = self.findings.words();
         let drawn: BTreeSet<Kind> = self.links.links.iter().map(|link| link.kind).collect();
         html! {
             ul.legend {
                 @for &lock in &self.locks {
-                    li { span class={ "swatch lock-" (self.colour(lock)) } {} "holds " (words.object(lock)) }
+                    li { span class={ "swatch lock-" (self.color(lock)) } {} "holds " (words.object(lock)) }
                 }
                 @for kind in drawn {
                     li { span class={ "swatch stroke " (class(kind)) } {} (kind.name()) }

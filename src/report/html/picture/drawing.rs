@@ -5,7 +5,7 @@ use crate::report::links::{Held, Kind};
 use crate::trace::{EventId, ObjectId, Op, ThreadId};
 use maud::{Markup, html};
 
-/// Colours of locks, by `page.css`.
+/// Colors of locks, by `page.css`.
 const LOCK_COLOURS: usize = 6;
 
 impl Picture<'_> {
@@ -88,7 +88,7 @@ impl Picture<'_> {
         let x = self.x(held.thread) - 11 - 6 * slot;
         let last = self.replay.executed.len() + 1;
         html! {
-            rect class={ "lock lock-" (self.colour(held.lock)) } x=(x) y=(top) width="4" rx="2"
+            rect class={ "lock lock-" (self.color(held.lock)) } x=(x) y=(top) width="4" rx="2"
                 height=(bottom.saturating_sub(top).max(4)) data-name=(words.object(held.lock))
                 data-thread=(words.thread(held.thread)) data-from=(held.from.map_or(0, |from| from + 1))
                 data-to=(held.to.map_or(last, |to| to)) {
@@ -97,7 +97,7 @@ impl Picture<'_> {
         }
     }
 
-    pub(super) fn colour(&self, lock: ObjectId) -> usize {
+    pub(super) fn color(&self, lock: ObjectId) -> usize {
         self.locks.iter().position(|known| *known == lock).unwrap_or(0) % LOCK_COLOURS
     }
 
