@@ -1,4 +1,5 @@
-//! How long a run of a session takes, and what of it, beside the program alone and a recording: `cargo bench --bench session`.
+//! How long a run of a session takes, and what of it, beside the program alone and a recording:
+//! `cargo bench --bench session`.
 
 #![allow(dead_code, unused_imports, reason = "what serves the tests serves here in part")]
 
@@ -17,7 +18,8 @@ use witness::trace::{Op, Trace};
 
 const RUNS: u32 = 200;
 
-/// Processor time of this process and those that it has waited for, in milliseconds; the kernel counts hundredths of a second.
+/// Processor time of this process and those that it has waited for, in milliseconds; the kernel counts hundredths of a
+/// second.
 fn processor_time() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();

@@ -1,7 +1,7 @@
 //! The checker, on a trace that the analysis has loaded.
 //!
-//! It is a crate of its own that knows nothing of the analysis ([`checker`]): it is told each event as it stands in the file,
-//! and finds for itself what follows from these.
+//! It is a crate of its own that knows nothing of the analysis ([`checker`]): it is told each event as it stands in the
+//! file, and finds for itself what follows from these.
 
 pub use checker::{
     Accepted, Disabled, Events, Executed, HeldLock, OpenError, Pending, Prefix, Recording, Rejection, Side, State,

@@ -1,8 +1,9 @@
-//! Exploration measured on programs whose verdicts are known, beside this file: `cargo bench --bench explore -- failing`, or `small`.
+//! Exploration measured on programs whose verdicts are known, beside this file:
+//! `cargo bench --bench explore -- failing`, or `small`.
 //!
-//! `failing` counts the runs until a program first fails, under `witness explore` and in recordings under the policies `random`, `pct` and
-//! `pos`; `small` counts the runs until every schedule is covered, and compares what was found with the verdict that each program names.
-//! Both print a table in Markdown.
+//! `failing` counts the runs until a program first fails, under `witness explore` and in recordings under the policies
+//! `random`, `pct` and `pos`; `small` counts the runs until every schedule is covered, and compares what was found with
+//! the verdict that each program names. Both print a table in Markdown.
 
 mod failing;
 mod programs;

@@ -1,6 +1,7 @@
 //! The programs: C files whose first comment says what to expect of them.
 //!
-//! `Verdict:`, `Kind:` and `Shows as:` end with a full stop; `Threads: 3, 10.` makes one program for each number, compiled with `-DTHREADS=`.
+//! `Verdict:`, `Kind:` and `Shows as:` end with a full stop; `Threads: 3, 10.` makes one program for each number,
+//! compiled with `-DTHREADS=`.
 
 use anyhow::{Context, Result, ensure};
 use std::fs;

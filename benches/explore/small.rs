@@ -1,4 +1,5 @@
-//! How many runs it takes until every schedule of a program is covered, and whether what is found is what is known of it.
+//! How many runs it takes until every schedule of a program is covered, and whether what is found is what is known of
+//! it.
 
 use super::Measurement;
 use super::programs::{self, Program};

@@ -190,8 +190,8 @@ pub(crate) fn follow<'c>(
     follow_from(checker, checker.start(), 0, schedule, each)
 }
 
-/// As [`follow`], from a state in which the first `done` events have been executed as recorded: of these, nothing is handed over,
-/// and what has to be watched from the start is not seen.
+/// As [`follow`], from a state in which the first `done` events have been executed as recorded: of these, nothing is
+/// handed over, and what has to be watched from the start is not seen.
 pub(crate) fn follow_from<'c>(
     checker: &'c Checker<'_>,
     mut state: State<'c>,
@@ -289,7 +289,8 @@ pub(crate) fn watches(goal: &Goal) -> bool {
     matches!(goal, Goal::UnorderedRace(..))
 }
 
-/// The first byte that a goal is about, if it is about memory and the state at the end of a schedule is what the goal demands.
+/// The first byte that a goal is about, if it is about memory and the state at the end of a schedule is what the goal
+/// demands.
 fn shown(
     checker: &Checker<'_>,
     goal: &Goal,

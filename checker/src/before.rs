@@ -1,7 +1,7 @@
 //! What the table's conditions need to know of a trace besides the event at hand: found in one walk.
 //!
-//! Who creates which thread, how many arrive in each round of a barrier, which end a wait has; and, for a trace that begins in
-//! the middle of a run, what held before its first event.
+//! Who creates which thread, how many arrive in each round of a barrier, which end a wait has; and, for a trace that
+//! begins in the middle of a run, what held before its first event.
 
 use crate::recording::{Recording, all};
 use hashbrown::{HashMap, HashSet};
@@ -35,7 +35,8 @@ pub(crate) struct Facts {
     /// Levels of locks that are held before the first event: who, and whether as a reader.
     pub(crate) held: Vec<(ObjectId, ThreadId, bool)>,
     pub(crate) waiting: Vec<WaitingFromStart>,
-    /// Locks that a thread gave back while, as far as the trace tells, it did not hold them. Only where that is declared.
+    /// Locks that a thread gave back while, as far as the trace tells, it did not hold them. Only where that is
+    /// declared.
     handed_over: HashSet<ObjectId>,
 }
 

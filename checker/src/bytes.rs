@@ -1,8 +1,8 @@
 //! Which bytes each event touches.
 //!
-//! The bytes at one address in two lives of it are different objects (`docs/SEMANTICS.md`, *Incarnations*). So each byte that
-//! some access touches, in each block, gets a number of its own; those of neighbors in a block follow each other, so
-//! that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
+//! The bytes at one address in two lives of it are different objects (`docs/SEMANTICS.md`, *Incarnations*). So each
+//! byte that some access touches, in each block, gets a number of its own; those of neighbors in a block follow each
+//! other, so that an access is a run of numbers. Everything else in this crate speaks of bytes by these numbers.
 
 use crate::overlay::Overlay;
 use crate::recording::{Access, Recording, all};
@@ -38,8 +38,8 @@ pub(crate) struct Bytes {
     pub(crate) blocks: Vec<Block>,
     /// How many bytes have a number.
     pub(crate) count: usize,
-    /// By byte, and one behind the last: whether some access begins there, or ends before it. From one such byte to the next,
-    /// all are always touched together.
+    /// By byte, and one behind the last: whether some access begins there, or ends before it. From one such byte to the
+    /// next, all are always touched together.
     bounds: Vec<bool>,
     spans: Vec<Span>,
     /// By event: its span, if it is an access; the block that it frees; [`NONE`].

@@ -15,8 +15,8 @@
 //!
 //! So does whatever else a feasible prefix may rest on: a plain read and the write that it sees (if nothing
 //! orders the two, *that* is the race), a failed acquire and whoever held the lock, memory and its alloc, a lock
-//! given back for another thread, an access of a byte that unrecorded code changes and everything around it. What is left are
-//! pairs that only an atomic operation keeps apart, and that its memory order does not.
+//! given back for another thread, an access of a byte that unrecorded code changes and everything around it. What is
+//! left are pairs that only an atomic operation keeps apart, and that its memory order does not.
 
 use crate::Checker;
 use crate::accept::Executed;

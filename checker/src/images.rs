@@ -1,7 +1,7 @@
 //! What memory held before the first event that touches it, as far as a trace says so.
 //!
-//! A value that an image shows is older than what the other threads did: images are taken while there is one thread. A fresh
-//! block is zero, unless an image of it says more.
+//! A value that an image shows is older than what the other threads did: images are taken while there is one thread. A
+//! fresh block is zero, unless an image of it says more.
 
 use crate::overlay::Overlay;
 use trace_format::{EventId, ImageInfo};

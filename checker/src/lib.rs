@@ -1,22 +1,24 @@
 //! The independent checker: does a schedule really lead to its race?
 //!
-//! Nobody sees a witness that this crate did not accept, so it may err on one side only: it may reject, never accept wrongly.
-//! It is written from `docs/SEMANTICS.md` alone, and depends on the trace's format and on the schedule's; cargo keeps it from
-//! knowing the analysis that it judges. Its models are the proof checkers of cadical and varisat: small, and of another
-//! make than the solver.
+//! Nobody sees a witness that this crate did not accept, so it may err on one side only: it may reject, never accept
+//! wrongly. It is written from `docs/SEMANTICS.md` alone, and depends on the trace's format and on the schedule's;
+//! cargo keeps it from knowing the analysis that it judges. Its models are the proof checkers of cadical and varisat:
+//! small, and of another make than the solver.
 //!
-//! 1. It is given a [`Recording`]: each event as it stands in the file, and the tables; nothing that follows from these.
-//! 2. `before` walks over the events once: who creates whom, which end a wait has, and what held before the first event.
-//! 3. `bytes` gives each byte of each life of an address a number, so that an access is a run of numbers. There are no cells:
-//!    a read compares bytes, a write stores bytes, and two accesses conflict if they share one.
-//! 4. `unrecorded` finds what each byte held at first, which bytes code that leaves no events changes, and the place that
-//!    accesses of these keep.
-//! 5. A [`State`] is the table of section 1 as a machine: for each kind of event when it is enabled, and what it does; `locks`,
-//!    `conditions`, `rounds`, `memory` and `outside` are its parts. Where the table leaves a choice open, the checker
-//!    takes the stricter reading, and the file that does so says which.
-//! 6. `accept` executes a schedule on it from the start of the trace and accepts only if its goal is there then: of a race, both
-//!    accesses are next in their threads, enabled and in conflict; for an unordered race `happens_before` goes along; of another
-//!    value, the read is next, and memory holds that value. [`Checker::validate`] executes the
+//! 1. It is given a [`Recording`]: each event as it stands in the file, and the tables; nothing that follows from
+//!    these.
+//! 2. `before` walks over the events once: who creates whom, which end a wait has, and what held before the first
+//!    event.
+//! 3. `bytes` gives each byte of each life of an address a number, so that an access is a run of numbers. There are no
+//!    cells: a read compares bytes, a write stores bytes, and two accesses conflict if they share one.
+//! 4. `unrecorded` finds what each byte held at first, which bytes code that leaves no events changes, and the place
+//!    that accesses of these keep.
+//! 5. A [`State`] is the table of section 1 as a machine: for each kind of event when it is enabled, and what it does;
+//!    `locks`, `conditions`, `rounds`, `memory` and `outside` are its parts. Where the table leaves a choice open, the
+//!    checker takes the stricter reading, and the file that does so says which.
+//! 6. `accept` executes a schedule on it from the start of the trace and accepts only if its goal is there then: of a
+//!    race, both accesses are next in their threads, enabled and in conflict; for an unordered race `happens_before`
+//!    goes along; of another value, the read is next, and memory holds that value. [`Checker::validate`] executes the
 //!    trace itself.
 //!
 //! `tests/oracle` compares all of it with a second reading of the same page that shares no code with this one.
@@ -170,12 +172,13 @@ impl<'t> Checker<'t> {
         accept::follow(self, schedule, each)
     }
 
-    /// Whether something synchronizes the first event of `stretch` with what a thread does after all of it, in a feasible order
-    /// that ends in this stretch of the trace: so no schedule in that order shows them unordered. Costs as much as the stretch
-    /// is long, not as what comes before it, and decides nothing: what it lets pass may still be rejected.
+    /// Whether something synchronizes the first event of `stretch` with what a thread does after all of it, in a
+    /// feasible order that ends in this stretch of the trace: so no schedule in that order shows them unordered. Costs
+    /// as much as the stretch is long, not as what comes before it, and decides nothing: what it lets pass may still be
+    /// rejected.
     ///
-    /// `readers` are the threads that hold locks as readers where the stretch begins; `woken` says whom its notifies wake, in
-    /// the order of the events.
+    /// `readers` are the threads that hold locks as readers where the stretch begins; `woken` says whom its notifies
+    /// wake, in the order of the events.
     #[must_use]
     pub fn synchronizes(
         &self,
@@ -224,8 +227,8 @@ impl<'t> Checker<'t> {
         touched.is_some_and(|mut touched| touched.bytes.any(|byte| self.unrecorded.is_external(byte)))
     }
 
-    /// Whether two events conflict, and the address of the first byte that they share. They come from different threads, at
-    /// least one writes, and not both are atomic; a use is, and writes nothing.
+    /// Whether two events conflict, and the address of the first byte that they share. They come from different
+    /// threads, at least one writes, and not both are atomic; a use is, and writes nothing.
     fn conflict(&self, a: EventId, b: EventId) -> Option<u64> {
         let (first, second) = (self.touched(a)?, self.touched(b)?);
         let (op, other) = (self.recording.op(a), self.recording.op(b));

@@ -1,7 +1,7 @@
 //! What compilers leave unrecorded on a thread's own stack (`docs/SEMANTICS.md`, *External bytes*).
 //!
-//! In a recording of a native program, an unexplained change of a byte on the stack of the only thread that accesses it is
-//! that thread's own, unless code of another thread that nobody recorded may have had its address.
+//! In a recording of a native program, an unexplained change of a byte on the stack of the only thread that accesses it
+//! is that thread's own, unless code of another thread that nobody recorded may have had its address.
 
 use crate::before::Facts;
 use crate::bytes::{BlockId, Bytes};
@@ -27,8 +27,8 @@ const KNOWN: [&str; 11] = [
     "libtsan.",
 ];
 
-/// Whether anything can be told of the stacks of a trace: it is a native program's, and every thread was created by code that
-/// is recorded, or known.
+/// Whether anything can be told of the stacks of a trace: it is a native program's, and every thread was created by
+/// code that is recorded, or known.
 pub(crate) fn are_known(recording: &dyn Recording, facts: &Facts) -> bool {
     let modules = &recording.tables().modules;
     let module_at = |event: EventId| {

@@ -30,8 +30,8 @@ impl<'c> Prefix<'c> {
         self.events
     }
 
-    /// Whether the events that a schedule has as recorded do in it what they do in others: none of them wakes another waiter, and
-    /// its goal is not watched from the start of the trace.
+    /// Whether the events that a schedule has as recorded do in it what they do in others: none of them wakes another
+    /// waiter, and its goal is not watched from the start of the trace.
     #[must_use]
     pub fn is_shared_by(schedule: &Schedule) -> bool {
         let is_own = |&(notify, _): &(trace_format::EventId, _)| notify.0 < schedule.as_recorded;

@@ -180,8 +180,9 @@ impl<'a> State<'a> {
         pending.map_err(|why| Violation { event, thread, why })
     }
 
-    /// Whether an operation, the next one of its thread, waits for as long as none of certain threads moves: one of these holds
-    /// the lock that it wants, or is the thread that it joins. A lock is given back, and a thread ended, by nobody else.
+    /// Whether an operation, the next one of its thread, waits for as long as none of certain threads moves: one of
+    /// these holds the lock that it wants, or is the thread that it joins. A lock is given back, and a thread ended, by
+    /// nobody else.
     pub(crate) fn waits_for(&self, event: EventId, among: &[ThreadId]) -> Result<(), NoWait> {
         let thread = self.checker.recording.thread(event);
         self.ready(event, thread).map_err(NoWait::NotNext)?;
@@ -410,8 +411,8 @@ impl<'a> State<'a> {
         condition.map_or_else(Vec::new, |condition| condition.waiting().collect())
     }
 
-    /// The value in the memory of an access, as the little-endian number that it would read now; `None` if some byte of it
-    /// is not known, or the event is no access.
+    /// The value in the memory of an access, as the little-endian number that it would read now; `None` if some byte of
+    /// it is not known, or the event is no access.
     #[must_use]
     pub fn value_at(&self, event: EventId) -> Option<u64> {
         let op = self.checker.recording.op(event);

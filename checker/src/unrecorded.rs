@@ -1,9 +1,9 @@
 //! Memory that changes without an event: initial values, external bytes, pins (`docs/SEMANTICS.md`, *External bytes*).
 //!
 //! Walks over the accesses. The first finds what each byte held at first, and which bytes show a value that nothing
-//! recorded explains. If there are such bytes, another finds which of them may be a single thread's own. The last two find the
-//! place that an access of any other keeps: one forwards, since when what it sees or leaves had been there; one backwards,
-//! until when it was seen.
+//! recorded explains. If there are such bytes, another finds which of them may be a single thread's own. The last two
+//! find the place that an access of any other keeps: one forwards, since when what it sees or leaves had been there;
+//! one backwards, until when it was seen.
 
 use crate::before::Facts;
 use crate::bytes::{Bytes, Touched};

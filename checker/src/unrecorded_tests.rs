@@ -167,8 +167,8 @@ fn module(path: &str, start: u64) -> ModuleInfo {
     }
 }
 
-/// A local variable that changes while another thread runs, between two reads of its own thread; after some events of that.
-/// Whether its reads are pinned.
+/// A local variable that changes while another thread runs, between two reads of its own thread; after some events of
+/// that. Whether its reads are pinned.
 fn pinned(library: &str, before: &[(u64, Op)]) -> bool {
     let size = 0x1000;
     let mut events = vec![

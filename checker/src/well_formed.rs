@@ -1,5 +1,5 @@
-//! What holds of π alone, and of no prefix of it: objects are what the table says they are, and no block is allocated over
-//! one that lives. A prefix may allocate in another order than π, and gets its memory elsewhere then.
+//! What holds of π alone, and of no prefix of it: objects are what the table says they are, and no block is allocated
+//! over one that lives. A prefix may allocate in another order than π, and gets its memory elsewhere then.
 
 use crate::Checker;
 use crate::disabled::{Disabled, Violation};

@@ -1,6 +1,6 @@
 //! What memory holds, as far as the events of the block have shown it: bytes that are found by their address, as in a
-//! processor's cache, but without asking whose they are. Addresses that fall on the same bytes make each other's predictions
-//! wrong, which costs an item; asking would cost something at each event.
+//! processor's cache, but without asking whose they are. Addresses that fall on the same bytes make each other's
+//! predictions wrong, which costs an item; asking would cost something at each event.
 
 /// Bytes of a line: what lies in one, lies together here.
 pub const LINE: usize = 64;
@@ -21,8 +21,8 @@ pub struct Memory {
 pub(crate) struct Spot(usize);
 
 impl Spot {
-    /// That of an address. Stacks of threads and columns of matrices lie at multiples of powers of two from one another,
-    /// so higher bits have a say.
+    /// That of an address. Stacks of threads and columns of matrices lie at multiples of powers of two from one
+    /// another, so higher bits have a say.
     #[inline(always)]
     pub(crate) fn of(addr: u64) -> Spot {
         Spot((addr ^ (addr >> 9 & !(LINE as u64 - 1))) as usize % (LINES * LINE))

@@ -83,8 +83,8 @@ pub(crate) struct Site {
     /// Of its last event.
     pub(crate) target: u64,
     pub(crate) value: u64,
-    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none. While targets are literals, the first is the last
-    /// distance.
+    /// Of modes 1 and 2. That of mode 0 belongs to the edge, mode 3 has none. While targets are literals, the first is
+    /// the last distance.
     pub(crate) target_steps: [u64; 2],
     /// Of modes 1 to 3.
     pub(crate) value_steps: [u64; 3],
@@ -201,14 +201,14 @@ impl Edge {
 }
 
 /// Which of two edges comes next: an adaptive predictor of two levels (Yeh, Patt, MICRO 1991) for one
-/// site, with a history of three branches. Bits 0–2: the last ones; bit 3: there are two edges; bit 4: on edge 0 the call stack
-/// changes; bits 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
+/// site, with a history of three branches. Bits 0–2: the last ones; bit 3: there are two edges; bit 4: on edge 0 the
+/// call stack changes; bits 8–15: what comes after each history; bits 16–23: whether that was wrong the last time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BranchHistory(u32);
 
 impl BranchHistory {
-    /// The last branches were all edge 0, which is expected again, without doubt: confirming it changes nothing. That is how
-    /// sites with one edge are, and loops.
+    /// The last branches were all edge 0, which is expected again, without doubt: confirming it changes nothing. That
+    /// is how sites with one edge are, and loops.
     const STEADY: u32 = 7 | 1 << 8 | 1 << 16;
 
     const FORKS: u32 = 8;

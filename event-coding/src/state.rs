@@ -289,8 +289,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         self.thread.site = index;
     }
 
-    /// The target of an event was a literal, a distance from the site's last target. Takes predicting up again, by a stride, if
-    /// that is the same again and again.
+    /// The target of an event was a literal, a distance from the site's last target. Takes predicting up again, by a
+    /// stride, if that is the same again and again.
     #[inline(always)]
     pub(crate) fn note_literal_target(&mut self, index: SiteIndex, distance: u64) {
         let sites = self.sites.borrow_mut();
@@ -305,8 +305,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> State<M, S> {
         }
     }
 
-    /// The value of an event was a literal, where memory holds `held`. Takes predicting it by memory up again, if that would have
-    /// been right again and again.
+    /// The value of an event was a literal, where memory holds `held`. Takes predicting it by memory up again, if that
+    /// would have been right again and again.
     #[inline(always)]
     pub(crate) fn note_literal_value(&mut self, index: SiteIndex, held: Option<u64>, value: u64) {
         let site = self.sites.borrow_mut().at_mut(index);

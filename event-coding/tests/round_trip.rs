@@ -1,5 +1,6 @@
-//! What the encoder makes of the events of a program, the decoder must read: loops over arrays, pointers that lead anywhere,
-//! noise, and programs that change their ways, encoded as the recorder does it, with the program's memory at hand.
+//! What the encoder makes of the events of a program, the decoder must read: loops over arrays, pointers that lead
+//! anywhere, noise, and programs that change their ways, encoded as the recorder does it, with the program's memory at
+//! hand.
 
 use event_coding::{
     Coded, Decoder, Encoder, Fault, Full, HEAD_BYTES, LINE, MAX_ITEM_BYTES, MAX_LITERAL_BYTES, MAX_RUN, Memory,

@@ -27,9 +27,9 @@ const LONGEST: usize = 120;
 /// States that the oracle may visit.
 const STATES: usize = 3_000;
 
-/// Analyses a trace that is an execution, with a small budget: each witness has to be accepted by a checker of its own and
-/// to survive its text form, every report has to be written, and where exhaustive search ends soon
-/// enough, each verdict has to agree with it.
+/// Analyses a trace that is an execution, with a small budget: each witness has to be accepted by a checker of its own
+/// and to survive its text form, every report has to be written, and where exhaustive search ends soon enough, each
+/// verdict has to agree with it.
 pub fn all(file: &TraceFile, trace: &Trace) {
     if trace.len() > LONGEST {
         return;

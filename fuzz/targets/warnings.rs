@@ -1,4 +1,5 @@
-//! The readers of other tools' reports on arbitrary bytes: the first byte chooses the dialect, or leaves it to be found.
+//! The readers of other tools' reports on arbitrary bytes: the first byte chooses the dialect, or leaves it to be
+//! found.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

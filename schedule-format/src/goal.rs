@@ -18,15 +18,16 @@ pub enum Goal {
         /// The access.
         access: EventId,
     },
-    /// The read, which may be that of a read-modify-write, is next in its thread and would see another value than in the trace.
+    /// The read, which may be that of a read-modify-write, is next in its thread and would see another value than in
+    /// the trace.
     OtherValue {
         /// The read.
         read: EventId,
         /// What it would see; `None`: a value that the trace does not tell.
         value: Option<u64>,
     },
-    /// These operations of different threads, in the order of the trace, are next, and each waits for ever for another of the threads:
-    /// for a lock that it holds, or for its end.
+    /// These operations of different threads, in the order of the trace, are next, and each waits for ever for another
+    /// of the threads: for a lock that it holds, or for its end.
     Deadlock(Vec<EventId>),
 }
 

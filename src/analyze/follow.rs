@@ -80,15 +80,15 @@ pub trait Follow: Sync {
     /// A stage of the analysis begins.
     fn stage(&self, _name: &'static str) {}
 
-    /// The candidates are known; all, also those of other shards. Returns what an earlier analysis of the same trace with the
-    /// same options decided; it is not decided again, but its schedules are checked again.
+    /// The candidates are known; all, also those of other shards. Returns what an earlier analysis of the same trace
+    /// with the same options decided; it is not decided again, but its schedules are checked again.
     ///
     /// # Errors
     /// If the analysis cannot go on.
     fn begin(&self, candidates: &[Candidate]) -> Result<Vec<Decision>, Self::Error>;
 
-    /// A candidate is decided, in whatever order, on whatever thread. Its schedule may not be checked yet. Called again if the
-    /// decision has been completed: the last one counts.
+    /// A candidate is decided, in whatever order, on whatever thread. Its schedule may not be checked yet. Called again
+    /// if the decision has been completed: the last one counts.
     ///
     /// # Errors
     /// If the analysis cannot go on.

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{panic, thread};
 
-/// What `f` makes of each item, in the order of the items; an error ends the work, and the one of the earliest item is returned.
+/// What `f` makes of each item, in the order of the items; an error ends the work, and the one of the earliest item is
+/// returned.
 pub(super) fn map<T: Sync, R: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],

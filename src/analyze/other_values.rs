@@ -1,8 +1,8 @@
 //! The other values that a read can see: where a thread's history can branch.
 //!
-//! A run shows one value of each read. For each other one (`docs/SEMANTICS.md`, section 3) there is a feasible prefix of its
-//! trace, after which the program goes where no event of the trace tells; to force a run along that prefix is how to find out.
-//! The solver is asked for one that sees none of the values known so far, again and again.
+//! A run shows one value of each read. For each other one (`docs/SEMANTICS.md`, section 3) there is a feasible prefix
+//! of its trace, after which the program goes where no event of the trace tells; to force a run along that prefix is
+//! how to find out. The solver is asked for one that sees none of the values known so far, again and again.
 
 use super::{MAX_EVENTS_Z3, Options};
 use crate::check::Checker;
@@ -51,12 +51,12 @@ impl<'t> OtherValues<'t> {
         }
     }
 
-    /// A value that a read can see, other than in the trace and none of `known`; `None` if no feasible prefix of the trace has
-    /// one. So it is of what is no read.
+    /// A value that a read can see, other than in the trace and none of `known`; `None` if no feasible prefix of the
+    /// trace has one. So it is of what is no read.
     ///
     /// # Errors
-    /// Why that is not known: unrecorded code changes what the read sees, the trace is too long for the solver, its budget or
-    /// the time ran out, or what it found was rejected, by the checker or for being known.
+    /// Why that is not known: unrecorded code changes what the read sees, the trace is too long for the solver, its
+    /// budget or the time ran out, or what it found was rejected, by the checker or for being known.
     pub fn next(&mut self, read: EventId, known: &[Option<u64>]) -> Result<Option<OtherValue>, Unknown> {
         let trace = self.trace;
         let Some(access) = trace.access(read).filter(|access| access.kind.reads()) else {

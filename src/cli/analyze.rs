@@ -344,7 +344,8 @@ pub struct ReportTarget<'a> {
     pub folder: &'a Path,
 }
 
-/// Stores what an analysis found, shows it to `report`, and returns the exit status. Says on stderr what did not go as it should.
+/// Stores what an analysis found, shows it to `report`, and returns the exit status. Says on stderr what did not go as
+/// it should.
 pub fn show(
     path: &Path,
     trace: &Trace,

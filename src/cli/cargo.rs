@@ -67,7 +67,8 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     let witness = witness.to_string_lossy();
     let mut runner = None;
     if !in_suite && witness.contains(' ') {
-        // cargo cuts the variable at the spaces of a path. A setting can be a list, but only cargo's own commands take it.
+        // cargo cuts the variable at the spaces of a path. A setting can be a list, but only cargo's own commands take
+        // it.
         let words =
             serde_json::to_string(&[&*witness, "record", "--"]).context("cannot encode the recording command")?;
         cargo.arg("--config").arg(format!("target.{TARGET}.runner={words}"));

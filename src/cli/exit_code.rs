@@ -19,14 +19,15 @@ pub enum ExitCode {
     NotReached = 5,
     /// At least one race is witnessed (ThreadSanitizer uses the same status).
     Witnessed = 66,
-    /// `run`, `explore`: no race, but threads of the program waited for one another forever. `record`: the run ended in such a
-    /// deadlock.
+    /// `run`, `explore`: no race, but threads of the program waited for one another forever. `record`: the run ended in
+    /// such a deadlock.
     Deadlock = 67,
     /// `run`, `explore`: no race, but a signal killed the program, or it exited with a status other than 0.
     Failed = 68,
     /// A bug in `witness` itself, such as a schedule that its own checker rejects.
     Internal = 70,
-    /// `record`, `run`: `--timeout` ended the program (`timeout` uses the same status). `explore`: the program can hang.
+    /// `record`, `run`: `--timeout` ended the program (`timeout` uses the same status). `explore`: the program can
+    /// hang.
     TimedOut = 124,
 }
 

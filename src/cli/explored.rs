@@ -1,5 +1,5 @@
-//! What an exploration has found, in words: deadlocks, failures and hangs with what the traces say of them, races without a proof, and why
-//! it is not exhausted.
+//! What an exploration has found, in words: deadlocks, failures and hangs with what the traces say of them, races
+//! without a proof, and why it is not exhausted.
 
 use super::ExitCode;
 use super::output::say;
@@ -66,7 +66,8 @@ impl Ends {
                     if *what == What::Ended(End::Limit)
                         && (standstill.spins.is_empty() || !standstill.is_of_all(&TraceFile::open(&path)?)?)
                     {
-                        // It did much, which is no failure, or a thread was there that may have ended the others' loops.
+                        // It did much, which is no failure, or a thread was there that may have ended the others'
+                        // loops.
                         continue;
                     }
                     let details = details(&standstill);

@@ -6,7 +6,8 @@
 
 use trace_format::{Event, Op, ReadError, ThreadId, TraceFile};
 
-/// Longest traces that are read for this after each recording; reading a million events takes about a quarter of a second.
+/// Longest traces that are read for this after each recording; reading a million events takes about a quarter of a
+/// second.
 pub const READ_FOR_IT: u64 = 1_000_000;
 
 /// How many threads a trace creates, and how many of them never get to begin in it.

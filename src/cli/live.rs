@@ -30,12 +30,14 @@ pub struct LiveArgs {
     /// wait for the program's end.
     #[arg(long, env = "WITNESS_GDB", requires = "live", conflicts_with = "first")]
     gdb: bool,
-    /// Force the whole recorded run again, event by event, instead of a witness: a run that failed fails again. Says whether it did
-    /// the same and ended in the same way, or where it first did something else. What the program prints is shown.
+    /// Force the whole recorded run again, event by event, instead of a witness: a run that failed fails again. Says
+    /// whether it did the same and ended in the same way, or where it first did something else. What the program prints
+    /// is shown.
     #[arg(long, env = "WITNESS_AS_RECORDED", requires = "live", conflicts_with_all = ["first", "gdb", "witness"])]
     as_recorded: bool,
-    /// Look for the shortest run that still fails as the recorded one did, with fewest changes of threads, by running the program along
-    /// simpler and simpler orders. Its trace is written beside the recorded one: TRACE.short.bin for TRACE.bin.
+    /// Look for the shortest run that still fails as the recorded one did, with fewest changes of threads, by running
+    /// the program along simpler and simpler orders. Its trace is written beside the recorded one: TRACE.short.bin for
+    /// TRACE.bin.
     #[arg(long, env = "WITNESS_SHORTEN", requires = "as_recorded")]
     shorten: bool,
     /// With --shorten: the maximum number of runs.

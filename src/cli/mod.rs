@@ -101,8 +101,8 @@ enum Command {
     Man(complete::ManArgs),
 }
 
-/// The command line. A flag without a value takes `1` and `yes` from the environment as well as `true`; empty, `0`, `no`
-/// and `false` are as if it were not there.
+/// The command line. A flag without a value takes `1` and `yes` from the environment as well as `true`; empty, `0`,
+/// `no` and `false` are as if it were not there.
 fn definitions() -> clap::Command {
     let lenient = |flag: clap::Arg| match flag.get_action() {
         ArgAction::SetTrue => flag.value_parser(FalseyValueParser::new()),

@@ -33,8 +33,8 @@ pub struct ReportArgs {
     written: Written,
 }
 
-/// The files whose reports are there. Files are written under other names and then put in their places, so that none is there
-/// in part, also if the analysis is ended by its time limit meanwhile.
+/// The files whose reports are there. Files are written under other names and then put in their places, so that none is
+/// there in part, also if the analysis is ended by its time limit meanwhile.
 type Written = Arc<Mutex<Vec<PathBuf>>>;
 
 /// The forms that commands write in words of their own.
@@ -111,7 +111,8 @@ impl ReportArgs {
         fs::canonicalize(root).unwrap_or_else(|_| root.to_owned())
     }
 
-    /// Writes the reports on one trace: on standard output the text, or with `as_json` the results object, if nothing else goes there.
+    /// Writes the reports on one trace: on standard output the text, or with `as_json` the results object, if nothing
+    /// else goes there.
     pub fn write_findings(&self, findings: &Findings<'_>, color: Color, as_json: bool) -> anyhow::Result<()> {
         let all = std::slice::from_ref(findings);
         self.write(
@@ -123,7 +124,8 @@ impl ReportArgs {
         )
     }
 
-    /// Writes the reports that were asked for, and on standard output the text, or with `as_json` the JSON, if none goes there.
+    /// Writes the reports that were asked for, and on standard output the text, or with `as_json` the JSON, if none
+    /// goes there.
     pub fn write(
         &self,
         findings: &[Findings<'_>],

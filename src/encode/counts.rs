@@ -1,11 +1,12 @@
-//! γ for events that need a certain count of a semaphore: 0 at an attempt that failed, and what was seen where a program asked for it.
+//! γ for events that need a certain count of a semaphore: 0 at an attempt that failed, and what was seen where a
+//! program asked for it.
 //!
-//! What has to be excluded is that another number of permits is left before the event: initial ones and posts, less the waits. One clause
-//! excludes *too many* for one set of posts and one number of waits: not all of the posts come before the event, or more waits than
-//! that do. Program order makes it short: of each thread's posts the last one says it for all, and of its waits the first one that is
-//! not counted. *Too few* is the same with posts and waits exchanged. (A count is never below 0, so an attempt that failed never finds
-//! too few.) (A matching of permits to waits, as for the waits themselves, would say it for all sets at once, in permits times waits
-//! clauses for each event.)
+//! What has to be excluded is that another number of permits is left before the event: initial ones and posts, less the
+//! waits. One clause excludes *too many* for one set of posts and one number of waits: not all of the posts come before
+//! the event, or more waits than that do. Program order makes it short: of each thread's posts the last one says it for
+//! all, and of its waits the first one that is not counted. *Too few* is the same with posts and waits exchanged. (A
+//! count is never below 0, so an attempt that failed never finds too few.) (A matching of permits to waits, as for the
+//! waits themselves, would say it for all sets at once, in permits times waits clauses for each event.)
 
 use super::{Encoder, FactId, Mutation, before, behind};
 use crate::semantics::Need;
@@ -24,8 +25,8 @@ pub(super) struct Count {
 }
 
 impl Encoder<'_> {
-    /// Writes down that `event`, which needs another count, does not come right after these posts and waits, all that precede it of
-    /// their threads. Returns whether that is new.
+    /// Writes down that `event`, which needs another count, does not come right after these posts and waits, all that
+    /// precede it of their threads. Returns whether that is new.
     pub fn exclude_count(&mut self, event: EventId, semaphore: ObjectId, posts: &[EventId], waits: &[EventId]) -> bool {
         let Some(wanted) = self.count_wanted(event) else {
             return false;
@@ -44,8 +45,8 @@ impl Encoder<'_> {
         let mut missing: Vec<EventId> = all_missing.iter().copied().filter(can_precede).collect();
         let mut done = done.to_vec();
         done.sort_unstable();
-        // What is left over: the clause may as well ask for as many more, the next ones in π, as would still be too few. If there
-        // are not so many, fewer are too many already.
+        // What is left over: the clause may as well ask for as many more, the next ones in π, as would still be too
+        // few. If there are not so many, fewer are too many already.
         let mut left = usize::try_from(surplus.abs()).unwrap_or_default().saturating_sub(1);
         let more = left.min(missing.len());
         missing.drain(..more);
@@ -99,8 +100,8 @@ impl Encoder<'_> {
         fact
     }
 
-    /// What brings about the count that an event needs: the waits that took the permits that an attempt did not find, all that
-    /// changed a count that was seen.
+    /// What brings about the count that an event needs: the waits that took the permits that an attempt did not find,
+    /// all that changed a count that was seen.
     pub fn changes_of_count(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
         let (posts, waits): (&[EventId], &[EventId]) = match Step::of(self.trace.op(event)) {
             Some((semaphore, Step::FailedWait)) => (&[], self.waits_of(semaphore)),

@@ -1,6 +1,7 @@
 //! What a solver is given: clauses over orders of events and choices.
 //!
-//! The formula of a trace is one ([`Encoder`]), and so is that of a forest, of which a trace is the case without branches.
+//! The formula of a trace is one ([`Encoder`]), and so is that of a forest, of which a trace is the case without
+//! branches.
 
 use super::{Choice, Clause, Encoder, Node};
 

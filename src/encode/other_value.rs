@@ -1,12 +1,13 @@
 //! ρ of another value: the read is next, and what it would see is not what it saw in π.
 //!
-//! As β explains a read in the prefix, one Boolean for each cell and write (or the initial value) says which write the read
-//! would see: that write is in the prefix, and every other write of the cell comes before it or is not in the prefix. A value
-//! that is not to be seen, that of π first of all, is a clause: in some cell the read sees a write of something else.
+//! As β explains a read in the prefix, one Boolean for each cell and write (or the initial value) says which write the
+//! read would see: that write is in the prefix, and every other write of the cell comes before it or is not in the
+//! prefix. A value that is not to be seen, that of π first of all, is a clause: in some cell the read sees a write of
+//! something else.
 //!
-//! A cell whose content π does not tell (before its first write, after its free) has some other content than any value. Where
-//! control flow is recorded, a thread that has strayed writes what nobody knows: the write that is chosen needs what decides it,
-//! and contents that π does not tell are not asked for.
+//! A cell whose content π does not tell (before its first write, after its free) has some other content than any value.
+//! Where control flow is recorded, a thread that has strayed writes what nobody knows: the write that is chosen needs
+//! what decides it, and contents that π does not tell are not asked for.
 
 use super::{Choice, Encoder, Form, Literal, Node, before};
 use crate::trace::{CellId, EventId};
@@ -39,7 +40,8 @@ pub struct PendingRead {
 #[derive(Clone, Debug)]
 struct Content {
     cell: CellId,
-    /// The writes (`None`: the initial value) that may be the last, what they leave, and the choice that says it is the one.
+    /// The writes (`None`: the initial value) that may be the last, what they leave, and the choice that says it is the
+    /// one.
     options: Vec<(Option<EventId>, Option<u64>, Choice)>,
     /// Pairs (chosen write, other write) whose clause is written down.
     kept_apart: HashSet<(Option<EventId>, EventId)>,
@@ -86,8 +88,9 @@ impl Encoder<'_> {
         self.pending_read.as_ref()
     }
 
-    /// The assumptions under which ψ is the question whether a feasible prefix brings a read next that would see something
-    /// else than in π; the first thing to ask of an encoder. Over a whole trace, which performs the read, it has no answer.
+    /// The assumptions under which ψ is the question whether a feasible prefix brings a read next that would see
+    /// something else than in π; the first thing to ask of an encoder. Over a whole trace, which performs the read, it
+    /// has no answer.
     pub fn sees(&mut self, read: EventId, wanted: Wanted<'_>) -> Vec<Literal> {
         assert_eq!(self.form, Form::Prefix, "a whole trace performs its reads");
         self.race_before = read;
@@ -165,7 +168,8 @@ impl Encoder<'_> {
         if untold.1 {
             clauses.push(sees(&|_, value| value.is_none()));
         }
-        // What does not read, and what unrecorded code changes, sees nothing that can be told; nor a byte more than it has.
+        // What does not read, and what unrecorded code changes, sees nothing that can be told; nor a byte more than it
+        // has.
         let width = 8 * access.size.min(8) as u32;
         let too_large = matches!(wanted, Wanted::Value(Some(value)) if value.checked_shr(width).unwrap_or(0) > 0);
         if too_large || !access.kind.reads() || uses.iter().any(|used| trace.cell(used.cell).external) {
@@ -182,7 +186,8 @@ impl Encoder<'_> {
         literals
     }
 
-    /// Writes down that `other` does not come between the chosen `writer` and the end of the prefix. Returns whether that is new.
+    /// Writes down that `other` does not come between the chosen `writer` and the end of the prefix. Returns whether
+    /// that is new.
     pub fn keep_last(&mut self, cell: CellId, writer: Option<EventId>, other: EventId) -> bool {
         let Some(pending) = &mut self.pending_read else {
             return false;

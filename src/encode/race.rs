@@ -1,7 +1,7 @@
 //! ρ: the prefix ends in the goal.
 //!
-//! Of a race, both accesses are next in their threads: everything that must happen before either is in the prefix, the accesses
-//! themselves are not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
+//! Of a race, both accesses are next in their threads: everything that must happen before either is in the prefix, the
+//! accesses themselves are not (the prefix form of Said et al. 2011, equation 3). Plain accesses are always enabled, so
 //! nothing else is asked; in particular the accesses need not see the values they saw in π.
 //!
 //! Over the whole trace, a race is equation 3 as printed: each access comes between the neighbors in
@@ -12,8 +12,8 @@ use crate::schedule::Goal;
 use crate::trace::{EventId, ThreadId};
 
 impl Encoder<'_> {
-    /// The assumptions under which ψ is the question whether a feasible prefix ends in a goal: the first thing to ask of an
-    /// encoder, since the prefix that is tried first is everything that π has before a race.
+    /// The assumptions under which ψ is the question whether a feasible prefix ends in a goal: the first thing to ask
+    /// of an encoder, since the prefix that is tried first is everything that π has before a race.
     pub fn ends_in(&mut self, goal: &Goal) -> Vec<Literal> {
         match goal {
             &Goal::Race(a, b) => {
@@ -61,8 +61,8 @@ impl Encoder<'_> {
         literals
     }
 
-    /// The same, and a choice that stands for the question: it keeps the [chains](Encoder::break_chain) that were found in the
-    /// answers.
+    /// The same, and a choice that stands for the question: it keeps the [chains](Encoder::break_chain) that were found
+    /// in the answers.
     pub fn ends_unordered_in(&mut self, goal: &Goal) -> (Vec<Literal>, Choice) {
         let question = self.new_choice(false);
         let mut literals = vec![Literal::Chosen(question)];

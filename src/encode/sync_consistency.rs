@@ -14,7 +14,8 @@
 //!
 //! *Failed acquires* need another thread's section around them. *Semaphores*: each wait is matched
 //! to a post before it or to one of the initial permits, none used twice; a count that never
-//! falls below zero is exactly such a matching. (What needs a [certain count](super::counts) is another matter.) *Once cells*: a wait needs one of the ends before it.
+//! falls below zero is exactly such a matching. (What needs a [certain count](super::counts) is another matter.) *Once
+//! cells*: a wait needs one of the ends before it.
 
 use super::{Choice, Encoder, FactId, Literal, Mutation, before, behind};
 use crate::semantics::Need;

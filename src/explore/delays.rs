@@ -1,12 +1,15 @@
-//! Orders of one recorded run in which a thread stands still at one point, while another one that came later there comes first.
+//! Orders of one recorded run in which a thread stands still at one point, while another one that came later there
+//! comes first.
 //!
-//! For runs that are too long for a forest of their histories: one pass over the trace finds these orders, and nothing is searched or kept for
-//! each operation. It is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, POPL 2011) with one delay, of those that change what is read: both
-//! threads take the same lock, or access the same memory atomically. Whether an order is feasible is not asked. The program is forced along it
-//! as far as it goes, and goes on from there under a policy: a wrong guess costs a run, never a wrong answer.
+//! For runs that are too long for a forest of their histories: one pass over the trace finds these orders, and nothing
+//! is searched or kept for each operation. It is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, POPL 2011) with one
+//! delay, of those that change what is read: both threads take the same lock, or access the same memory atomically.
+//! Whether an order is feasible is not asked. The program is forced along it as far as it goes, and goes on from there
+//! under a policy: a wrong guess costs a run, never a wrong answer.
 //!
-//! Of all points of a thread that come before the other one, a few are tried: the first three, where counters have their first values, and which
-//! leave the most to the policy, then the last one, and some between. Orders at places in the code that were tried least come first.
+//! Of all points of a thread that come before the other one, a few are tried: the first three, where counters have
+//! their first values, and which leave the most to the policy, then the last one, and some between. Orders at places in
+//! the code that were tried least come first.
 
 use crate::session::Step;
 use crate::trace::{AccessKind, CellId, EventId, ObjectId, Op, ThreadId, Trace, Wakes};
@@ -192,7 +195,8 @@ impl Delays {
         Some(delay)
     }
 
-    /// What is forced: all that came before the thread stands still, then what the other one does up to its end, and what creates it.
+    /// What is forced: all that came before the thread stands still, then what the other one does up to its end, and
+    /// what creates it.
     #[must_use]
     pub fn steps(&self, delay: Delay) -> Vec<Step> {
         let trace = &self.trace;

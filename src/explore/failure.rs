@@ -1,4 +1,5 @@
-//! Which runs count as failing: by their exit status, the signal that killed them, what they printed, or a command of the user's.
+//! Which runs count as failing: by their exit status, the signal that killed them, what they printed, or a command of
+//! the user's.
 
 use crate::session::new_output;
 use crate::session::{asks_to_end, signal_name};
@@ -111,8 +112,8 @@ impl FailsIf {
         .into()
     }
 
-    /// Whether it depends on more than how the program ended. What several threads print, and in which order, is no outcome of an
-    /// operation, so exploration covers each thread's own, not each combination.
+    /// Whether it depends on more than how the program ended. What several threads print, and in which order, is no
+    /// outcome of an operation, so exploration covers each thread's own, not each combination.
     #[must_use]
     pub fn needs_output(&self) -> bool {
         matches!(self.condition, Condition::Output(_) | Condition::Command)

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// How a prefix ends. Two that are told in the same words are one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Goal {
-    /// Two accesses that conflict are next in their threads (`docs/SEMANTICS.md`, section 3), at these positions, the lower one first.
+    /// Two accesses that conflict are next in their threads (`docs/SEMANTICS.md`, section 3), at these positions, the
+    /// lower one first.
     Race(Side, Side),
     /// Nobody can go on, and somebody waits.
     Deadlock {

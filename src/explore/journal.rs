@@ -1,10 +1,10 @@
 //! The journal of an exploration: every run that was made and what was learnt from it, so that an exploration that was
 //! killed, or reached a bound, goes on where it was.
 //!
-//! The file is a magic number and frames, each with its length and checksum. The first frame says what is explored; each of the others is a
-//! run: what was learnt from it, and its trace. Frames are only ever appended, one write each. Of a frame that the last session did not finish
-//! nothing is taken: that run is made again. Traces of one program have nearly equal tables, so each is compressed with the
-//! first as its dictionary.
+//! The file is a magic number and frames, each with its length and checksum. The first frame says what is explored;
+//! each of the others is a run: what was learnt from it, and its trace. Frames are only ever appended, one write each.
+//! Of a frame that the last session did not finish nothing is taken: that run is made again. Traces of one program have
+//! nearly equal tables, so each is compressed with the first as its dictionary.
 
 use super::session::Learnt;
 use crc32c::crc32c;
@@ -107,7 +107,8 @@ pub(super) struct Entry {
 }
 
 impl Drop for Journal {
-    /// Gives the lock back. Closing the file would not: a process that is being started has it open, too, until it runs its program.
+    /// Gives the lock back. Closing the file would not: a process that is being started has it open, too, until it runs
+    /// its program.
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }

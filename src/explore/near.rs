@@ -1,21 +1,23 @@
-//! Open branches near the order in which threads were forked: a cheap search that comes before the exact one, for the branches that fail most often.
+//! Open branches near the order in which threads were forked: a cheap search that comes before the exact one, for the
+//! branches that fail most often.
 //!
-//! Threads run one after another, each until it waits, ends, or stands before what no run has shown; one of them stands still at one point of its
-//! history while another comes first. That takes time in the square of the operations whatever the number of threads, where states are a
-//! product. It is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, POPL 2011) with one delay, or two, in the model instead of the program: the
-//! program only runs where that shows something new. What is found is feasible, like all that the exact search finds; what is not found is
-//! left to that.
+//! Threads run one after another, each until it waits, ends, or stands before what no run has shown; one of them stands
+//! still at one point of its history while another comes first. That takes time in the square of the operations
+//! whatever the number of threads, where states are a product. It is delay-bounded scheduling (Emmi, Qadeer, Rakamarić,
+//! POPL 2011) with one delay, or two, in the model instead of the program: the program only runs where that shows
+//! something new. What is found is feasible, like all that the exact search finds; what is not found is left to that.
 //!
-//! Most bugs are a thread whose steps were meant to be one (Lu et al., Learning from mistakes, ASPLOS 2008). So a branch is preferred, in this order:
+//! Most bugs are a thread whose steps were meant to be one (Lu et al., Learning from mistakes, ASPLOS 2008). So a
+//! branch is preferred, in this order:
 //!
 //! 1. a wait in which nobody can go on;
-//! 2. a read whose thread, or the one that stands still, is in the middle of something: it has accessed what the other one changes (stale, or
-//!    lost, or torn);
+//! 2. a read whose thread, or the one that stands still, is in the middle of something: it has accessed what the other
+//!    one changes (stale, or lost, or torn);
 //! 3. one for which some thread was stopped in the middle;
 //! 4. another order of whole threads.
 //!
-//! Of equal ones, first reads of what was written where no run has shown it ([`sites`](super::sites)), then those at places in the code that were
-//! tried least.
+//! Of equal ones, first reads of what was written where no run has shown it ([`sites`](super::sites)), then those at
+//! places in the code that were tried least.
 
 mod walk;
 
@@ -72,8 +74,8 @@ pub(super) enum Stops {
     One,
     /// One, which another thread precedes up to a point of its own.
     Two,
-    /// All of them, again and again: they go on in turn, a few steps each. That is the other end of the scale, with as many changes
-    /// of threads as there can be. How many comes in turn, too, by this number.
+    /// All of them, again and again: they go on in turn, a few steps each. That is the other end of the scale, with as
+    /// many changes of threads as there can be. How many comes in turn, too, by this number.
     AllInTurn(u32),
     /// Any, anywhere: they go on at random, by this seed.
     AtRandom(u64),
@@ -91,8 +93,8 @@ impl Near {
     }
 }
 
-/// Open branches of a forest, each once, the best first. `tried` says how often branches at the same place were. When the limits of a search say
-/// that it is over, what was found so far has to do.
+/// Open branches of a forest, each once, the best first. `tried` says how often branches at the same place were. When
+/// the limits of a search say that it is over, what was found so far has to do.
 pub(super) fn near(
     forest: &mut Forest,
     stops: Stops,
@@ -208,8 +210,8 @@ impl Found {
     }
 }
 
-/// What simulations did. Each goes on from where another one was, and all that they have in common stands here once: a copy of a
-/// long one costs no more than of a short one.
+/// What simulations did. Each goes on from where another one was, and all that they have in common stands here once: a
+/// copy of a long one costs no more than of a short one.
 #[derive(Default)]
 struct Past {
     turns: Chains<Turn>,
@@ -329,9 +331,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Lets threads go on in turn, so many steps each that others can tell, until one comes to what is open: from the start, and from where the first
-    /// thread has to wait for others. How many steps show most differs between programs, so each number comes first in turn; the ways that lead farthest
-    /// come first among those of a number.
+    /// Lets threads go on in turn, so many steps each that others can tell, until one comes to what is open: from the
+    /// start, and from where the first thread has to wait for others. How many steps show most differs between
+    /// programs, so each number comes first in turn; the ways that lead farthest come first among those of a number.
     fn go_in_turn(&mut self, start: &Simulation<'_>, number: u32) {
         let mut forked = start.clone();
         self.advance(&mut forked, 0, None);
@@ -575,7 +577,8 @@ impl Search<'_, '_> {
             onward,
         };
         match self.best.get(&key) {
-            // Each number of steps in turn has what is farthest first, and what was found by an earlier one is no better by a later.
+            // Each number of steps in turn has what is farthest first, and what was found by an earlier one is no
+            // better by a later.
             Some(_) if matches!(onward, Onward::InTurn { .. }) => {}
             None => {
                 self.best.insert(key, self.found.len());
@@ -764,8 +767,9 @@ impl<'t> Simulation<'t> {
         turns.is_empty()
     }
 
-    /// Whether what is open comes of steps between which another thread came: the one that stood still has accessed, before, what another
-    /// wrote since; or it will write again what it has accessed and is now read; or it has written half of what is read.
+    /// Whether what is open comes of steps between which another thread came: the one that stood still has accessed,
+    /// before, what another wrote since; or it will write again what it has accessed and is now read; or it has written
+    /// half of what is read.
     fn is_torn(&self, thread: u32, still: u32) -> bool {
         let (log, stood) = (&self.past.log, self.stood.0);
         let before = || log.back(stood);

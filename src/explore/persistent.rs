@@ -1,18 +1,23 @@
-//! Which threads' turns suffice in a state: persistent sets (P. Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter 4).
+//! Which threads' turns suffice in a state: persistent sets (P. Godefroid, Partial-Order Methods for the Verification
+//! of Concurrent Systems, 1996, chapter 4).
 //!
-//! A set P of threads is persistent in a state if nothing that the others can do, as long as no thread of P moves, touches what the pending
-//! operations of P touch. Then only P's turns need be followed, and still
+//! A set P of threads is persistent in a state if nothing that the others can do, as long as no thread of P moves,
+//! touches what the pending operations of P touch. Then only P's turns need be followed, and still
 //!
-//! - every outcome of every history that is feasible is met. Take an execution to one. Its first step by a thread of P can be exchanged
-//!   with all before it, which leaves the outcome as it is; and if it has no step of P, one can be put before it.
-//!   States form no cycles but those of loops that wait, so that this ends; a thread in such a loop is followed only where all threads are;
+//! - every outcome of every history that is feasible is met. Take an execution to one. Its first step by a thread of P
+//!   can be exchanged with all before it, which leaves the outcome as it is; and if it has no step of P, one can be put
+//!   before it. States form no cycles but those of loops that wait, so that this ends; a thread in such a loop is
+//!   followed only where all threads are;
 //! - every deadlock is met: an execution that ends has a step of each set, or it could go on;
-//! - every race is met: threads that race touch the same, so that both are in P, or neither is, and then they still race after a step of P.
+//! - every race is met: threads that race touch the same, so that both are in P, or neither is, and then they still
+//!   race after a step of P.
 //!
-//! A thread that holds a lock keeps others from acquiring it as long as it does not move, so what these do after that does not count; and so for
-//! threads that are joined. That makes a critical section one step if all others touch the same under the same lock.
+//! A thread that holds a lock keeps others from acquiring it as long as it does not move, so what these do after that
+//! does not count; and so for threads that are joined. That makes a critical section one step if all others touch the
+//! same under the same lock.
 //!
-//! An outcome that no run has shown leads nowhere: its thread stands there, as if it waited. (Every thread's is reported in every state met.)
+//! An outcome that no run has shown leads nowhere: its thread stands there, as if it waited. (Every thread's is
+//! reported in every state met.)
 
 use super::footprint::{Blocker, Footprints, Touch};
 use super::machine::{State, Turn};
@@ -68,7 +73,8 @@ impl Persistent {
         }
     }
 
-    /// The least persistent set with this thread, into `self.set`, and how many turns it has; `None` if these are not fewer than `fewest`.
+    /// The least persistent set with this thread, into `self.set`, and how many turns it has; `None` if these are not
+    /// fewer than `fewest`.
     fn close(&mut self, tables: &Tables<'_>, state: &State, seed: u32, turns: &[Turn], fewest: usize) -> Option<usize> {
         self.set.clear();
         self.blockers.clear();

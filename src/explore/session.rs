@@ -1,4 +1,5 @@
-//! How the program is run: behind a trait, so that the search does not know whether it drives a process or an interpreter.
+//! How the program is run: behind a trait, so that the search does not know whether it drives a process or an
+//! interpreter.
 
 use super::What;
 use crate::forest::{Forest, NodeId, Operation, Outcome, Run, TreeId};
@@ -11,14 +12,15 @@ pub trait Session {
 
     /// Runs the program along a prefix of the forest, then lets it go on under a policy of the session's own.
     ///
-    /// A prefix that cannot be followed is no error: the run goes on freely from there, and [`Ran::followed`] says so. What it showed is a run
-    /// like any other.
+    /// A prefix that cannot be followed is no error: the run goes on freely from there, and [`Ran::followed`] says so.
+    /// What it showed is a run like any other.
     ///
     /// # Errors
     /// When there was no run.
     fn run(&mut self, forest: &Forest, prefix: &Prefix) -> Result<Ran, Self::Error>;
 
-    /// As [`run`](Self::run), for several prefixes, at the same time if the session can. Fewer are made if somebody asked for the end.
+    /// As [`run`](Self::run), for several prefixes, at the same time if the session can. Fewer are made if somebody
+    /// asked for the end.
     ///
     /// # Errors
     /// When there was no run.
@@ -26,8 +28,8 @@ pub trait Session {
         prefixes.iter().map(|prefix| self.run(forest, prefix)).collect()
     }
 
-    /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in some other order than before, at places that it
-    /// `prefers` first. `None` if it cannot, or somebody asked for the end.
+    /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in some other order than
+    /// before, at places that it `prefers` first. `None` if it cannot, or somebody asked for the end.
     ///
     /// # Errors
     /// When there was no run.
@@ -156,7 +158,8 @@ pub enum Onward {
 pub struct PrefixThread {
     /// Its name in the forest.
     pub tree: TreeId,
-    /// The row of the thread that forks it, and the number of the forking operation among that thread's; `None` for the first thread.
+    /// The row of the thread that forks it, and the number of the forking operation among that thread's; `None` for the
+    /// first thread.
     pub forked_by: Option<(u32, u32)>,
 }
 
@@ -167,7 +170,8 @@ pub enum Move {
     Perform {
         /// The row of the thread in [`Prefix::threads`].
         thread: u32,
-        /// How many operations it has performed before: for a thread in a loop that is followed once, more than its history has.
+        /// How many operations it has performed before: for a thread in a loop that is followed once, more than its
+        /// history has.
         index: u32,
         /// The history before it.
         node: NodeId,

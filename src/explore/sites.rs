@@ -1,5 +1,6 @@
-//! Pairs of places in the code: where something was written, and where it was read. A run that shows a new pair has threads exchange something that
-//! they never did, which is what most bugs need, and what fuzzers of schedules take for news (RFF: Wolff et al., ASPLOS 2024).
+//! Pairs of places in the code: where something was written, and where it was read. A run that shows a new pair has
+//! threads exchange something that they never did, which is what most bugs need, and what fuzzers of schedules take for
+//! news (RFF: Wolff et al., ASPLOS 2024).
 
 use super::session::{Move, Prefix};
 use crate::forest::{Forest, Operation, Outcome, Run, RunBlock, RunOperation, RunPlace, Span};

@@ -74,8 +74,9 @@ impl Forest {
 
     /// Reservations about memory that unrecorded code changed, such as a thread's `errno`.
     ///
-    /// On a thread's own stack, and beside it, where no other thread accesses it and what was seen followed from the history each time, what the
-    /// code leaves there follows from the thread's history like everything else that it does. That is no reason for a reservation.
+    /// On a thread's own stack, and beside it, where no other thread accesses it and what was seen followed from the
+    /// history each time, what the code leaves there follows from the thread's history like everything else that it
+    /// does. That is no reason for a reservation.
     pub(crate) fn stained(&self) -> BTreeSet<Reservation> {
         let stained: BTreeSet<Place> = self.stains.iter().map(|&(at, _)| at).collect();
         let mut trees: HashMap<Place, TreeId> = HashMap::new();

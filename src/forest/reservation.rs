@@ -34,17 +34,20 @@ pub enum Reservation {
         /// How many.
         rounds: u32,
     },
-    /// Whether a run fails depends on what it printed, or left behind: of these not every order and combination was tried.
+    /// Whether a run fails depends on what it printed, or left behind: of these not every order and combination was
+    /// tried.
     Output,
     /// Code that is not recorded may synchronize where nobody sees it.
     Unrecorded,
     /// The program handles signals; when they come was not explored.
     Signals,
-    /// It calls functions of libraries of which it is not known whether they keep what another thread's call left there: their names.
+    /// It calls functions of libraries of which it is not known whether they keep what another thread's call left
+    /// there: their names.
     Libraries(String),
     /// The program starts other processes; their threads, and what they do to what is shared, were not explored.
     Processes,
-    /// Atomics weaker than sequentially consistent may leave races open that no prefix shows as two accesses that are both next.
+    /// Atomics weaker than sequentially consistent may leave races open that no prefix shows as two accesses that are
+    /// both next.
     WeakAtomics,
     /// The end of a recording is missing.
     Cut,
@@ -94,10 +97,12 @@ impl Reservation {
         }
     }
 
-    /// Whether it is no reason against *exhausted*, but something that is said along with it: a part of what the input is.
+    /// Whether it is no reason against *exhausted*, but something that is said along with it: a part of what the input
+    /// is.
     ///
-    /// What clocks say is an input. It is the same in all runs, a function of each thread's own history, so that every schedule is covered with
-    /// clocks that say so. What a program does when more time has passed than it waited for itself is not.
+    /// What clocks say is an input. It is the same in all runs, a function of each thread's own history, so that every
+    /// schedule is covered with clocks that say so. What a program does when more time has passed than it waited for
+    /// itself is not.
     #[must_use]
     pub fn is_assumption(&self) -> bool {
         matches!(self, Reservation::Clocks)

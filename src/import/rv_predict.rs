@@ -1,4 +1,5 @@
-//! The logs of RV-Predict for Java, and those of its first version for C and C++: a folder with a file `…trace.bin` for each thread.
+//! The logs of RV-Predict for Java, and those of its first version for C and C++: a folder with a file `…trace.bin` for
+//! each thread.
 //!
 //! A file is a stream of `LZ4BlockOutputStream` of lz4-java: blocks with a head of 21 bytes (the mark
 //! `LZ4Block`; a byte whose high half says how the block is stored and whose low half its largest
@@ -7,9 +8,10 @@
 //! big-endian: number of the event (64 bits, which orders all threads), thread (64), location (32),
 //! address (64), value (64), type (8).
 //!
-//! C and C++ programs log the same records uncompressed and in the byte order of the machine, taken to be little-endian.
-//! Addresses are those of the memory then, and what an access covers beyond its first byte is not said. Such a log has no
-//! mark; it is known by its records: whole ones, of types that there are, in ascending order, with numbers of 48 bits.
+//! C and C++ programs log the same records uncompressed and in the byte order of the machine, taken to be
+//! little-endian. Addresses are those of the memory then, and what an access covers beyond its first byte is not said.
+//! Such a log has no mark; it is known by its records: whole ones, of types that there are, in ascending order, with
+//! numbers of 48 bits.
 //!
 //! Types are numbered as in the public source at its end: 0 read, 1 write, 5 and 6 lock and unlock, 7
 //! and 8 the same for reading, 9 and 10 before and after a wait, 11 start and 12 join of a thread, 13
@@ -24,8 +26,8 @@
 //! are left out: whoever uses the class waits for it, and a record does not say which class it is.
 //! Values are not used: they are logged apart from the access, and need not be what it saw.
 //!
-//! Source: `EventWriter`, `EventReader`, `EventType`, `PersistentLoggingEngine`, `LZ4Utils`, and for C `LLVMEventReader` and
-//! `BinaryParser` of RV-Predict, and the reader `rvparse` of RAPID, which agree.
+//! Source: `EventWriter`, `EventReader`, `EventType`, `PersistentLoggingEngine`, `LZ4Utils`, and for C
+//! `LLVMEventReader` and `BinaryParser` of RV-Predict, and the reader `rvparse` of RAPID, which agree.
 
 use super::error::{ImportError, Malformed};
 use super::record::{Each, Names, Record, RecordOp};

@@ -2,18 +2,20 @@
 //!
 //! A cell is taken for such a lock if one value of it means *free*, and
 //!
-//! - threads take it by read-modify-writes that see it free and leave it otherwise (`compare_exchange`, `exchange`, `test_and_set`), with
-//!   acquire ordering;
-//! - *free* is stored by nobody but the thread that has taken it last and has not given it back, with release ordering, and by writes that
-//!   must happen before it is taken at all;
+//! - threads take it by read-modify-writes that see it free and leave it otherwise (`compare_exchange`, `exchange`,
+//!   `test_and_set`), with acquire ordering;
+//! - *free* is stored by nobody but the thread that has taken it last and has not given it back, with release ordering,
+//!   and by writes that must happen before it is taken at all;
 //! - nothing unrecorded changes it.
 //!
-//! *No two threads have it at once, in any feasible prefix.* Let e be the first event that takes it while another thread has it. Since that
-//! one took it, nobody has stored *free*: who may, has it, and until e nobody else had. So e did not see it free, which write-read
-//! consistency (`docs/SEMANTICS.md`, section 2) demands. Whatever else is written, by whomever, only keeps it from being free.
+//! *No two threads have it at once, in any feasible prefix.* Let e be the first event that takes it while another
+//! thread has it. Since that one took it, nobody has stored *free*: who may, has it, and until e nobody else had. So e
+//! did not see it free, which write-read consistency (`docs/SEMANTICS.md`, section 2) demands. Whatever else is
+//! written, by whomever, only keeps it from being free.
 //!
-//! *What is done under it is ordered*, also where atomics are weak: who takes it sees *free* as the one before him stored it,
-//! and so synchronizes with that store. So a pair of accesses under it is no unordered race either (section 3).
+//! *What is done under it is ordered*, also where atomics are weak: who takes it sees *free* as the one before him
+//! stored it, and so synchronizes with that store. So a pair of accesses under it is no unordered race either (section
+//! 3).
 
 use super::MustHappenBefore;
 use crate::trace::{Access, AccessKind, CellId, EventId, MemoryOrder, ThreadId, Trace};

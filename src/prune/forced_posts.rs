@@ -1,9 +1,10 @@
 //! Posts of semaphores that a wait, or a prefix, cannot do without.
 //!
-//! A wait needs as many posts and initial permits before it as there are waits that precede it, itself among them; a prefix, as many as
-//! it holds waits. Those posts of a thread that have to be among them, since all others do not suffice, must happen before it,
-//! or are in the prefix; if all that can be there do not suffice, there is no such prefix. (To leave that to a solver is to make it
-//! try every matching of posts and waits: the pigeonhole principle, on which resolution takes exponential time.)
+//! A wait needs as many posts and initial permits before it as there are waits that precede it, itself among them; a
+//! prefix, as many as it holds waits. Those posts of a thread that have to be among them, since all others do not
+//! suffice, must happen before it, or are in the prefix; if all that can be there do not suffice, there is no such
+//! prefix. (To leave that to a solver is to make it try every matching of posts and waits: the pigeonhole principle, on
+//! which resolution takes exponential time.)
 //!
 //! Errs on the side of ordering too little: posts of other threads that come after one that is left out are counted
 //! as if they need not.
@@ -59,8 +60,9 @@ impl Semaphores {
         }
     }
 
-    /// Raises the beginning of each thread that a prefix holds to the posts that its waits cannot do without; `None` if no posts
-    /// suffice, else whether it was raised. `end` tells where a thread has its first event that is in no such prefix.
+    /// Raises the beginning of each thread that a prefix holds to the posts that its waits cannot do without; `None` if
+    /// no posts suffice, else whether it was raised. `end` tells where a thread has its first event that is in no such
+    /// prefix.
     pub(super) fn complete(&self, trace: &Trace, cut: &mut [u32], end: impl Fn(ThreadId) -> u32) -> Option<bool> {
         if self.users > MAX_USERS {
             return Some(false);

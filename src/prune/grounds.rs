@@ -1,8 +1,8 @@
 //! On what grounds one event comes before another: the operations themselves, what this run made of them, or the places
 //! that unrecorded code keeps (`docs/SEMANTICS.md`, section 4).
 //!
-//! An argument about one trace may rest on how the trace happened to go: whether a thread waited, which threads met at a
-//! barrier, who came first to an initialization. Another run may go another way. What is told as *refuted* rests on
+//! An argument about one trace may rest on how the trace happened to go: whether a thread waited, which threads met at
+//! a barrier, who came first to an initialization. Another run may go another way. What is told as *refuted* rests on
 //! [`Grounds::Structure`] alone.
 //!
 //! Errs on the side of calling an order an outcome.

@@ -1,9 +1,10 @@
 //! Sets of holds that grow by one at a time: what a thread has acquired since it took a lock.
 //!
-//! A thread that holds one lock while it takes and gives back thousands of others has as many histories, each with one hold more than
-//! the last. They share all but a path: a set is a big-endian Patricia trie (Okasaki, Gill: Fast Mergeable Integer Maps, ML 1998) over
-//! the numbers of its holds, with 64 of them in a leaf, and equal tries are one. The shape follows from the elements alone, so two sets
-//! are equal exactly if they have the same number, whatever the order in which they came about.
+//! A thread that holds one lock while it takes and gives back thousands of others has as many histories, each with one
+//! hold more than the last. They share all but a path: a set is a big-endian Patricia trie (Okasaki, Gill: Fast
+//! Mergeable Integer Maps, ML 1998) over the numbers of its holds, with 64 of them in a leaf, and equal tries are one.
+//! The shape follows from the elements alone, so two sets are equal exactly if they have the same number, whatever the
+//! order in which they came about.
 
 use super::lockset::Hold;
 use hashbrown::HashMap;
@@ -24,7 +25,8 @@ const LEAF_BITS: u32 = u64::BITS.ilog2();
 enum Node {
     /// The holds of one index, as bits.
     Leaf { index: u32, holds: u64 },
-    /// Those whose indices agree with `index` above the highest bit of `span`: without that bit on the left, with it on the right.
+    /// Those whose indices agree with `index` above the highest bit of `span`: without that bit on the left, with it on
+    /// the right.
     Branch {
         index: u32,
         span: u32,

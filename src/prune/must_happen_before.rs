@@ -17,8 +17,8 @@
 //! It is represented by [vector clocks](Clocks) that say, per event and thread, how many events of that
 //! thread must come before.
 //!
-//! Which of these hold on which [grounds](Grounds) is decided here: of the above, program order, fork, join, barriers whose
-//! threads are always the same, and posts hold in every run with these operations.
+//! Which of these hold on which [grounds](Grounds) is decided here: of the above, program order, fork, join, barriers
+//! whose threads are always the same, and posts hold in every run with these operations.
 //!
 //! Errs on the side of ordering too little: reads that only one write can explain, for example,
 //! are left to the solver.
@@ -40,7 +40,8 @@ pub struct MustHappenBefore {
     rounds: Rounds,
 }
 
-/// The rounds of barriers that order. With the edges from each enter to each exit, barriers of thousands of threads would have millions.
+/// The rounds of barriers that order. With the edges from each enter to each exit, barriers of thousands of threads
+/// would have millions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Rounds {
     /// By barrier and round: the enters.
@@ -106,8 +107,8 @@ impl MustHappenBefore {
     }
 
     /// The closure of this relation and of further edges between threads, each of which has to come from
-    /// an earlier event of π. `find` is asked for more of them to each event in its turn, and told what precedes that one and
-    /// all before it: so what follows from one edge for later events is found in the same walk.
+    /// an earlier event of π. `find` is asked for more of them to each event in its turn, and told what precedes that
+    /// one and all before it: so what follows from one edge for later events is found in the same walk.
     #[must_use]
     pub fn extended(
         self,
@@ -197,8 +198,9 @@ impl MustHappenBefore {
         self.clocks.raise(counts, event);
     }
 
-    /// Raises each thread's count to that of its events that are in every prefix after which `event` is next. What an operation
-    /// waits for is no matter then, since it is not performed; but an access is next only if its memory is there.
+    /// Raises each thread's count to that of its events that are in every prefix after which `event` is next. What an
+    /// operation waits for is no matter then, since it is not performed; but an access is next only if its memory is
+    /// there.
     pub fn raise_to_pending(&self, trace: &Trace, counts: &mut [u32], event: EventId) {
         if trace.access(event).is_some() {
             self.raise(counts, event);
@@ -395,7 +397,8 @@ impl<'t> Walk<'t> {
         self.rounds.enters.get(&(barrier.0, round)).map_or(&[], Vec::as_slice)
     }
 
-    /// An exit comes after all enters of its round. The first one's clock, if it comes of nothing else, is that of the others.
+    /// An exit comes after all enters of its round. The first one's clock, if it comes of nothing else, is that of the
+    /// others.
     fn leave(&mut self, event: EventId, round: (u32, u32)) {
         let thread = self.trace.thread(event);
         let enters = self.rounds.enters.get(&round).map_or(&[][..], Vec::as_slice);

@@ -1,8 +1,8 @@
 //! Signals sent to `witness record` are meant for the program.
 //!
 //! The recorder itself survives them, to finish the trace. What the terminal sends (Ctrl-C) goes
-//! to the program directly, since both are in the foreground; what others send is passed on. While nothing is recorded, before and
-//! after, they mean this process, and end it.
+//! to the program directly, since both are in the foreground; what others send is passed on. While nothing is recorded,
+//! before and after, they mean this process, and end it.
 
 use super::process_tree::ProcessTree;
 use crate::session::signals;

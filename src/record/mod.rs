@@ -63,7 +63,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Why the trace will lack something, if that is known in advance.
     pub degraded: Option<String>,
-    /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not looked at.
+    /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not
+    /// looked at.
     pub arg0: Option<OsString>,
     /// What the user wants to run before and beside it.
     pub companions: Companions,
@@ -224,8 +225,8 @@ impl Followed for First<'_> {
 }
 
 /// Waits for the program while a thread takes what it sends; then takes the rest of it. The other processes of the
-/// program are followed until the last of them has ended. An error lets the program go on by itself: the ring is dropped,
-/// which tells the program not to wait for it.
+/// program are followed until the last of them has ended. An error lets the program go on by itself: the ring is
+/// dropped, which tells the program not to wait for it.
 fn follow_all(
     mut child: Child,
     mut ring: Ring,

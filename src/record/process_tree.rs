@@ -1,8 +1,8 @@
 //! The other processes of a recorded program: children that it forked, programs that its processes start or become.
 //!
-//! Each asks at the [`ring_broker`](recorder_ring::ring_broker) for a ring of its own, gets a thread that empties it, and a trace
-//! beside that of the first one. They are numbered by the order in which they came of the process that they came of, so
-//! that the same run gives the same names: the second child of the first child is process 1.2.
+//! Each asks at the [`ring_broker`](recorder_ring::ring_broker) for a ring of its own, gets a thread that empties it,
+//! and a trace beside that of the first one. They are numbered by the order in which they came of the process that they
+//! came of, so that the same run gives the same names: the second child of the first child is process 1.2.
 
 use super::number::{Origin, ProcessNumber, traces_beside};
 use super::salvage::ring_path;
@@ -355,7 +355,8 @@ impl<'a> ProcessTree<'a> {
         })
     }
 
-    /// How a process that is not our child has ended: it said so, or whoever waited for it did, or nobody has waited yet.
+    /// How a process that is not our child has ended: it said so, or whoever waited for it did, or nobody has waited
+    /// yet.
     fn end_of(&self, process: u32, ring: &Ring) -> ProgramEnd {
         if let Some(code) = ring.exit() {
             return ProgramEnd::Exited(code.into());

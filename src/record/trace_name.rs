@@ -87,7 +87,8 @@ impl TraceName {
 
 impl Drop for TraceName {
     fn drop(&mut self) {
-        // Still locked: nobody else can have claimed the file that is removed. If it cannot be removed, it is only litter.
+        // Still locked: nobody else can have claimed the file that is removed. If it cannot be removed, it is only
+        // litter.
         let _ = fs::remove_file(&self.lock_path);
     }
 }

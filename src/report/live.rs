@@ -79,7 +79,8 @@ impl Live<'_> {
         }
     }
 
-    /// Writes what the shortest failing run that was found does; `before` has the stretches and events of the recorded one.
+    /// Writes what the shortest failing run that was found does; `before` has the stretches and events of the recorded
+    /// one.
     ///
     /// # Errors
     /// Those of `out`.

@@ -51,7 +51,8 @@ impl Summary {
 }
 
 impl Results {
-    /// The results object of the analyses of several runs: that of the first, with what the others add, which says of which trace it is.
+    /// The results object of the analyses of several runs: that of the first, with what the others add, which says of
+    /// which trace it is.
     #[must_use]
     pub fn merged(findings: &[Findings<'_>]) -> Option<Results> {
         let (first, others) = findings.split_first()?;

@@ -1,4 +1,5 @@
-//! What stands in the place of a report on an analysis that was ended before it had one: whole in its form, and no all-clear.
+//! What stands in the place of a report on an analysis that was ended before it had one: whole in its form, and no
+//! all-clear.
 
 use crate::results::Summary;
 use std::path::Path;

@@ -160,7 +160,8 @@ impl Words<'_> {
         places.join(" and ")
     }
 
-    /// `file:line` of an event; of what the runtime does for a thread outside of the program's code, which part of its life it is.
+    /// `file:line` of an event; of what the runtime does for a thread outside of the program's code, which part of its
+    /// life it is.
     #[must_use]
     pub fn place(&self, event: EventId) -> String {
         let frame = self.frame(event);
@@ -221,8 +222,8 @@ impl Words<'_> {
         descriptor(access.addr).map(|_| self.address(access.addr))
     }
 
-    /// What an access touches, where its kind is said: a variable of an imported trace, a descriptor, else its size and the
-    /// address, which may be another one in a live run.
+    /// What an access touches, where its kind is said: a variable of an imported trace, a descriptor, else its size and
+    /// the address, which may be another one in a live run.
     #[must_use]
     pub fn touched(&self, access: Access, addr: u64) -> String {
         match self.imported_variable(access) {

@@ -16,8 +16,8 @@ pub struct ExplorationResult {
     pub open: usize,
     /// States of the last search.
     pub states: usize,
-    /// Classes of executions that these schedules are, two of them in one if each operation has the same sources (reads-from equivalence);
-    /// null if that was not counted.
+    /// Classes of executions that these schedules are, two of them in one if each operation has the same sources
+    /// (reads-from equivalence); null if that was not counted.
     #[serde(default)]
     pub classes: Option<Classes>,
     /// What was taken for a part of the input, in words that follow *with*.

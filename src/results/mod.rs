@@ -35,7 +35,8 @@ pub struct Results {
     /// The traces of other runs that add something, if several were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_traces: Vec<TraceSummary>,
-    /// One entry per pair of code positions, ordered by their first conflict in the trace; of several traces, one trace behind the other.
+    /// One entry per pair of code positions, ordered by their first conflict in the trace; of several traces, one trace
+    /// behind the other.
     pub pairs: Vec<PairResult>,
     /// The witnessed pairs, the same race once.
     #[serde(default)]

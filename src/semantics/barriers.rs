@@ -1,7 +1,7 @@
 //! Barriers: nobody leaves a round before all have arrived.
 //!
-//! Who meets whom may be an outcome: another thread may come in the place of one that came. Where each round has all threads
-//! that ever come, it is not.
+//! Who meets whom may be an outcome: another thread may come in the place of one that came. Where each round has all
+//! threads that ever come, it is not.
 
 use super::passing::{Among, Passing};
 use crate::trace::{ObjectId, Op, ThreadId, Trace};

@@ -5,7 +5,8 @@
 use super::{Family, Grounds, barriers, outside, threads};
 use crate::trace::{ObjectId, Op, ThreadId};
 
-/// What comes before an operation. (Before the first event of a thread comes its creation as well, whatever that event is.)
+/// What comes before an operation. (Before the first event of a thread comes its creation as well, whatever that event
+/// is.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
     /// The last event of a thread; the creation of one that has none.

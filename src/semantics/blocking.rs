@@ -1,6 +1,7 @@
 //! Operations that wait for another thread for as long as it does not move: for a lock that it holds, or for its end.
 //!
-//! The waits of conditions, semaphores, barriers and initializations end by what any thread does, and are not among them.
+//! The waits of conditions, semaphores, barriers and initializations end by what any thread does, and are not among
+//! them.
 
 use super::locks::Step;
 use crate::trace::{EventId, ObjectId, Op, Sections, ThreadId, Trace};
@@ -20,8 +21,8 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// What an operation waits for until a certain thread moves; `None` if it waits for nothing, would give up, or any thread may
-    /// let it go on.
+    /// What an operation waits for until a certain thread moves; `None` if it waits for nothing, would give up, or any
+    /// thread may let it go on.
     #[must_use]
     pub fn of(trace: &Trace, sections: &Sections, event: EventId) -> Option<Wait> {
         let op = trace.op(event);

@@ -9,7 +9,8 @@ pub struct Seen {
     pub used: CellUse,
     /// The last event of the sequence that wrote it, if any did.
     pub writer: Option<EventId>,
-    /// The value there; `None`: π does not tell it. Before its first write, if no read shows what was there, and after its free.
+    /// The value there; `None`: π does not tell it. Before its first write, if no read shows what was there, and after
+    /// its free.
     pub value: Option<u64>,
 }
 

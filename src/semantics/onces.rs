@@ -125,7 +125,8 @@ impl Initializers {
         found
     }
 
-    /// Whether one of the two is done by an initializer that the other waits for, by what comes `before` what in structure.
+    /// Whether one of the two is done by an initializer that the other waits for, by what comes `before` what in
+    /// structure.
     pub(crate) fn order(
         &self,
         trace: &Trace,

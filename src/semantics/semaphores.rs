@@ -1,4 +1,5 @@
-//! Semaphores: a count that posts raise and waits lower; an attempt that fails finds it 0, and a program may ask for it.
+//! Semaphores: a count that posts raise and waits lower; an attempt that fails finds it 0, and a program may ask for
+//! it.
 
 use super::passing::{Among, Passing};
 use super::{Grounds, InOrder};
@@ -30,7 +31,8 @@ impl Step {
         }
     }
 
-    /// Whether it is enabled at a count. One below 0 is no execution; that is the fault of a wait before, of no other operation.
+    /// Whether it is enabled at a count. One below 0 is no execution; that is the fault of a wait before, of no other
+    /// operation.
     #[must_use]
     pub fn is_enabled(self, count: i64) -> bool {
         match self {
@@ -67,7 +69,8 @@ impl Step {
         self != Step::Post
     }
 
-    /// A wait is the same operation whether it blocked or not; an attempt that failed is not, and who saw another count might go on otherwise.
+    /// A wait is the same operation whether it blocked or not; an attempt that failed is not, and who saw another count
+    /// might go on otherwise.
     #[must_use]
     pub fn grounds(self) -> Grounds {
         match self {
@@ -83,7 +86,8 @@ impl Step {
         }
     }
 
-    /// What it passes on. Who took the permits is why none was left; whatever changed a count is why it was what a thread saw.
+    /// What it passes on. Who took the permits is why none was left; whatever changed a count is why it was what a
+    /// thread saw.
     pub(super) fn passing(self) -> &'static [Passing] {
         match self {
             Step::Post => &[Passing::Tells(Among::Givers)],

@@ -1,7 +1,7 @@
 //! Synchronization: who learns, at which object, what others knew (`docs/SEMANTICS.md`, section 3, *unordered races*).
 //!
-//! A thread that operates on an object leaves there what it knows, and takes along what others have left. What is left is
-//! kept apart by who left it, since not everyone learns of everyone: one reader of a lock learns nothing of another.
+//! A thread that operates on an object leaves there what it knows, and takes along what others have left. What is left
+//! is kept apart by who left it, since not everyone learns of everyone: one reader of a lock learns nothing of another.
 //! Memory and threads pass on knowledge, too; what that takes is not a matter of their operations alone.
 
 pub use super::passing::{Among, Passing};

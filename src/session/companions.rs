@@ -1,5 +1,5 @@
-//! Commands of the user's around each run of a program: one that makes the place ready before it, and one that runs beside it,
-//! such as the client of a server.
+//! Commands of the user's around each run of a program: one that makes the place ready before it, and one that runs
+//! beside it, such as the client of a server.
 
 use super::error::RunError;
 use rustix::process::{Pid, Signal, kill_process_group};

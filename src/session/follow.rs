@@ -11,7 +11,8 @@ pub(crate) trait Followed {
     /// Whether it has ended, stands still, or is not to be followed any longer.
     fn is_over(&mut self, ring: &Ring) -> Result<bool, RunError>;
 
-    /// Does what has to be done while it runs. These processes it has waited for, and so they ended; these threads it has.
+    /// Does what has to be done while it runs. These processes it has waited for, and so they ended; these threads it
+    /// has.
     fn attend(&mut self, ring: &Ring, reaped: Vec<(u32, u32)>, threads: &[ThreadInfo]) -> Result<(), RunError>;
 
     /// Sleeps until there may be something to take, or the process may be over. If it is finished, it has said so.

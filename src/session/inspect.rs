@@ -193,7 +193,8 @@ pub(crate) fn check(path: &Path) -> Result<(), NotRecordable> {
     Err(NotRecordable::NotInstrumented { path })
 }
 
-/// Whether a value of `LD_PRELOAD` brings the runtime into programs that are not instrumented: interpreters, for their modules.
+/// Whether a value of `LD_PRELOAD` brings the runtime into programs that are not instrumented: interpreters, for their
+/// modules.
 pub(super) fn names_runtime(libraries: &OsStr) -> bool {
     let mut libraries = libraries.as_encoded_bytes().split(|&byte| byte == b':' || byte == b' ');
     libraries.any(|library| is_runtime(library.rsplit(|&byte| byte == b'/').next().unwrap_or_default()))

@@ -25,9 +25,11 @@ pub struct Launch {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not looked at.
+    /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not
+    /// looked at.
     pub arg0: Option<OsString>,
-    /// Where it runs, if that is not where this process does. Of a program that was recorded before, so that it is looked up as it was then.
+    /// Where it runs, if that is not where this process does. Of a program that was recorded before, so that it is
+    /// looked up as it was then.
     pub directory: Option<PathBuf>,
     /// Its environment; that of this process if there is none.
     pub environment: Option<Vec<(OsString, OsString)>>,
@@ -125,8 +127,8 @@ impl Launch {
             environment: environment
                 .iter()
                 .map(|(name, value)| {
-                    // What is started along the trace is not of the suite any more; but where arguments lie depends on the length of the
-                    // environment.
+                    // What is started along the trace is not of the suite any more; but where arguments lie depends on
+                    // the length of the environment.
                     let name = match text(name) {
                         name if name == SUITE_VARIABLE || name == RECORDER_VARIABLE => name.to_lowercase(),
                         name => name,

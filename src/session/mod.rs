@@ -16,8 +16,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is found out about the program once is not found out again: where it is, whether it can be recorded, where the runtime lies.
-//! The rings are used by one run after another, and a trace stays in memory until somebody wants it on file.
+//! What is found out about the program once is not found out again: where it is, whether it can be recorded, where the
+//! runtime lies. The rings are used by one run after another, and a trace stays in memory until somebody wants it on
+//! file.
 
 mod companions;
 mod due_signals;

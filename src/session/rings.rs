@@ -7,7 +7,8 @@ use std::path::Path;
 
 /// Words in the ring of rows: 512 KiB.
 const ROW_WORDS: u64 = 64 << 10;
-/// Bytes in the ring of events: little enough to stay in the processor's cache on the way from one process to the other.
+/// Bytes in the ring of events: little enough to stay in the processor's cache on the way from one process to the
+/// other.
 const EVENT_BYTES: u64 = 2 << 20;
 
 /// Of a run whose trace nobody would look for if this process were killed.

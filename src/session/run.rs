@@ -127,8 +127,8 @@ impl Session {
 
     /// Runs the program: first along the prefix, then under the policy, to its end. What it does is recorded.
     ///
-    /// Kinds and, where they are given, code positions are compared while it runs; whether its reads saw what they should is for the
-    /// caller to compare. Only the program's first process is recorded and forced.
+    /// Kinds and, where they are given, code positions are compared while it runs; whether its reads saw what they
+    /// should is for the caller to compare. Only the program's first process is recorded and forced.
     ///
     /// # Errors
     /// If the program does not start, or what it sends makes no sense.
@@ -179,8 +179,8 @@ impl Session {
         })
     }
 
-    /// Runs the program along a plan that ends in a race, and stops before its accesses, or where it leaves the plan. With it comes
-    /// its trace, as the bytes of a file in the usual format.
+    /// Runs the program along a plan that ends in a race, and stops before its accesses, or where it leaves the plan.
+    /// With it comes its trace, as the bytes of a file in the usual format.
     ///
     /// # Errors
     /// As [`run`](Self::run).

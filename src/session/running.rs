@@ -74,7 +74,8 @@ pub(super) struct Until {
 }
 
 impl Processes {
-    /// Takes what the one that follows the plan sends, into these rings, until the run is over. Nothing changes then any more.
+    /// Takes what the one that follows the plan sends, into these rings, until the run is over. Nothing changes then
+    /// any more.
     pub(super) fn follow<W: Write>(
         &mut self,
         ring: &mut Ring,

@@ -31,8 +31,8 @@ static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Somebody asked a recorded program, and so whoever records it, to end.
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 
-/// Whether a signal came during a recording which ends a process that does not care: by Ctrl-C or `kill`. The program may have
-/// ended by it, or not; who records it again and again should not begin another run.
+/// Whether a signal came during a recording which ends a process that does not care: by Ctrl-C or `kill`. The program
+/// may have ended by it, or not; who records it again and again should not begin another run.
 #[must_use]
 pub fn asked_to_end() -> bool {
     ASKED_TO_END.load(Ordering::Acquire) || SEARCHES.get().is_some_and(|asked| asked.load(Ordering::Acquire))
@@ -41,8 +41,8 @@ pub fn asked_to_end() -> bool {
 /// The same, of one who makes runs of his own.
 static SEARCHES: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// While this lives, the first signal that ends a process is only [noted](asked_to_end), so that what was found is kept; the second one means
-/// this process.
+/// While this lives, the first signal that ends a process is only [noted](asked_to_end), so that what was found is
+/// kept; the second one means this process.
 #[derive(Debug)]
 pub struct EndsWhenAsked(Vec<SigId>);
 

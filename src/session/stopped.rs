@@ -1,7 +1,7 @@
 //! A run that has come to a stop along a plan.
 //!
-//! The program stands still before the two accesses of a race, or went another way and is no more. What it did is in the run's trace,
-//! to be compared with what it was to do.
+//! The program stands still before the two accesses of a race, or went another way and is no more. What it did is in
+//! the run's trace, to be compared with what it was to do.
 
 use super::error::RunError;
 use super::parked::Parked;

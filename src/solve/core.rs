@@ -127,8 +127,8 @@ impl Prover<'_> {
             let violated: Vec<Violation> = violations(&self.encoder, &order).into_iter().filter(counts).collect();
             for violation in violated {
                 let known = self.fact_of(&violation);
-                // Facts that are not there yet come in only while none has been ruled out. That somebody else has taken what
-                // an event chose is another fact than that it has to choose.
+                // Facts that are not there yet come in only while none has been ruled out. That somebody else has taken
+                // what an event chose is another fact than that it has to choose.
                 let new = match (&violation, allowed) {
                     (Violation::Unmatched(event, rivals), Some(_)) if known.is_some() => {
                         let choosing = rivals.iter().chain([event]).copied();

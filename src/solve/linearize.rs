@@ -49,9 +49,9 @@ impl Cut<'_> {
 /// The smallest prefix that the model's explanations need to perform some events and to bring others next, in the
 /// order nearest to π that keeps what the model satisfies the clauses and the question by.
 ///
-/// Not in the model's own order: of events that no clause of this prefix mentions it says nothing, and each place that differs from π
-/// without need violates something else. Only `active` facts are looked at: of the others, the model says nothing.
-/// `None` if there is no such order: the model breaks clauses that it was given.
+/// Not in the model's own order: of events that no clause of this prefix mentions it says nothing, and each place that
+/// differs from π without need violates something else. Only `active` facts are looked at: of the others, the model
+/// says nothing. `None` if there is no such order: the model breaks clauses that it was given.
 pub(super) fn linearize(
     encoder: &Encoder<'_>,
     model: &Model,
@@ -227,8 +227,8 @@ fn explanations(encoder: &Encoder<'_>, model: &Model, event: EventId, active: &d
     needed
 }
 
-/// Orders a prefix: each event as early in π's order as program order, must-happen-before and the edges allow. `None` if these
-/// go round in a circle.
+/// Orders a prefix: each event as early in π's order as program order, must-happen-before and the edges allow. `None`
+/// if these go round in a circle.
 fn in_order(cut: &Cut<'_>, edges: Vec<(EventId, EventId)>) -> Option<Vec<EventId>> {
     let (trace, order) = (cut.trace, cut.order);
     let mut start = Vec::with_capacity(cut.counts.len());

@@ -127,7 +127,8 @@ impl<'t> Session<'t> {
     }
 
     /// The facts that exclude a goal, none of them superfluous, after
-    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if the budget does not suffice to find them.
+    /// [`Answer::Infeasible`], among those that rest on these grounds. `None` if the budget does not suffice to find
+    /// them.
     #[must_use]
     pub fn explain(&self, grounds: Grounds, goal: &Goal) -> Option<Vec<Fact>> {
         core::minimal_facts(self.empty.afresh(), grounds, self.budget, self.until, goal)

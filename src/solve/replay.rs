@@ -39,8 +39,8 @@ pub(super) enum Violation {
         posts: Vec<EventId>,
         waits: Vec<EventId>,
     },
-    /// A wait, a semaphore's or once cell's wait or a failed acquire has nothing to explain it; with those that compete with it for what
-    /// could, in order.
+    /// A wait, a semaphore's or once cell's wait or a failed acquire has nothing to explain it; with those that compete
+    /// with it for what could, in order.
     Unmatched(EventId, Vec<EventId>),
 }
 
@@ -187,7 +187,8 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
     found
 }
 
-/// What is wrong with a wait, an attempt at a semaphore that failed, or a count of it that was seen, given all that went on there before.
+/// What is wrong with a wait, an attempt at a semaphore that failed, or a count of it that was seen, given all that
+/// went on there before.
 fn miscounted(trace: &Trace, order: &[EventId], event: EventId, semaphore: ObjectId, step: Step) -> Violation {
     let so_far = || order.iter().copied().take_while(|&other| other != event);
     let of = |wanted: Step| so_far().filter(move |&other| Step::of(trace.op(other)) == Some((semaphore, wanted)));

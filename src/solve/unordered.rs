@@ -1,9 +1,9 @@
 //! What orders two accesses in an execution, as clauses that some other execution may violate.
 //!
-//! A pair that is never next at once may still be unordered: an execution performs the first access and brings the second
-//! next, and no chain of program order and synchronization leads from one to the other (section 3 of
-//! `docs/SEMANTICS.md`). The solver proposes an execution that does the former. If there is a chain in it, the
-//! chain becomes a clause: one of its links has to break. So it goes on until an execution is found, or none is left.
+//! A pair that is never next at once may still be unordered: an execution performs the first access and brings the
+//! second next, and no chain of program order and synchronization leads from one to the other (section 3 of
+//! `docs/SEMANTICS.md`). The solver proposes an execution that does the former. If there is a chain in it, the chain
+//! becomes a clause: one of its links has to break. So it goes on until an execution is found, or none is left.
 //!
 //! A link between two threads holds for as long as certain events keep their order: a release and an acquire; a
 //! store, those after it in its release sequence and a load, with no other write between them. The clause
@@ -97,7 +97,8 @@ struct Walk<'w> {
     loaded: Vec<Vec<(Told, EventId, CellId)>>,
     /// What the last release fence of a thread releases.
     fenced: Vec<Option<LinkId>>,
-    /// Release sequences that the last write of a cell belongs to: their heads, and the first store in each that releases.
+    /// Release sequences that the last write of a cell belongs to: their heads, and the first store in each that
+    /// releases.
     sequences: HashMap<CellId, Vec<(ThreadId, Told)>>,
     /// The last writer of a cell, if it knew, and whether it wrote atomically.
     writer: HashMap<CellId, (Option<LinkId>, bool)>,

@@ -10,8 +10,8 @@
 //! simple one without preprocessing. `arith.solver=1` is its sparse difference-logic engine: the
 //! dense ones allocate matrices of gigabytes here.
 //!
-//! A solver that ran out of resources is not used again: Z3 (4.8.12) then loses assertions of later questions, and calls
-//! satisfiable what is not.
+//! A solver that ran out of resources is not used again: Z3 (4.8.12) then loses assertions of later questions, and
+//! calls satisfiable what is not.
 
 use crate::encode::{Choice, Clause, Formula, Literal, Node};
 use crate::trace::EventId;
@@ -52,8 +52,8 @@ pub(crate) enum Status {
 /// Time between two looks whether checks are to be interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Does something that asks solvers of this thread, and interrupts their checks from when `stop` says so. The answer of such a check is that of
-/// a spent budget.
+/// Does something that asks solvers of this thread, and interrupts their checks from when `stop` says so. The answer of
+/// such a check is that of a spent budget.
 pub(crate) fn interrupted_by<T>(stop: Option<fn() -> bool>, ask: impl FnOnce() -> T) -> T {
     let Some(stop) = stop else {
         return ask();

@@ -151,7 +151,8 @@ pub fn save_shard(folder: &Path, plan: &PlanId, shard: Shard, decisions: Vec<Dec
 /// Reads the decisions of all shards of a plan, with which it was carried out in however many.
 ///
 /// # Errors
-/// [`StoreError::Shards`] if some are missing or belong to another plan, [`StoreError::DamagedShard`] if one is not as it was written.
+/// [`StoreError::Shards`] if some are missing or belong to another plan, [`StoreError::DamagedShard`] if one is not as
+/// it was written.
 pub fn load_shards(folder: &Path, plan: &PlanId) -> Result<Vec<Decision>, StoreError> {
     let shards = folder.join("shards");
     let mut found: BTreeMap<u32, BTreeMap<u32, Vec<Decision>>> = BTreeMap::new();

@@ -132,8 +132,8 @@ pub struct Stored {
     pub schedules: Vec<Schedule>,
 }
 
-/// Writes results and the numbered schedules of their witnesses to a folder, in place of what was there. A journal is not
-/// needed any more, unless time ran out.
+/// Writes results and the numbered schedules of their witnesses to a folder, in place of what was there. A journal is
+/// not needed any more, unless time ran out.
 ///
 /// # Errors
 /// [`StoreError::Io`].

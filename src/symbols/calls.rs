@@ -130,14 +130,16 @@ fn has_atomics(start: u64, code: &[u8]) -> bool {
 /// The number of the futex call.
 const SYS_FUTEX: u32 = 202;
 
-/// Whether an instruction reads and writes memory as one. An operation on the top of the stack is how compilers write a fence.
+/// Whether an instruction reads and writes memory as one. An operation on the top of the stack is how compilers write a
+/// fence.
 fn is_atomic(instruction: &Instruction) -> bool {
     let in_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
     let exchange = instruction.mnemonic() == Mnemonic::Xchg && (in_memory(0) || in_memory(1));
     (instruction.has_lock_prefix() && instruction.memory_base() != Register::RSP) || exchange
 }
 
-/// The instructions of some code, in order, decoded anew from the start of each function: what stands between two may be data.
+/// The instructions of some code, in order, decoded anew from the start of each function: what stands between two may
+/// be data.
 struct Instructions<'c> {
     start: u64,
     decoder: Decoder<'c>,
@@ -212,8 +214,8 @@ pub fn announcements(bytes: &[u8]) -> Vec<u64> {
     announcing.map(|call| call.next_ip()).collect()
 }
 
-/// The calls of a module: to the functions of those libraries that `library` names, by a number for each; and, if pointers may lead to such, the calls
-/// through them.
+/// The calls of a module: to the functions of those libraries that `library` names, by a number for each; and, if
+/// pointers may lead to such, the calls through them.
 #[must_use]
 pub fn calls(bytes: &[u8], library: &dyn Fn(&str) -> Option<usize>, pointers: bool) -> Vec<Call> {
     let Ok(file) = object::File::parse(bytes) else {
@@ -381,7 +383,8 @@ mod tests {
         assert!(has_atomics(0, &[0xb8, 0xca, 0x00, 0x00, 0x00, 0x0f, 0x05]));
         // mov %rsi,%rax; movzbl (%rax),%eax; cmpxchg without the lock
         assert!(!has_atomics(0, &[0x48, 0x89, 0xf0, 0x0f, 0xb6, 0x00, 0x0f, 0xb1, 0x17]));
-        // mov -0x10(%rbp),%eax; inc (%rax): the bytes of a lock, within another instruction. xchg %rax,%rbx; lock orq $0,(%rsp), a fence.
+        // mov -0x10(%rbp),%eax; inc (%rax): the bytes of a lock, within another instruction. xchg %rax,%rbx; lock orq
+        // $0,(%rsp), a fence.
         assert!(!has_atomics(0, &[0x8b, 0x45, 0xf0, 0xff, 0x00]));
         assert!(!has_atomics(0, &[0x48, 0x87, 0xc3, 0xf0, 0x48, 0x83, 0x0c, 0x24, 0x00]));
     }

@@ -4,7 +4,8 @@ use super::calls::linkage;
 use std::collections::BTreeSet;
 use trace_format::Tables;
 
-/// The names that instrumented modules take from others, without underscores before them; `None` if a module cannot be read.
+/// The names that instrumented modules take from others, without underscores before them; `None` if a module cannot be
+/// read.
 #[must_use]
 pub fn imports(tables: &Tables) -> Option<BTreeSet<String>> {
     let mut taken = BTreeSet::new();

@@ -59,8 +59,8 @@ impl Frame {
     }
 }
 
-/// A source file of Rust's standard library or of a published crate, without the toolchain's or the registry's folder: every
-/// line of a report would be long, and alike up to there. Other files as they are.
+/// A source file of Rust's standard library or of a published crate, without the toolchain's or the registry's folder:
+/// every line of a report would be long, and alike up to there. Other files as they are.
 fn of_library(file: &str) -> &str {
     for folder in ["/lib/rustlib/src/rust/library/", "/registry/src/"] {
         if let Some((_, inside)) = file.split_once(folder) {

@@ -1,7 +1,7 @@
 //! Which places a program has, whether or not a run comes there: the lines, functions and variables of its modules.
 //!
-//! What a user or a report names and no run executes is either never executed, or does not exist. Only the debug information
-//! tells these apart.
+//! What a user or a report names and no run executes is either never executed, or does not exist. Only the debug
+//! information tells these apart.
 
 use super::same_function;
 use std::collections::{BTreeMap, BTreeSet};

@@ -97,8 +97,8 @@ impl UnrecordedCalls {
                     .any(|name| replaced.contains(name.as_str()))
         });
         let synchronizes: Vec<bool> = synchronizes.collect();
-        // A pointer leads where somebody took it from: by linking; or by name, which stands in the module that asks for it, unless the library was
-        // opened while the program ran (names for those are often put together).
+        // A pointer leads where somebody took it from: by linking; or by name, which stands in the module that asks for
+        // it, unless the library was opened while the program ran (names for those are often put together).
         let by_name = |row: usize| {
             let mut imports = linkages[row].imports.iter();
             !linkages[row].runtime && imports.any(|name| name == "dlsym" || name == "dlvsym")
@@ -157,8 +157,8 @@ impl UnrecordedCalls {
         }
     }
 
-    /// `fill of liblib.so`, for the calls that may have changed what a pinned access saw: those that threads may have made since the access of the
-    /// same memory before it. The first few.
+    /// `fill of liblib.so`, for the calls that may have changed what a pinned access saw: those that threads may have
+    /// made since the access of the same memory before it. The first few.
     #[must_use]
     pub fn before_pinned(&self, trace: &Trace, access: EventId) -> Vec<String> {
         let Some(used) = trace.cell_uses(access).find(|used| trace.cell(used.cell).external) else {
@@ -240,7 +240,8 @@ impl UnrecordedCalls {
     /// The code that may synchronize unseen between an event, the `at`-th of its thread, and the next.
     fn hidden_behind(&self, trace: &Trace, order: &[EventId], at: usize) -> Option<usize> {
         let (before, after) = (order.get(at).copied(), order.get(at + 1).copied());
-        // The lock's own code stands directly before what announces that it is taken, and directly behind what announces that it is given back.
+        // The lock's own code stands directly before what announces that it is taken, and directly behind what
+        // announces that it is given back.
         let announced = |event: Option<EventId>| event.filter(|&event| self.announced.contains(&trace.pc(event)));
         let taken =
             announced(after).filter(|&event| matches!(trace.op(event), Op::Acquire { .. } | Op::AcquireShared { .. }));
@@ -345,8 +346,8 @@ pub struct Hidden {
     pub library: usize,
 }
 
-/// The library whose unseen synchronization may order two accesses in π: the thread of the first calls it after the access, then that of the second, before
-/// its own. (What passes through third threads is not looked for.)
+/// The library whose unseen synchronization may order two accesses in π: the thread of the first calls it after the
+/// access, then that of the second, before its own. (What passes through third threads is not looked for.)
 #[must_use]
 pub fn hidden_between(trace: &Trace, hidden: &[Vec<Hidden>], a: EventId, b: EventId) -> Option<usize> {
     let (first, second) = (a.min(b), a.max(b));

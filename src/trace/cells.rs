@@ -65,9 +65,9 @@ pub struct Cell {
     pub initial: Option<u64>,
     /// π shows a value in it that no recorded write explains, so something unrecorded changes it.
     pub external: bool,
-    /// The bytes because of which its accesses are pinned, see [`Trace::pin`](super::Trace::pin): a bit for each, the lowest for
-    /// the first. All that are external, but for those that only one thread has to do with: all accesses are by it, and so is
-    /// every change. Then program order alone keeps its reads right.
+    /// The bytes because of which its accesses are pinned, see [`Trace::pin`](super::Trace::pin): a bit for each, the
+    /// lowest for the first. All that are external, but for those that only one thread has to do with: all accesses are
+    /// by it, and so is every change. Then program order alone keeps its reads right.
     pub pinned: u8,
 }
 

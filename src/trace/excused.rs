@@ -1,5 +1,5 @@
-//! Accesses whose races the program itself says are not to be reported: on memory that it calls benign, and in regions that it
-//! wants ignored. They take part in everything but that.
+//! Accesses whose races the program itself says are not to be reported: on memory that it calls benign, and in regions
+//! that it wants ignored. They take part in everything but that.
 
 use super::{Access, EventId, Incarnation, IncarnationId, Trace};
 use hashbrown::HashMap;

@@ -1,10 +1,10 @@
 //! What explains each event of a feasible sequence: why it could happen where it did.
 //!
 //! A read rests on the write that it took its value from, a wait's end on the notify that woke it, a
-//! failed acquire on whoever held the lock, a semaphore's wait, also one that failed, on all that went on at the semaphore
-//! before, finding a once cell initialized on the first end of an initialization, and so with a lock that is handed over, a pinned access on all that must precede it. Parts of
-//! the sequence that are closed under this (and under program order, must-happen-before and the closing
-//! of critical sections) are feasible too.
+//! failed acquire on whoever held the lock, a semaphore's wait, also one that failed, on all that went on at the
+//! semaphore before, finding a once cell initialized on the first end of an initialization, and so with a lock that is
+//! handed over, a pinned access on all that must precede it. Parts of the sequence that are closed under this (and
+//! under program order, must-happen-before and the closing of critical sections) are feasible too.
 
 use super::{CellId, EventId, ObjectId, Op, SectionId, Sections, ThreadId, Trace, Wakes};
 use crate::semantics::semaphores::Step;

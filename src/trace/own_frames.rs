@@ -1,11 +1,12 @@
 //! What compilers leave unrecorded on a thread's own stack (`docs/SEMANTICS.md`, section 1, *External bytes*).
 //!
-//! gcc instruments no stores by which a structure is returned by value, nor what it expands in place after it has instrumented. Nearly every
-//! C++ program reads such memory. In a recording of a native program, a change of a cell on a thread's stack that only this
-//! thread accesses is taken for such a store, unless code of another thread, that nobody recorded, may have made it. That needs the cell's
-//! address. Either the trace shows that it was given away, stored elsewhere or as a new thread's argument; or it was given away in
-//! a register, to a call of a library that is not recorded. So nothing is taken for a thread's own where such a library has threads. This errs where
-//! it has none, but keeps an address for a later call by another thread.
+//! gcc instruments no stores by which a structure is returned by value, nor what it expands in place after it has
+//! instrumented. Nearly every C++ program reads such memory. In a recording of a native program, a change of a cell on
+//! a thread's stack that only this thread accesses is taken for such a store, unless code of another thread, that
+//! nobody recorded, may have made it. That needs the cell's address. Either the trace shows that it was given away,
+//! stored elsewhere or as a new thread's argument; or it was given away in a register, to a call of a library that is
+//! not recorded. So nothing is taken for a thread's own where such a library has threads. This errs where it has none,
+//! but keeps an address for a later call by another thread.
 
 use super::{AccessKind, IncarnationId, Op, ThreadId, Trace};
 use trace_format::ModuleInfo;
@@ -37,8 +38,8 @@ pub(super) struct OwnFrames {
 }
 
 impl OwnFrames {
-    /// Of a trace whose accesses are known. There are none if it is no recording of a native program, which lists its modules,
-    /// or if nothing can be told.
+    /// Of a trace whose accesses are known. There are none if it is no recording of a native program, which lists its
+    /// modules, or if nothing can be told.
     pub(super) fn of(trace: &Trace) -> OwnFrames {
         if trace.tables.modules.is_empty() || trace.unrecorded_code_has_threads() {
             return OwnFrames {
@@ -152,8 +153,8 @@ mod tests {
         }
     }
 
-    /// A local variable that changes while another thread runs, between two reads of its own thread; after some events of that.
-    /// Whether its reads are pinned.
+    /// A local variable that changes while another thread runs, between two reads of its own thread; after some events
+    /// of that. Whether its reads are pinned.
     fn pinned(library: &str, before: &[(u64, FileOp)]) -> bool {
         let own = |pc, op| (0, pc, op);
         let read = |value| own(CODE, FileOp::Read { mem: LOCAL, value });

@@ -48,8 +48,8 @@ impl Section {
         self.lock == other.lock && self.thread != other.thread && self.denies(other.shared)
     }
 
-    /// Whether an attempt to take the lock, perhaps as a reader, fails within it. It may be the holder's own: one that holds
-    /// a recursive mutex never fails in π.
+    /// Whether an attempt to take the lock, perhaps as a reader, fails within it. It may be the holder's own: one that
+    /// holds a recursive mutex never fails in π.
     #[must_use]
     pub fn denies(&self, shared: bool) -> bool {
         locks::excludes(self.shared, shared)
@@ -125,7 +125,8 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// No lock is held in two modes: where one level from the start is a reader's, or several threads hold the lock, all are readers.
+    /// No lock is held in two modes: where one level from the start is a reader's, or several threads hold the lock,
+    /// all are readers.
     fn hold_in_one_mode(&mut self) {
         let mut holders: Vec<_> = self.from_start.iter_mut().collect();
         for same in holders.chunk_by_mut(|a, b| a.0.0 == b.0.0) {

@@ -1,8 +1,8 @@
 //! Which end of a wait belongs to which beginning.
 //!
-//! A signal handler may run while its thread waits, and wait itself, so the waits of a thread nest (`docs/SEMANTICS.md`,
-//! section 1): an end belongs to the last wait on its condition and lock that its thread has begun and not ended, and
-//! what began after that never ends.
+//! A signal handler may run while its thread waits, and wait itself, so the waits of a thread nest
+//! (`docs/SEMANTICS.md`, section 1): an end belongs to the last wait on its condition and lock that its thread has
+//! begun and not ended, and what began after that never ends.
 
 use super::{EventId, ObjectId, ThreadId, Trace};
 use crate::semantics::{locks, waits};
@@ -80,8 +80,8 @@ impl Trace {
         self.waits.other_end.get(&end).copied().filter(|&begin| begin < end)
     }
 
-    /// The waits that are under way after the first `done` events of a thread, innermost first: beginning, and end in the
-    /// trace.
+    /// The waits that are under way after the first `done` events of a thread, innermost first: beginning, and end in
+    /// the trace.
     pub fn waits_open_after(
         &self,
         thread: ThreadId,

@@ -51,8 +51,8 @@ impl Wakes {
         Wakes::after(trace, from_start.collect(), HashMap::new(), order)
     }
 
-    /// The matching for a part of a sequence, at whose beginning these wait, and the waits with those ends have been woken
-    /// already.
+    /// The matching for a part of a sequence, at whose beginning these wait, and the waits with those ends have been
+    /// woken already.
     #[must_use]
     pub fn after(
         trace: &Trace,

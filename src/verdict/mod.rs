@@ -50,7 +50,8 @@ pub struct Pair {
     pub verdict: Verdict,
     /// How the dynamic instances fell.
     pub instances: Instances,
-    /// If the pair is [not in this trace](Verdict::NotInTrace) only because of what a racing read saw: the row of that race in the analysis.
+    /// If the pair is [not in this trace](Verdict::NotInTrace) only because of what a racing read saw: the row of that
+    /// race in the analysis.
     #[serde(default)]
     pub behind: Option<u32>,
 }
@@ -65,7 +66,8 @@ pub struct Instances {
     pub ordered: u64,
     /// Refuted by a common lock or by lock acquisition histories.
     pub locked: u64,
-    /// Looked at one by one, by a fast predictor or the closure over unique writers; the solvers were asked about few of these.
+    /// Looked at one by one, by a fast predictor or the closure over unique writers; the solvers were asked about few
+    /// of these.
     pub tried: u64,
 }
 
@@ -76,8 +78,8 @@ pub enum Verdict {
     Witnessed(Schedule),
     /// No run in which the threads perform these operations shows it, whatever their reads see.
     Refuted(Refutation),
-    /// No feasible prefix of this trace shows it, but only because of what this run made of its operations: values that reads saw,
-    /// waits, who came first to an initialization. Another run may show it.
+    /// No feasible prefix of this trace shows it, but only because of what this run made of its operations: values that
+    /// reads saw, waits, who came first to an initialization. Another run may show it.
     NotInTrace(Refutation),
     /// Not decided.
     Unknown(Unknown),
@@ -235,7 +237,8 @@ pub enum Unknown {
     Time,
     /// The checker rejected the schedule found: a bug of this program.
     Rejected,
-    /// A schedule brings both next, but this library, which was not recorded, may synchronize the two where nobody sees it.
+    /// A schedule brings both next, but this library, which was not recorded, may synchronize the two where nobody sees
+    /// it.
     Unsynchronized {
         /// The schedule: the pair is witnessed if a live run shows it.
         schedule: Box<Schedule>,
@@ -244,7 +247,8 @@ pub enum Unknown {
         /// The library was recorded, but for parts of it: assembly, or what was built without instrumentation.
         recorded: bool,
     },
-    /// Excluded only if an access of memory that unrecorded code changes keeps its place: such an access, if it is known which.
+    /// Excluded only if an access of memory that unrecorded code changes keeps its place: such an access, if it is
+    /// known which.
     Unrecorded(Option<EventId>),
     /// Refuted up to the point where the trace was cut.
     Cut(CutRefutation),

@@ -18,7 +18,8 @@ const BROWSERS: [&str; 4] = [
 
 const SOURCE: &str = "int ready, value, count;\n\nvoid produce(void)\n{\n    lock(&m);\n    value = 7;\n    unlock(&m);\n    ready = 1;\n}\n\nvoid consume(void)\n{\n    lock(&m);\n    use(value < 8 && value > 6);\n    unlock(&m);\n    use(ready);\n}\n";
 
-/// Notes what goes wrong while the page loads; the page's policy allows no script from elsewhere, but this one is in it.
+/// Notes what goes wrong while the page loads; the page's policy allows no script from elsewhere, but this one is in
+/// it.
 const BEFORE: &str = "<script>window.problems = [];\
     addEventListener('error', (e) => problems.push('error: ' + e.message));\
     addEventListener('securitypolicyviolation', (e) => problems.push('policy: ' + e.blockedURI));</script>";

@@ -156,7 +156,8 @@ int main(void)
 }
 ";
 
-/// Builds a library without instrumentation and a program with it, records, and returns what `analyze` says, with its status.
+/// Builds a library without instrumentation and a program with it, records, and returns what `analyze` says, with its
+/// status.
 fn analyzed(folder: &Path, name: &str, library: &str, program: &str) -> (i32, Value) {
     let file = |suffix: &str| folder.join(format!("{name}{suffix}"));
     let shared = folder.join(format!("lib{name}.so"));

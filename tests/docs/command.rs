@@ -36,7 +36,8 @@ impl Command {
         self.line.split(" # ").next().unwrap_or_default().trim()
     }
 
-    /// Executes the command; it has to end with its status, or else with 0 or, for a race, 66, and to print what the page shows.
+    /// Executes the command; it has to end with its status, or else with 0 or, for a race, 66, and to print what the
+    /// page shows.
     pub fn run(&self, folder: &Path) {
         let (status, said) = shell(folder, &self.line);
         let right = self

@@ -1,10 +1,11 @@
 //! The documentation: its commands are executed, page by page, its links lead somewhere, and it knows every option.
 //!
 //! In a block of the language `console`, each line that begins with `$ ` is a command; it has to end with status 0, or
-//! 66 for a race, or with the one that its comment `# exits with N` names. The lines below it have to be in its output, in their order; each is
-//! a beginning, and numbers and folders may be others. In a block of the language `sh` each line is a command; in one of
-//! `yaml` each line of a script. `<!-- with FILE as NAME -->` puts a file of the repository into the folder of a page,
-//! `<!-- run COMMAND -->` executes what the page takes for granted. What cannot be executed stands in `elsewhere`, with the reason.
+//! 66 for a race, or with the one that its comment `# exits with N` names. The lines below it have to be in its output,
+//! in their order; each is a beginning, and numbers and folders may be others. In a block of the language `sh` each
+//! line is a command; in one of `yaml` each line of a script. `<!-- with FILE as NAME -->` puts a file of the
+//! repository into the folder of a page, `<!-- run COMMAND -->` executes what the page takes for granted. What cannot
+//! be executed stands in `elsewhere`, with the reason.
 
 mod build_systems;
 mod command;

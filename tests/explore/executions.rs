@@ -1,4 +1,5 @@
-//! How many executions a program has that differ in what their operations see: every schedule of it, each operation with its sources.
+//! How many executions a program has that differ in what their operations see: every schedule of it, each operation
+//! with its sources.
 
 use crate::machine::{Cell, Entry, Half, History, Result, Waits, Way, World};
 use crate::program::{Instruction, Program};
@@ -34,7 +35,8 @@ enum Object {
     Once(usize),
 }
 
-/// What happened to an object: the last operation that all later ones can tell, and those since of which only that they happened matters.
+/// What happened to an object: the last operation that all later ones can tell, and those since of which only that they
+/// happened matters.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Past {
     last: Event,

@@ -1,11 +1,13 @@
-//! What programs do: docs/SEMANTICS.md, section 1, read once more, for the interpreter and the oracle. It shares no code with what is tested.
+//! What programs do: docs/SEMANTICS.md, section 1, read once more, for the interpreter and the oracle. It shares no
+//! code with what is tested.
 
 use crate::program::{Instruction, Program, REGISTERS, Register, Term};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A history of a thread, without rounds that change nothing: the history before, and one entry more. It begins with the history of
-/// the parent that forked the thread, so that it is a name for the thread, too. Equal histories are equal numbers.
+/// A history of a thread, without rounds that change nothing: the history before, and one entry more. It begins with
+/// the history of the parent that forked the thread, so that it is a name for the thread, too. Equal histories are
+/// equal numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct History(u32);
 

@@ -606,8 +606,8 @@ impl Maker<'_> {
             maker.code.push(Instruction::Wait { condition, lock });
             maker.code.push(Instruction::Jump { to: top });
         };
-        // Where both wait for certain, nothing but whom the notify wakes says which goes on; where one of them does, when the other one began to
-        // wait says it, too.
+        // Where both wait for certain, nothing but whom the notify wakes says which goes on; where one of them does,
+        // when the other one began to wait says it, too.
         let counts = [self.random.bool(), self.random.bool()];
         let counted = counts.iter().filter(|&&counts| counts).count() as i64;
         for _ in 0..self.random.u32(1..4) {

@@ -103,7 +103,8 @@ pub fn arrows(root: &Path) -> Arrows {
     arrows
 }
 
-/// The files that use a higher folder than their own. `layers` are the folders, lowest first, those side by side in one line.
+/// The files that use a higher folder than their own. `layers` are the folders, lowest first, those side by side in one
+/// line.
 pub fn upward(arrows: &Arrows, layers: &[&str]) -> Vec<String> {
     let layer = |module: &str| {
         let folder = module.split("::").next().unwrap_or(module);

@@ -1,13 +1,13 @@
-//! Data flows one way through the analysis (ARCHITECTURE.md): a folder of `src` uses those before it here. Within a folder, files
-//! that use each other are parts of one idea.
+//! Data flows one way through the analysis (ARCHITECTURE.md): a folder of `src` uses those before it here. Within a
+//! folder, files that use each other are parts of one idea.
 
 mod arrows;
 
 use arrows::{Arrows, arrows, in_circles, upward};
 use std::path::Path;
 
-/// The folders of `src` in an order in which each uses only those before it. A trace is made of operations, and what these mean
-/// makes its waits and sections, so model and meaning are one layer.
+/// The folders of `src` in an order in which each uses only those before it. A trace is made of operations, and what
+/// these mean makes its waits and sections, so model and meaning are one layer.
 const LAYERS: [&str; 26] = [
     "semantics trace",
     "check",

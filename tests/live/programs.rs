@@ -14,7 +14,8 @@ fn expectations() -> Vec<Expectation> {
     paths.iter().map(|path| Expectation::read(path).unwrap()).collect()
 }
 
-/// What live runs cannot force; the recorder's README says so. Fibers that share one thread of the kernel cannot both stand before an access.
+/// What live runs cannot force; the recorder's README says so. Fibers that share one thread of the kernel cannot both
+/// stand before an access.
 const NOT_FORCED: [&str; 1] = ["fibers"];
 
 #[test]

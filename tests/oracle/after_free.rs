@@ -1,8 +1,9 @@
-//! Uses after free, against exhaustive search: on traces in which threads free, under locks, what others access under locks.
+//! Uses after free, against exhaustive search: on traces in which threads free, under locks, what others access under
+//! locks.
 //!
-//! The verdicts are judged as all are (`judge`): witnessed after a free if and only if, in some feasible prefix, the free has been
-//! performed and the access of another thread is next (section 3 of `docs/SEMANTICS.md`). The checker is asked in some of all states
-//! that a prefix can reach, about every free and access, and about events that are neither.
+//! The verdicts are judged as all are (`judge`): witnessed after a free if and only if, in some feasible prefix, the
+//! free has been performed and the access of another thread is next (section 3 of `docs/SEMANTICS.md`). The checker is
+//! asked in some of all states that a prefix can reach, about every free and access, and about events that are neither.
 
 use super::brute_force::is_free;
 use super::checker::{Taken, schedule_of};

@@ -2,10 +2,11 @@
 //!
 //! Both go along every feasible prefix of a small trace side by side. After each, the checker is offered every event of
 //! the trace, whether it is next or not, and every thread that a notify could be told to wake, waiting or not: it
-//! has to accept what the oracle's machine can do, and nothing else. Whole schedules are compared at the same time: a walk
-//! with both accesses of a conflict next is a schedule that it accepts, and the same schedule with a slice too few, too
-//! many or out of place is one that it accepts only if the oracle finds the race there. Others ask for a race of two events that
-//! do not conflict, for another value of a read, or list a wake too many; others again begin with events as recorded, and are checked together and alone.
+//! has to accept what the oracle's machine can do, and nothing else. Whole schedules are compared at the same time: a
+//! walk with both accesses of a conflict next is a schedule that it accepts, and the same schedule with a slice too
+//! few, too many or out of place is one that it accepts only if the oracle finds the race there. Others ask for a race
+//! of two events that do not conflict, for another value of a read, or list a wake too many; others again begin with
+//! events as recorded, and are checked together and alone.
 
 use super::execution::Execution;
 use super::machine::State;
@@ -260,8 +261,8 @@ fn schedules(
     Ok(())
 }
 
-/// Compares schedules that end in another value: of what is next or is not, reads or does not, with the value that is there, that
-/// of the trace, and others.
+/// Compares schedules that end in another value: of what is next or is not, reads or does not, with the value that is
+/// there, that of the trace, and others.
 fn other_values(
     execution: &Execution,
     checker: &Checker<'_>,
@@ -304,8 +305,8 @@ fn other_values(
     Ok(())
 }
 
-/// Compares schedules that begin with events as recorded: executed together or each alone they get the same answer, and an
-/// accepted one is a witness when written out event by event.
+/// Compares schedules that begin with events as recorded: executed together or each alone they get the same answer, and
+/// an accepted one is a witness when written out event by event.
 fn recorded_beginnings(
     execution: &Execution,
     checker: &Checker<'_>,

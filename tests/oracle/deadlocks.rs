@@ -1,9 +1,9 @@
 //! Deadlocks, against exhaustive search.
 //!
-//! In every state that a feasible prefix of a small trace can reach, section 3 of `docs/SEMANTICS.md` says which of the operations
-//! that are next then wait for each other for ever. The analysis has to witness those cycles of positions, and no other; the checker
-//! accepts each schedule, and each set of operations in each state exactly if it is a deadlock there. What is refuted, the operations
-//! alone must not reach.
+//! In every state that a feasible prefix of a small trace can reach, section 3 of `docs/SEMANTICS.md` says which of the
+//! operations that are next then wait for each other for ever. The analysis has to witness those cycles of positions,
+//! and no other; the checker accepts each schedule, and each set of operations in each state exactly if it is a
+//! deadlock there. What is refuted, the operations alone must not reach.
 
 use super::checker::{Taken, schedule_of};
 use super::execution::Execution;

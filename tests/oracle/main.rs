@@ -1,14 +1,16 @@
 //! The analysis against exhaustive search, on many small random traces.
 //!
-//! `execution` and `machine` are a reading of `docs/SEMANTICS.md` of their own, from the events of a file on; `brute_force`
-//! enumerates every feasible prefix with it, and `random_trace` makes small traces with every kind of event. For each pair
-//! of code positions the verdict has to be the oracle's: witnessed if some instance races in some prefix, refuted if none
-//! does, and what is refuted, rather than not in this trace, must be out of reach for the operations alone (`structure`).
-//! `unordered` does the same for the pairs that only a memory order fails to order, `other_values` for the values that reads can
-//! see, and `checker` compares the checker with the same reading, event by event.
+//! `execution` and `machine` are a reading of `docs/SEMANTICS.md` of their own, from the events of a file on;
+//! `brute_force` enumerates every feasible prefix with it, and `random_trace` makes small traces with every kind of
+//! event. For each pair of code positions the verdict has to be the oracle's: witnessed if some instance races in some
+//! prefix, refuted if none does, and what is refuted, rather than not in this trace, must be out of reach for the
+//! operations alone (`structure`). `unordered` does the same for the pairs that only a memory order fails to order,
+//! `other_values` for the values that reads can see, and `checker` compares the checker with the same reading, event by
+//! event.
 //!
-//! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed; with `WITNESS_ORACLE_KIND`, only traces with an
-//! event of this [`kind`] are compared, and counted. A trace that is judged wrongly is left behind as a file; `traces/` keeps those of the past.
+//! `WITNESS_ORACLE_TRACES` and `WITNESS_ORACLE_SEED` set the number of traces and the first seed; with
+//! `WITNESS_ORACLE_KIND`, only traces with an event of this [`kind`] are compared, and counted. A trace that is judged
+//! wrongly is left behind as a file; `traces/` keeps those of the past.
 
 mod after_free;
 mod brute_force;

@@ -1,4 +1,5 @@
-//! Whether two accesses can be next at once, or one after the free of what it accesses, if nothing but program order and a few facts counts.
+//! Whether two accesses can be next at once, or one after the free of what it accesses, if nothing but program order
+//! and a few facts counts.
 //!
 //! Exhaustive search again, but with the constraints taken from the facts instead of from the trace:
 //! what is not among them does not hold. Must-happen-before (forks, joins, rounds, allocations, …)

@@ -1,8 +1,9 @@
 //! The other values that reads can see, against exhaustive search.
 //!
-//! For every read of a small trace, section 3 of `docs/SEMANTICS.md` says which values it would see at the end of some feasible
-//! prefix; the search visits all prefixes and writes them down. The encoder has to find each of them, with a schedule that the
-//! checker accepts, and then say that there is no other. Asked for one value alone, it has to find exactly those.
+//! For every read of a small trace, section 3 of `docs/SEMANTICS.md` says which values it would see at the end of some
+//! feasible prefix; the search visits all prefixes and writes them down. The encoder has to find each of them, with a
+//! schedule that the checker accepts, and then say that there is no other. Asked for one value alone, it has to find
+//! exactly those.
 
 use super::execution::{Execution, Use};
 use super::machine::State;

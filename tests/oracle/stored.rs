@@ -1,5 +1,5 @@
-//! Traces as files: in `traces/` those that were once judged wrongly, or that only some mistake judges wrongly, and those that a
-//! failing test leaves behind.
+//! Traces as files: in `traces/` those that were once judged wrongly, or that only some mistake judges wrongly, and
+//! those that a failing test leaves behind.
 //!
 //! They are JSON lines, so what the generator does with a seed may change without their changing.
 

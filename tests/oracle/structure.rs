@@ -1,10 +1,10 @@
 //! What *refuted* claims: no run in which the threads perform these operations brings the two accesses next, whatever
 //! their reads see.
 //!
-//! Exhaustive search over the same operations of each thread, with what section 4 of `docs/SEMANTICS.md` calls structure, and
-//! nothing of what it calls an outcome: reads see anything; waits end once their lock is free; failed attempts, input, output,
-//! allocations and pins bind nobody; neither do locks that threads give back for each other. What such a search reaches must not
-//! be refuted.
+//! Exhaustive search over the same operations of each thread, with what section 4 of `docs/SEMANTICS.md` calls
+//! structure, and nothing of what it calls an outcome: reads see anything; waits end once their lock is free; failed
+//! attempts, input, output, allocations and pins bind nobody; neither do locks that threads give back for each other.
+//! What such a search reaches must not be refuted.
 
 use super::brute_force::{Found, is_free};
 use super::execution::Execution;
@@ -44,8 +44,8 @@ struct Rules {
     handed_over: BTreeSet<u32>,
 }
 
-/// The conflicting pairs of accesses that the operations alone can bring next, and the uses after free that they can lead to. `None` if
-/// more than `limit` states would have to be visited.
+/// The conflicting pairs of accesses that the operations alone can bring next, and the uses after free that they can
+/// lead to. `None` if more than `limit` states would have to be visited.
 pub fn pairs(execution: &Execution, also: Also, limit: usize) -> Option<Found> {
     let mut found = Found::default();
     let frees: Vec<EventId> = execution.ids().filter(|&event| is_free(execution, event)).collect();
@@ -64,7 +64,8 @@ pub fn pairs(execution: &Execution, also: Also, limit: usize) -> Option<Found> {
     all.then_some(found)
 }
 
-/// The deadlocks that the operations alone can lead to, each named by `name`. `None` if more than `limit` states would have to be visited.
+/// The deadlocks that the operations alone can lead to, each named by `name`. `None` if more than `limit` states would
+/// have to be visited.
 pub fn deadlocks<T: Ord>(
     execution: &Execution,
     limit: usize,
@@ -313,8 +314,8 @@ impl Progress {
     }
 }
 
-/// Whether an access is part of an initialization: whoever comes first to it performs that. One that ends here and began before
-/// the trace is over.
+/// Whether an access is part of an initialization: whoever comes first to it performs that. One that ends here and
+/// began before the trace is over.
 pub fn initializes(execution: &Execution, event: EventId) -> bool {
     let order = execution.of_thread(execution.thread(event));
     let mut open: BTreeMap<u32, u32> = BTreeMap::new();
@@ -331,8 +332,8 @@ pub fn initializes(execution: &Execution, event: EventId) -> bool {
     open.values().any(|&begun| begun > 0)
 }
 
-/// The instances of a pair of positions that must not be refuted: the operations alone bring them next. `None` if the search is
-/// too large. `by_order`: the argument is must-happen-before, which knows no locks made of atomics.
+/// The instances of a pair of positions that must not be refuted: the operations alone bring them next. `None` if the
+/// search is too large. `by_order`: the argument is must-happen-before, which knows no locks made of atomics.
 ///
 /// What initializes a once cell comes before what waits for it, whoever performs it; an access of an initializer is
 /// compared with that in mind.

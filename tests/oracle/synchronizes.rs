@@ -1,5 +1,5 @@
-//! What synchronizes two accesses: the checker beside the oracle, on random walks; and asked from the first access on, beside a
-//! whole schedule.
+//! What synchronizes two accesses: the checker beside the oracle, on random walks; and asked from the first access on,
+//! beside a whole schedule.
 
 use super::execution::Execution;
 use super::machine::State;

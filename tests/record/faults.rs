@@ -99,7 +99,8 @@ fn accesses_are_exact_under_faults_without_and_with_optimization() {
     compare_often("faults-O3", &["-fsanitize=thread", "-O3"]);
 }
 
-/// A read that a handler makes in the middle of a hook would come before the write that the hook records, and that it sees.
+/// A read that a handler makes in the middle of a hook would come before the write that the hook records, and that it
+/// sees.
 #[test]
 fn what_a_handler_does_in_the_middle_of_a_hook_is_not_recorded() {
     let program = Program::instrumented("vanished", "vanished");

@@ -1,10 +1,11 @@
-//! What is not seen of a synchronization object, and what no program may do with one: the trace is an execution all the same, and the
-//! program gets what the C library would have said.
+//! What is not seen of a synchronization object, and what no program may do with one: the trace is an execution all the
+//! same, and the program gets what the C library would have said.
 
 use crate::program::Program;
 use std::process::Command;
 
-/// Records the program doing one of these things, under several policies; each trace must be an execution. What `witness` printed last.
+/// Records the program doing one of these things, under several policies; each trace must be an execution. What
+/// `witness` printed last.
 fn record(what: &str, status: i32) -> String {
     let program = Program::instrumented("misused", what);
     let mut printed = String::new();

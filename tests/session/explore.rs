@@ -1,5 +1,5 @@
-//! `witness explore` on programs whose schedules are known: what it finds, that the traces show it, and when it says that every schedule is
-//! covered.
+//! `witness explore` on programs whose schedules are known: what it finds, that the traces show it, and when it says
+//! that every schedule is covered.
 
 use crate::command::{Outcome, run, witness};
 use crate::program::Program;

@@ -30,7 +30,8 @@ macro_rules! index {
 }
 
 index! {
-    /// A thread, numbered from 0 in order of creation; the index of its row in [`Tables::threads`](crate::Tables::threads).
+    /// A thread, numbered from 0 in order of creation; the index of its row in
+    /// [`Tables::threads`](crate::Tables::threads).
     ThreadId
 }
 index! {
@@ -109,8 +110,8 @@ pub enum WaitOutcome {
     TimedOut = 1,
 }
 
-/// From here on are addresses of no memory, the kernel's half: what stands for order that a recorder knows of (by a pipe, a signal, a
-/// descriptor's number, an announcement) is a variable there. `FORMAT.md`, section 10.
+/// From here on are addresses of no memory, the kernel's half: what stands for order that a recorder knows of (by a
+/// pipe, a signal, a descriptor's number, an announcement) is a variable there. `FORMAT.md`, section 10.
 pub const NOBODYS: u64 = 1 << 63;
 
 /// A range of memory that one access covers: `[addr, addr + size)`, `1 <= size <= 8`.

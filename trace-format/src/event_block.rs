@@ -170,8 +170,8 @@ pub(crate) fn decode(
     })
 }
 
-/// Closes an encoded block of which the last run is open, with so many predicted events, if all events are valid; how many
-/// they are.
+/// Closes an encoded block of which the last run is open, with so many predicted events, if all events are valid; how
+/// many they are.
 pub(crate) fn close(payload: &mut [u8], hits: u32, rows: Rows) -> Result<u32, EncodingFault> {
     let mut left = MAX_EVENTS;
     let result = STATE.with_borrow_mut(|state| {

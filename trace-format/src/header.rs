@@ -13,8 +13,8 @@ pub struct FormatVersion(pub u16);
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
     pub const CURRENT: FormatVersion = FormatVersion(12);
-    /// The oldest version that this crate reads. Traces of version 11 do not say which operations would have given up, so deadlocks
-    /// that are predicted from them may be wrong.
+    /// The oldest version that this crate reads. Traces of version 11 do not say which operations would have given up,
+    /// so deadlocks that are predicted from them may be wrong.
     pub const OLDEST: FormatVersion = FormatVersion(12);
 }
 

@@ -41,8 +41,8 @@ pub struct BlockInfo {
     pub objects: usize,
 }
 
-/// What tells the events of one block from those of others: two blocks with the same digest hold the same events, thread by
-/// thread and position by position, with the same numbers of objects and stacks.
+/// What tells the events of one block from those of others: two blocks with the same digest hold the same events,
+/// thread by thread and position by position, with the same numbers of objects and stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDigest(u128);
 
@@ -201,8 +201,8 @@ impl TraceFile {
         &self.blocks
     }
 
-    /// The digest of one of [`blocks`](TraceFile::blocks), which costs much less than to decode it: a hash of 128 bits of
-    /// its events as they are encoded, since each block is decoded alone.
+    /// The digest of one of [`blocks`](TraceFile::blocks), which costs much less than to decode it: a hash of 128 bits
+    /// of its events as they are encoded, since each block is decoded alone.
     ///
     /// # Errors
     /// As [`decode_block`](TraceFile::decode_block).

@@ -121,7 +121,8 @@ pub struct VariableInfo {
 
 /// What the program says of its own races.
 ///
-/// The accesses stay in the trace, since what they read and leave decides what is feasible; only what is reported changes.
+/// The accesses stay in the trace, since what they read and leave decides what is feasible; only what is reported
+/// changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkInfo {
     /// What it says.
@@ -175,8 +176,8 @@ pub struct Meta {
     pub foreign_unlock: bool,
     /// Reasons why the trace may lack events or order that the program had; empty if none is known.
     pub degraded: Vec<String>,
-    /// What threads had begun and did not end, as far as no event says so: in order of time, at most one for each thread
-    /// that waits, and one for the thread that a signal killed.
+    /// What threads had begun and did not end, as far as no event says so: in order of time, at most one for each
+    /// thread that waits, and one for the thread that a signal killed.
     #[serde(default)]
     pub pending: Vec<PendingInfo>,
 }

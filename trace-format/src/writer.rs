@@ -111,8 +111,8 @@ impl TraceWriter {
 }
 
 impl TraceWriter<File> {
-    /// Goes on with the cut trace at `path`, which `trace` was read from, behind its last good block; whatever follows that is
-    /// dropped. The trace stays cut: it gets more blocks, and no end.
+    /// Goes on with the cut trace at `path`, which `trace` was read from, behind its last good block; whatever follows
+    /// that is dropped. The trace stays cut: it gets more blocks, and no end.
     ///
     /// # Errors
     /// If the file cannot be written, or `trace` is complete.
@@ -362,8 +362,8 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Adds a block of events like [`encoded_block`](TraceWriter::encoded_block) that its encoder did
-    /// not close: the events are decoded to count them. The last run, if it is open, has `hits` predicted events, and is closed
-    /// in `payload`; a block without any event is left out.
+    /// not close: the events are decoded to count them. The last run, if it is open, has `hits` predicted events, and
+    /// is closed in `payload`; a block without any event is left out.
     ///
     /// # Errors
     /// As [`encoded_block`](TraceWriter::encoded_block).

@@ -37,11 +37,12 @@ pub enum Tried {
 }
 
 impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
-    /// Encodes an access of the running thread if it is as predicted, comes by that [kind](edge_kind) of edge, and has the value that memory holds,
-    /// as most do. If not, it is for one of the other functions. In pieces, so that this one, inlined into a hook,
-    /// needs neither a stack nor many registers.
+    /// Encodes an access of the running thread if it is as predicted, comes by that [kind](edge_kind) of edge, and has
+    /// the value that memory holds, as most do. If not, it is for one of the other functions. In pieces, so that this
+    /// one, inlined into a hook, needs neither a stack nor many registers.
     ///
-    /// The run must have room: the caller has seen that its predicted events are fewer than [`MAX_RUN`](crate::MAX_RUN).
+    /// The run must have room: the caller has seen that its predicted events are fewer than
+    /// [`MAX_RUN`](crate::MAX_RUN).
     #[inline(always)]
     pub fn access<const EDGE: u8>(
         &mut self,
@@ -119,8 +120,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         Tried::Hit
     }
 
-    /// Encodes an access of the site at `index`, which comes by its edge, if its value is as predicted, and not by memory. If not,
-    /// it is for [`event`](Self::event). The run must have room.
+    /// Encodes an access of the site at `index`, which comes by its edge, if its value is as predicted, and not by
+    /// memory. If not, it is for [`event`](Self::event). The run must have room.
     #[inline(always)]
     pub fn by_mode(
         &mut self,
@@ -151,8 +152,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         true
     }
 
-    /// Encodes an access of the site at `index`, of which only the value is not predicted, but a literal. False if it is for
-    /// [`event`](Self::event) after all.
+    /// Encodes an access of the site at `index`, of which only the value is not predicted, but a literal. False if it
+    /// is for [`event`](Self::event) after all.
     #[inline(always)]
     pub fn literal_value(
         &mut self,
@@ -189,8 +190,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         true
     }
 
-    /// Encodes an access of the site at `index`, which comes by its edge, and whose target is a literal; the value may be one, too. False
-    /// if it is for [`event`](Self::event) after all.
+    /// Encodes an access of the site at `index`, which comes by its edge, and whose target is a literal; the value may
+    /// be one, too. False if it is for [`event`](Self::event) after all.
     #[inline(always)]
     pub fn literal_target(
         &mut self,

@@ -66,8 +66,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
         sink.put(token, len, 1);
     }
 
-    /// The line of memory that an access lies in, if it is worth giving: a value was not as memory has it, and the site goes
-    /// through memory in small steps.
+    /// The line of memory that an access lies in, if it is worth giving: a value was not as memory has it, and the site
+    /// goes through memory in small steps.
     fn line(
         &self,
         known: Option<SiteIndex>,

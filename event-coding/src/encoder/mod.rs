@@ -30,8 +30,8 @@ pub trait Sink {
     }
     /// Where the item that ends the run is put together, all but its token.
     fn room(&mut self) -> &mut [u8; MAX_ITEM_BYTES];
-    /// Ends the run with the token and as many bytes as are there now, and starts the next; `events` is 1 if the item is an
-    /// event itself.
+    /// Ends the run with the token and as many bytes as are there now, and starts the next; `events` is 1 if the item
+    /// is an event itself.
     fn put(&mut self, token: u16, len: usize, events: u32);
     /// The bytes of the line of memory at this address, if they can be had, as the program finds them.
     fn line(&self, _addr: u64) -> Option<[u8; LINE]> {
@@ -187,8 +187,8 @@ impl<M: BorrowMut<Memory>, S: BorrowMut<Sites>> Encoder<M, S> {
             && given.stack == self.state.stacks(edge, site).0
     }
 
-    /// Encodes an event of the site at `index`, which comes by its edge, if its operands are as predicted, or literals where
-    /// nothing is predicted. Nothing has changed if not.
+    /// Encodes an event of the site at `index`, which comes by its edge, if its operands are as predicted, or literals
+    /// where nothing is predicted. Nothing has changed if not.
     #[inline(always)]
     fn try_operands(&mut self, index: SiteIndex, given: &Given, spot: Option<Spot>, sink: &mut impl Sink) -> bool {
         let Given {

@@ -1,5 +1,5 @@
-//! The runtime's files form layers, one folder each, and a file uses its own layer and those below. Within a layer, no file
-//! uses itself through others.
+//! The runtime's files form layers, one folder each, and a file uses its own layer and those below. Within a layer, no
+//! file uses itself through others.
 
 #[path = "../../../tests/layers/arrows.rs"]
 mod arrows;

@@ -106,7 +106,8 @@ impl Ring {
         file.seek(SeekFrom::Start(len_of(self.row_words, self.event_bytes)))?;
         for part in plan {
             let words = part.as_flattened();
-            // SAFETY: every byte of a word is one; both processes run on this machine, and have the same order of bytes.
+            // SAFETY: every byte of a word is one; both processes run on this machine, and have the same order of
+            // bytes.
             let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
             file.write_all(bytes)?;
         }
@@ -120,8 +121,8 @@ impl Ring {
     pub fn use_again(&mut self, settings: Settings, plan: &[&[Words]]) -> io::Result<()> {
         // Whoever has a bell looks at the header.
         let memory = Arc::get_mut(&mut self.memory).ok_or(io::ErrorKind::ResourceBusy)?;
-        // SAFETY: mapped, page aligned and longer than a header, for which all zeros are valid; the process that had it is no more,
-        // and nobody here has another reference into it.
+        // SAFETY: mapped, page aligned and longer than a header, for which all zeros are valid; the process that had it
+        // is no more, and nobody here has another reference into it.
         unsafe { memory.start.as_ptr().cast::<Header>().write_bytes(0, 1) };
         (self.rows_taken, self.events_taken) = (0, 0);
         self.write_plan(plan)?;
@@ -129,8 +130,9 @@ impl Ring {
         Ok(())
     }
 
-    /// As [`create`](Ring::create), in a file that outlives both processes, until this value is dropped in good order. In
-    /// memory, if no such file can be had: all its blocks are there from the start, or a full disk would end the program.
+    /// As [`create`](Ring::create), in a file that outlives both processes, until this value is dropped in good order.
+    /// In memory, if no such file can be had: all its blocks are there from the start, or a full disk would end the
+    /// program.
     ///
     /// # Errors
     /// As [`create`](Ring::create).

@@ -11,8 +11,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x09");
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
 
-/// Bits of [`Header::published`] that count the predicted events of the open run, and 1, so that a run that is as long as
-/// one can be has them all set; the bits above hold the position in bytes.
+/// Bits of [`Header::published`] that count the predicted events of the open run, and 1, so that a run that is as long
+/// as one can be has them all set; the bits above hold the position in bytes.
 pub const HITS_BITS: u32 = 8;
 
 /// The environment variable that tells the runtime where the ring is.
@@ -101,8 +101,8 @@ pub struct Header {
     pub death: Death,
 }
 
-/// The signal that kills the process, and what its thread was doing. Stored by the runtime's signal handler, which may have
-/// interrupted a hook: so not a row.
+/// The signal that kills the process, and what its thread was doing. Stored by the runtime's signal handler, which may
+/// have interrupted a hook: so not a row.
 #[repr(C)]
 #[derive(Default)]
 pub struct Death {
@@ -262,8 +262,8 @@ pub enum Policy {
     /// Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): the thread of the highest
     /// priority runs; priorities are random, and sink at a few random moments.
     Pct = 2,
-    /// Partial order sampling (Yuan, Yang, Gu, CAV 2018): the operation of the highest of random priorities is performed;
-    /// those that race with it draw new ones.
+    /// Partial order sampling (Yuan, Yang, Gu, CAV 2018): the operation of the highest of random priorities is
+    /// performed; those that race with it draw new ones.
     Pos = 4,
     /// Threads go on in turn, the one that has waited longest first, so many [`steps`](Settings::steps) each.
     InTurn = 5,
@@ -299,7 +299,8 @@ pub struct Settings {
     pub steps: u64,
     /// The program is ended at its first operation after so many events.
     pub most: u64,
-    /// What the program's clocks say at first, in nanoseconds: they stand, but for each thread's own waits. 0 if they are the system's.
+    /// What the program's clocks say at first, in nanoseconds: they stand, but for each thread's own waits. 0 if they
+    /// are the system's.
     pub clocks_stand_at: u64,
 }
 

@@ -5,9 +5,9 @@
 //! and the lowest twelve bits of the code position, which are the same wherever the module is
 //! loaded. The full comparison is the parent's work.
 //!
-//! Under [`Policy::Schedule`](crate::Policy) the run ends with the plan: before the racing accesses, which are not to happen and
-//! stand at the end, or where the program leaves the plan. Under any other policy the plan is the beginning of the run alone:
-//! from its end, or from where it was left, the run goes on under that policy.
+//! Under [`Policy::Schedule`](crate::Policy) the run ends with the plan: before the racing accesses, which are not to
+//! happen and stand at the end, or where the program leaves the plan. Under any other policy the plan is the beginning
+//! of the run alone: from its end, or from where it was left, the run goes on under that policy.
 
 /// The kinds of events.
 pub use event_coding::kind;
@@ -21,8 +21,8 @@ pub const MAX_THREADS: u32 = 1 << 19;
 /// Words of a step.
 pub const WORDS: usize = 2;
 
-/// Sources of signals that come from outside of the program begin here: each thread has one for those that come while it waits, and
-/// another one for all others.
+/// Sources of signals that come from outside of the program begin here: each thread has one for those that come while
+/// it waits, and another one for all others.
 pub const SIGNALS: u64 = 0b1111 << 60;
 
 /// The bit of a source of signals which says that the thread waits.
@@ -58,8 +58,8 @@ impl Signal {
 pub type Words = [u64; WORDS];
 
 /// One step of a plan: two words. In the first, from the lowest bit: kind (8 bits), position (12),
-/// thread (20), race (1), done (1, the runtime's own mark), any position (1), any value (1), other thread (20). The second is
-/// the value.
+/// thread (20), race (1), done (1, the runtime's own mark), any position (1), any value (1), other thread (20). The
+/// second is the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The thread, by its number in the trace.
@@ -70,11 +70,12 @@ pub struct Step {
     pub pc: Option<u16>,
     /// It is a racing access: its thread is parked before it.
     pub race: bool,
-    /// The thread that it creates or wakes, or the one that notes an atomic store for it. If none is named, a new thread gets the next
-    /// number, and the policy says who wakes. Of an input, the [`Signal`] that it is, if it is one.
+    /// The thread that it creates or wakes, or the one that notes an atomic store for it. If none is named, a new
+    /// thread gets the next number, and the policy says who wakes. Of an input, the [`Signal`] that it is, if it is
+    /// one.
     pub other: Option<u32>,
-    /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait, whether
-    /// nobody notified the thread: 1 or 0. `None` if that is left to the run.
+    /// What it wrote, if it is a write: what came from outside is given to the program again. Of the end of a wait,
+    /// whether nobody notified the thread: 1 or 0. `None` if that is left to the run.
     pub value: Option<u64>,
 }
 

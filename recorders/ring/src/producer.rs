@@ -82,9 +82,9 @@ pub struct Producer {
     path: Cell<RingPath>,
 }
 
-// SAFETY: `attach` demands that nobody else is there yet. What the methods that demand no more than *attached* read of the
-// cells is what it left there, for good; the others demand that their callers come one at a time, ordered by something that
-// synchronizes (the baton).
+// SAFETY: `attach` demands that nobody else is there yet. What the methods that demand no more than *attached* read of
+// the cells is what it left there, for good; the others demand that their callers come one at a time, ordered by
+// something that synchronizes (the baton).
 unsafe impl Sync for Producer {}
 
 impl Producer {
@@ -347,8 +347,8 @@ impl Producer {
         unsafe { self.events.get().add((at & self.event_mask.get()) as usize) }
     }
 
-    /// Ends the open run with the token and the first `len` of the bytes that are in the [`room`](Self::room), which stand
-    /// for `events` events.
+    /// Ends the open run with the token and the first `len` of the bytes that are in the [`room`](Self::room), which
+    /// stand for `events` events.
     ///
     /// # Safety
     /// As [`hit`](Self::hit); the last call was that of `room`.
@@ -403,8 +403,8 @@ impl Producer {
         self.events_with(self.published().load(Relaxed))
     }
 
-    /// The same for any thread: a number that was right a moment ago, or off by what was dropped, or by a block if that is
-    /// being closed.
+    /// The same for any thread: a number that was right a moment ago, or off by what was dropped, or by a block if that
+    /// is being closed.
     ///
     /// # Safety
     /// Attached.

@@ -1,7 +1,7 @@
 //! The end of the process: threads that can run do run before it.
 //!
-//! A thread that returns from `main`, or calls `exit`, `quick_exit` or `_exit`, ends all threads, also those that have not
-//! begun. Another schedule would have let them run first, and preempted the exiting thread just there, before the
+//! A thread that returns from `main`, or calls `exit`, `quick_exit` or `_exit`, ends all threads, also those that have
+//! not begun. Another schedule would have let them run first, and preempted the exiting thread just there, before the
 //! handlers that `exit` runs. So it waits: until nobody else can run, at the latest until the others have recorded
 //! `MOST_EVENTS` (half as many more if somebody sleeps: the time is skipped), or for `PATIENCE_NANOS` altogether nobody
 //! ran, or nobody who runs passed a hook. Threads that sleep, or wait in a call outside, have as long to come back.
@@ -125,8 +125,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Threads that loop let the events run out long before others have slept enough. Skips, once, the time that is left
-    /// to those. False if there are none.
+    /// Threads that loop let the events run out long before others have slept enough. Skips, once, the time that is
+    /// left to those. False if there are none.
     fn hurry_sleepers(&self) -> bool {
         if self.exiting.hurried.replace(true) || !self.host.may_skip_time() {
             return false;
@@ -148,7 +148,8 @@ impl<H: Host> Scheduler<H> {
         self.ready.is_empty() && self.outside.get() == 0 && deadlines.all(|deadline| deadline > until)
     }
 
-    /// Ends the wait of the exiting thread if none of the others will run before its patience is over, while nobody runs.
+    /// Ends the wait of the exiting thread if none of the others will run before its patience is over, while nobody
+    /// runs.
     pub(crate) fn exit_if_alone(&self, now: i64) -> bool {
         debug_assert!(self.holder().is_none());
         let patience = self.exiting.patience.get();

@@ -1,6 +1,6 @@
-//! Giving the baton away, and getting it. A thread gives it away when it blocks on another thread, when its turn is over,
-//! when it ends, or around a call that may take long. All state is behind one lock, held for a few dozen instructions;
-//! threads that wait sleep on a word of their own.
+//! Giving the baton away, and getting it. A thread gives it away when it blocks on another thread, when its turn is
+//! over, when it ends, or around a call that may take long. All state is behind one lock, held for a few dozen
+//! instructions; threads that wait sleep on a word of their own.
 
 use crate::host::Host;
 use crate::scheduler::{Locked, Scheduler};
@@ -162,8 +162,8 @@ impl<H: Host> Scheduler<H> {
         self.wait(me);
     }
 
-    /// The thread is over: wakes those that join it, and gives the baton away for good. `number` is the kernel's number of a
-    /// thread that others go on only after the end of, or 0.
+    /// The thread is over: wakes those that join it, and gives the baton away for good. `number` is the kernel's number
+    /// of a thread that others go on only after the end of, or 0.
     pub fn retire(&self, me: &'static H::Thread, number: i32) {
         self.wake(ptr::from_ref(me).addr(), usize::MAX);
         let scheduler = self.lock();

@@ -28,8 +28,8 @@ pub trait Host: Sized + 'static {
 
     // Sleeping.
 
-    /// Sleeps while the thread's [`word`](Scheduled::word) is 0, at most so long; may come back for no reason. True if a
-    /// signal handler ended the sleep.
+    /// Sleeps while the thread's [`word`](Scheduled::word) is 0, at most so long; may come back for no reason. True if
+    /// a signal handler ended the sleep.
     fn park(&self, thread: &Self::Thread, nanos: Option<u64>) -> bool;
     /// Ends that sleep.
     fn unpark(&self, thread: &Self::Thread);
@@ -51,7 +51,8 @@ pub trait Host: Sized + 'static {
 
     // What threads do on the way.
 
-    /// The calling thread runs the handlers of its signals, and ends if it is cancelled, or if the trace has `most` events.
+    /// The calling thread runs the handlers of its signals, and ends if it is cancelled, or if the trace has `most`
+    /// events.
     fn poll(&self, me: &'static Self::Thread, most: u64);
     /// Whether it is to end as soon as it comes to a hook.
     fn ends_at_hook(&self, me: &Self::Thread) -> bool;
@@ -73,8 +74,8 @@ pub trait Host: Sized + 'static {
     fn sleeps(&self, thread: &Self::Thread) -> bool;
     /// Whether the kernel says that the thread is gone, though it has not said that it ends.
     fn is_gone(&self, thread: &Self::Thread) -> bool;
-    /// Interrupts the holder, which has used so much processor time without coming to a hook, if it has had enough; whether
-    /// it has.
+    /// Interrupts the holder, which has used so much processor time without coming to a hook, if it has had enough;
+    /// whether it has.
     fn interrupt_if_due(&self, holder: &Self::Thread, used: i64) -> bool;
     /// A full memory barrier on every thread of the process; false if there is none.
     fn barrier_everywhere(&self) -> bool;

@@ -1,10 +1,10 @@
 //! Which thread of a recorded program runs, and how one hands over to the next.
 //!
-//! One thread of the program runs at a time, the one that has the *baton*; the others wait. This crate knows neither the C
-//! library nor the hooks that lead here: what it needs of the world is a [`Host`] (a clock, a place to sleep, what has been
-//! recorded). So it can be run by itself: `tests/model` compiles these files once more, with the atomics and cells of
-//! `loom` in place of the usual ones, and tries every interleaving of a few threads and every value that their loads may
-//! see.
+//! One thread of the program runs at a time, the one that has the *baton*; the others wait. This crate knows neither
+//! the C library nor the hooks that lead here: what it needs of the world is a [`Host`] (a clock, a place to sleep,
+//! what has been recorded). So it can be run by itself: `tests/model` compiles these files once more, with the atomics
+//! and cells of `loom` in place of the usual ones, and tries every interleaving of a few threads and every value that
+//! their loads may see.
 //!
 //! - [`thread`]: what the scheduler knows of a thread;
 //! - [`queue`]: threads in order of arrival;

@@ -7,9 +7,9 @@
 //! a racing access is parked before it. When all of them are, the program stands still until the
 //! parent, or a debugger, says which goes first; from then on it runs as under `fifo`.
 //!
-//! A run that cannot go on along the plan is ended, after the parent was told why; unless the plan is only its beginning
-//! ([`Then::Policy`]): then the run goes on under its policy from there, as it does where the plan ends. Which of these it was, and
-//! where, is told as well.
+//! A run that cannot go on along the plan is ended, after the parent was told why; unless the plan is only its
+//! beginning ([`Then::Policy`]): then the run goes on under its policy from there, as it does where the plan ends.
+//! Which of these it was, and where, is told as well.
 
 use crate::host::Host;
 use crate::intent::{Access, Intent};
@@ -47,8 +47,8 @@ pub enum Then {
 /// A step as its words, of which the first has a mark.
 pub type StepCell = InMemory<Words>;
 
-/// The plan, and how far the run has come. Used with the baton, or with the scheduler locked by the thread that passes it
-/// on.
+/// The plan, and how far the run has come. Used with the baton, or with the scheduler locked by the thread that passes
+/// it on.
 pub struct Plan<T: 'static> {
     phase: AtomicU8,
     steps: Cell<&'static [StepCell]>,
@@ -185,8 +185,8 @@ impl<T> Plan<T> {
         self.waits_in_vain(thread) && after.is_some_and(|(_, step)| step.matches(kind::ATOMIC_LOAD, GIVES_IN))
     }
 
-    /// The racing access of one of these kinds that is part of the call that the thread is about to make: of all that comes
-    /// from this code position without anything in between.
+    /// The racing access of one of these kinds that is part of the call that the thread is about to make: of all that
+    /// comes from this code position without anything in between.
     fn race_in_call(&self, thread: u32, pc: usize, kinds: &[u8]) -> Option<usize> {
         let mut call = self.steps_of(thread).take_while(|(_, step)| step.is_at(pc as u64));
         let race = call.find(|(_, step)| step.race);
@@ -212,8 +212,8 @@ impl<T> Plan<T> {
         events.find_map(|(access, (at, step))| (step.race && access.may_be(step)).then_some(at))
     }
 
-    /// Whether a thread that waits may be woken by another one: not if its time was up in the recorded run, however late it
-    /// noticed.
+    /// Whether a thread that waits may be woken by another one: not if its time was up in the recorded run, however
+    /// late it noticed.
     pub(crate) fn may_be_woken(&self, thread: &Scheduled) -> bool {
         let thread = thread.index.get();
         !self.is_followed() || !self.waits_in_vain(thread) && !self.finds_no_permit(thread)
@@ -420,8 +420,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// The thread is about to make a call that accesses memory on its way, somewhere within these ranges: if that is the
-    /// race, the thread is parked before the call. Later, the memory would be changed already.
+    /// The thread is about to make a call that accesses memory on its way, somewhere within these ranges: if that is
+    /// the race, the thread is parked before the call. Later, the memory would be changed already.
     pub fn before_call(&self, me: &'static H::Thread, pc: usize, kinds: &[u8], ranges: &[(usize, usize)]) {
         if let Some(race) = self.plan.race_in_call(me.index.get(), pc, kinds) {
             let kind = self.plan.step(race).kind;

@@ -3,38 +3,38 @@
 //! Everything here depends on the seed and on the order of calls alone, so a program whose
 //! behavior depends only on its schedule gives the same trace for the same seed.
 //!
-//! Nobody knows beforehand how long a run will be. `random` begins with short turns, as soon as there are two threads, and
-//! lengthens them as the run gets longer; `pct` draws a length for each run.
+//! Nobody knows beforehand how long a run will be. `random` begins with short turns, as soon as there are two threads,
+//! and lengthens them as the run gets longer; `pct` draws a length for each run.
 //!
 //! # `pct`
 //!
 //! Burckhardt, Kothari, Musuvathi, Nagarakatte, *A randomized scheduler with probabilistic guarantees of finding bugs*
 //! (ASPLOS 2010), section 3: a random priority for each thread; d − 1 random steps out of k, at the i-th of which the
-//! running thread's priority becomes d − i, below all initial ones; always the highest one runs. Steps are the hooks passed
-//! by all threads. Not in the paper:
+//! running thread's priority becomes d − i, below all initial ones; always the highest one runs. Steps are the hooks
+//! passed by all threads. Not in the paper:
 //!
-//! - Unless the user names k, it is a power of two from 2^4 to 2^16, by the seed, and steps count from the moment on at which
-//!   there are two threads. One of the 13 is less than twice the length of a run that is not longer, so the paper's bound on the
-//!   probability holds with 2k for k, divided by 13.
-//! - A thread that yields, that spins, or that runs long without end, goes to the very bottom, or strict priorities would
-//!   keep the thread that it waits for from running. One that sleeps draws another initial priority.
+//! - Unless the user names k, it is a power of two from 2^4 to 2^16, by the seed, and steps count from the moment on at
+//!   which there are two threads. One of the 13 is less than twice the length of a run that is not longer, so the
+//!   paper's bound on the probability holds with 2k for k, divided by 13.
+//! - A thread that yields, that spins, or that runs long without end, goes to the very bottom, or strict priorities
+//!   would keep the thread that it waits for from running. One that sleeps draws another initial priority.
 //!
 //! # `pos`
 //!
-//! Yuan, Yang, Gu, *Partial order aware concurrency sampling* (CAV 2018), algorithm 2: each pending operation has a random
-//! priority, the highest is performed; then operations that race with it draw new ones, and so does its thread for its next. Ours
-//! differs:
+//! Yuan, Yang, Gu, *Partial order aware concurrency sampling* (CAV 2018), algorithm 2: each pending operation has a
+//! random priority, the highest is performed; then operations that race with it draw new ones, and so does its thread
+//! for its next. Ours differs:
 //!
-//! - An operation is a hook. What races with what is known of accesses; of calls that lock, wait or signal it is not, and
-//!   they draw when they arrive only, and again whenever they were blocked.
-//! - A copy that is announced as a write and a read, and a call that accesses several places, is one operation; it races by its
-//!   first two accesses.
+//! - An operation is a hook. What races with what is known of accesses; of calls that lock, wait or signal it is not,
+//!   and they draw when they arrive only, and again whenever they were blocked.
+//! - A copy that is announced as a write and a read, and a call that accesses several places, is one operation; it
+//!   races by its first two accesses.
 //! - What lies between two hooks, memory that no hook announces included, belongs to the hook before.
 //!
 //! # In turn
 //!
-//! The other end of the scale from `fifo`: threads change after every operation, or every few. What a thread accesses of its own stack does not
-//! count, or it would be for the compiler to say how many others there are in between.
+//! The other end of the scale from `fifo`: threads change after every operation, or every few. What a thread accesses
+//! of its own stack does not count, or it would be for the compiler to say how many others there are in between.
 
 use crate::intent::Intent;
 use crate::sync::Cell;
@@ -48,8 +48,8 @@ use recorder_ring::{Policy, Settings};
 const FIFO_QUANTUM: u64 = 200_000;
 
 /// Under `random`, a thread passes between 1 and 2^k hooks, k uniform below this: long runs and
-/// switches in the middle of `x++` both occur. One turn in four draws so at once; for the others, k is small enough that
-/// 2^k is at most four times the length of the run so far.
+/// switches in the middle of `x++` both occur. One turn in four draws so at once; for the others, k is small enough
+/// that 2^k is at most four times the length of the run so far.
 const RANDOM_SCALES: u64 = 13;
 
 /// The smallest length of a run that `pct` draws, and how many there are, as powers of two.
@@ -204,8 +204,8 @@ impl Choices {
         matches!(self.policy.get(), Policy::Random | Policy::Pct | Policy::Pos)
     }
 
-    /// The thread waits for a deadline, in vain if it is `asleep`, else until another one wakes it. Whether the deadline may
-    /// come at any point.
+    /// The thread waits for a deadline, in vain if it is `asleep`, else until another one wakes it. Whether the
+    /// deadline may come at any point.
     pub fn wait(&self, thread: &Scheduled, asleep: bool) -> bool {
         if !self.skip_time() {
             return false;
@@ -255,8 +255,8 @@ impl Choices {
         self.changes[..self.count.get()].first().map(Cell::get)
     }
 
-    /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass. `at_race` says that another one
-    /// is to run right after its next operation.
+    /// The thread `before` gave up the baton that `thread` has now; the hooks that it may pass. `at_race` says that
+    /// another one is to run right after its next operation.
     pub fn begin_turn(&self, before: Option<&Scheduled>, thread: &Scheduled, alone: bool, at_race: bool) -> u64 {
         match self.policy.get() {
             Policy::Schedule if at_race => 1,

@@ -6,19 +6,21 @@ use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-/// Room for twice as many threads as there are, so that those that leave at the front cost nothing: they are a gap, which is closed
-/// when the end is reached.
+/// Room for twice as many threads as there are, so that those that leave at the front cost nothing: they are a gap,
+/// which is closed when the end is reached.
 const ROOM: usize = 2 * MAX_THREADS;
 
-/// Threads in order of arrival. Nobody gets a reference to an entry: who looks for a thread gets the thread itself, so that
-/// the queue may change while somebody looks.
+/// Threads in order of arrival. Nobody gets a reference to an entry: who looks for a thread gets the thread itself, so
+/// that the queue may change while somebody looks.
 pub struct Queue<T: 'static> {
     /// Where the first one is.
     first: Cell<usize>,
-    /// Only changed under the lock; read without it, too. What is in two queues for a moment is in one of them for whoever reads both.
+    /// Only changed under the lock; read without it, too. What is in two queues for a moment is in one of them for
+    /// whoever reads both.
     len: AtomicUsize,
     threads: [Cell<Option<&'static T>>; ROOM],
-    /// What each waited for when it arrived: thousands are looked through for one key, and each thread lies elsewhere in memory.
+    /// What each waited for when it arrived: thousands are looked through for one key, and each thread lies elsewhere
+    /// in memory.
     keys: [Cell<usize>; ROOM],
 }
 

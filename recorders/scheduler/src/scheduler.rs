@@ -17,16 +17,17 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 pub struct Scheduler<H: Host> {
     /// The thread that runs; null if none can. Changed only with the scheduler locked.
     pub(crate) holder: AtomicPtr<H::Thread>,
-    /// The holder, as long as all that its next hook has to do is to record: it is outside of the runtime, its turn is not
-    /// over, no signal waits, and there is no plan, under which every turn is over at once. Else [`NOBODY`]. The holder says so
-    /// when it leaves the runtime, and takes it back when it enters; anybody may take it back.
+    /// The holder, as long as all that its next hook has to do is to record: it is outside of the runtime, its turn is
+    /// not over, no signal waits, and there is no plan, under which every turn is over at once. Else [`NOBODY`]. The
+    /// holder says so when it leaves the runtime, and takes it back when it enters; anybody may take it back.
     pub(crate) fast_path_owner: AtomicPtr<H::Thread>,
     pub(crate) locked: AtomicBool,
     /// Threads that could run, longest wait first.
     pub(crate) ready: Queue<H::Thread>,
     /// Threads that wait for another one or for their deadline, longest wait first.
     pub(crate) blocked: Queue<H::Thread>,
-    /// Threads that would be among them, but run a signal handler meanwhile: once for each of their waits, innermost last.
+    /// Threads that would be among them, but run a signal handler meanwhile: once for each of their waits, innermost
+    /// last.
     pub(crate) interrupted: Queue<H::Thread>,
     /// How many of those that are blocked [`may_wake`](crate::Scheduled::may_wake) at any point.
     pub(crate) sleepers: Cell<usize>,
@@ -39,8 +40,8 @@ pub struct Scheduler<H: Host> {
     pub(crate) watcher: Cell<Option<&'static H::Thread>>,
     /// Those that are to be woken when the scheduler is unlocked.
     roused: [Cell<Option<&'static H::Thread>>; 2],
-    /// The kernel's number of a thread that is over, and whose end nobody has waited for; or 0. The C library still gives its
-    /// memory back, and what the next thread gets of it must not depend on who is faster.
+    /// The kernel's number of a thread that is over, and whose end nobody has waited for; or 0. The C library still
+    /// gives its memory back, and what the next thread gets of it must not depend on who is faster.
     pub(crate) leaving: Cell<i32>,
     /// How many events the trace shall have.
     pub(crate) most: AtomicU64,
@@ -54,8 +55,8 @@ pub struct Scheduler<H: Host> {
     pub(crate) host: H,
 }
 
-// SAFETY: the cells are used with the lock held, which orders their users; those of `plan` with the lock or the baton, and
-// whoever hands that on has the lock. Threads are shared by all, and so is the host.
+// SAFETY: the cells are used with the lock held, which orders their users; those of `plan` with the lock or the baton,
+// and whoever hands that on has the lock. Threads are shared by all, and so is the host.
 unsafe impl<H: Host + Sync> Sync for Scheduler<H> {}
 
 /// The scheduler, locked; unlocks when dropped.
@@ -274,8 +275,8 @@ impl<H: Host> Scheduler<H> {
         (first.deadline.get() <= latest).then_some(first)
     }
 
-    /// The running thread, which is alone, gives way, or has used up its turn: if it does so again and again, it waits for somebody who
-    /// sleeps, and the time until the first of these is skipped. Whether that is so.
+    /// The running thread, which is alone, gives way, or has used up its turn: if it does so again and again, it waits
+    /// for somebody who sleeps, and the time until the first of these is skipped. Whether that is so.
     pub(crate) fn hurry_sleep(&self, yields: bool) -> bool {
         // A turn that is used up says as much as that, where nobody else can tell how time goes on.
         const FEW: u32 = 8;
@@ -367,8 +368,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Wakes all whose deadline is not after `now`, but for those that may wake at any point: when, must not depend on the
-    /// machine. The earliest deadline of the others.
+    /// Wakes all whose deadline is not after `now`, but for those that may wake at any point: when, must not depend on
+    /// the machine. The earliest deadline of the others.
     pub(crate) fn expire(&self, now: i64) -> i64 {
         if self.plan.is_followed() {
             return NEVER;
@@ -386,7 +387,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Lets a ready thread run if none does. Along a plan, whoever's turn it is: that nobody may be, is for the plan to say.
+    /// Lets a ready thread run if none does. Along a plan, whoever's turn it is: that nobody may be, is for the plan to
+    /// say.
     pub(crate) fn dispatch(&self) {
         let is_some = || self.plan.is_followed() || !self.ready.is_empty();
         if self.holder().is_none() && is_some() {
@@ -397,10 +399,10 @@ impl<H: Host> Scheduler<H> {
     /// Takes the baton from `holder`, which was asleep and not inside the runtime, and is where it was when it
     /// had come as `far`, for the thread that is next. False if it moved after all.
     ///
-    /// Exactness rests on the order here. The baton goes first, then every processor passes a barrier: a hook of `holder`
-    /// either sees that the baton is gone, or has seen before that it has the fast path. Such a hook does not sleep, unless it
-    /// says that it is busy: asleep and not busy after the barrier, `holder` is in none. It may have published something
-    /// and then fallen asleep, which is seen, or announced a write, whose store is done then.
+    /// Exactness rests on the order here. The baton goes first, then every processor passes a barrier: a hook of
+    /// `holder` either sees that the baton is gone, or has seen before that it has the fast path. Such a hook does not
+    /// sleep, unless it says that it is busy: asleep and not busy after the barrier, `holder` is in none. It may have
+    /// published something and then fallen asleep, which is seen, or announced a write, whose store is done then.
     pub(crate) fn steal(&self, holder: &'static H::Thread, far: (u64, u64), thief: &'static H::Thread) -> bool {
         self.set_holder(Some(thief));
         let exact = self.host.barrier_everywhere();

@@ -74,8 +74,8 @@ macro_rules! reset {
 
 reset! { AtomicI32 AtomicU8 AtomicU32 AtomicU64 AtomicUsize }
 
-/// Declares a record of cells and atomics with what they are at first: a new one, and a used one that is made as good as
-/// new, have the same in every field.
+/// Declares a record of cells and atomics with what they are at first: a new one, and a used one that is made as good
+/// as new, have the same in every field.
 #[macro_export]
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
@@ -105,8 +105,8 @@ macro_rules! record {
 record! {
     /// What the scheduler knows of a thread.
     ///
-    /// Its cells are used by the thread while it has the baton, and by whoever has the scheduler locked while it has not;
-    /// the atomics by others at any time.
+    /// Its cells are used by the thread while it has the baton, and by whoever has the scheduler locked while it has
+    /// not; the atomics by others at any time.
     #[repr(C)]
     pub struct Scheduled {
         /// Not 0 while the thread is inside the runtime: hooks that it reaches then do nothing.
@@ -143,7 +143,8 @@ record! {
         pub cancelled: Cell<bool> = Cell::new(false),
         /// How many of its waits on one key signal handlers interrupt, this one among them; 0 if none does.
         pub interrupted: Cell<usize> = Cell::new(0),
-        /// It waits in code of a library, which looks again if it is woken without a reason; how often it was, along a plan.
+        /// It waits in code of a library, which looks again if it is woken without a reason; how often it was, along a
+        /// plan.
         pub in_library: Cell<bool> = Cell::new(false),
         /// How often it was woken so.
         pub woken_in_vain: Cell<u32> = Cell::new(0),

@@ -20,8 +20,8 @@ impl<H: Host> Scheduler<H> {
         self.poll_in_time(me);
     }
 
-    /// Sets when the thread polls next: at the end of its turn, when the trace may have as many events as are wanted, or
-    /// at once if a signal waits.
+    /// Sets when the thread polls next: at the end of its turn, when the trace may have as many events as are wanted,
+    /// or at once if a signal waits.
     fn poll_in_time(&self, me: &H::Thread) {
         let left = self.most.load(Relaxed).saturating_sub(self.host.events());
         let at = me
@@ -67,7 +67,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// Where threads go on in turn, whether the thread has an operation left, or is about to make one that is no business of others.
+    /// Where threads go on in turn, whether the thread has an operation left, or is about to make one that is no
+    /// business of others.
     fn turn_lasts(&self, me: &H::Thread, intent: &Intent) -> bool {
         let scheduler = self.lock();
         if !scheduler.choices.go_in_turn() {
@@ -78,7 +79,8 @@ impl<H: Host> Scheduler<H> {
         unseen || scheduler.choices.take_step()
     }
 
-    /// The plan that the run has followed is over: the thread, which has the baton, is the first that runs under the policy.
+    /// The plan that the run has followed is over: the thread, which has the baton, is the first that runs under the
+    /// policy.
     #[cold]
     pub(crate) fn go_on_without_plan(&self, me: &'static H::Thread) {
         let scheduler = self.lock();
@@ -86,8 +88,8 @@ impl<H: Host> Scheduler<H> {
         scheduler.begin_turn(me);
     }
 
-    /// Lets the thread go on for a while, in the middle of an operation. If it does not come back from there, its turn is
-    /// longer, and no more.
+    /// Lets the thread go on for a while, in the middle of an operation. If it does not come back from there, its turn
+    /// is longer, and no more.
     pub fn lengthen_turn(&self, me: &'static H::Thread) {
         const HOOKS: u64 = 10_000;
         me.turn_ends.fetch_max(me.ticks.load(Relaxed) + HOOKS, Relaxed);

@@ -9,8 +9,8 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 /// What a thread waits for that sleeps: nobody wakes it.
 pub const ASLEEP: usize = 0;
 
-/// A wait for another thread that is not longer than this may end in vain at any point, under the random policies: a longer
-/// one is there to notice that something went wrong.
+/// A wait for another thread that is not longer than this may end in vain at any point, under the random policies: a
+/// longer one is there to notice that something went wrong.
 const SHORT_NANOS: i64 = 1_000_000_000;
 
 impl<H: Host> Scheduler<H> {
@@ -173,8 +173,8 @@ impl<H: Host> Scheduler<H> {
         }
     }
 
-    /// The threads that wait for `key`: those that are blocked, each with its position, and those that run a signal handler
-    /// meanwhile, unless that waits for it, too.
+    /// The threads that wait for `key`: those that are blocked, each with its position, and those that run a signal
+    /// handler meanwhile, unless that waits for it, too.
     fn waiting(&self, key: usize) -> impl Iterator<Item = (Option<usize>, &'static H::Thread)> + Clone {
         let blocked = self.blocked.waiting(key);
         let by_position = blocked.clone().map(|(at, thread)| (Some(at), thread));

@@ -1,5 +1,5 @@
-//! What a waiting thread looks for on behalf of all: deadlines, sleeping holders, deadlock. One of the threads that sleep is
-//! the *watcher*; the role passes on whenever it gets the baton.
+//! What a waiting thread looks for on behalf of all: deadlines, sleeping holders, deadlock. One of the threads that
+//! sleep is the *watcher*; the role passes on whenever it gets the baton.
 //!
 //! *Deadlines.* Recording slows a program down, so a timed wait that would have been woken in time
 //! must not time out just because everything takes longer. Its deadline takes effect when nobody
@@ -13,9 +13,9 @@
 //! *Running holders.* If it runs, and has used a second of processor time without a hook, it is interrupted.
 //!
 //! *Deadlock.* Nobody can run, nobody is outside, no deadline is left: only a signal handler could
-//! change that, and only for waits that a handler may end: it posts a semaphore, notifies, wakes a futex. It does not give
-//! back a lock that a waiting thread holds, nor end a thread. So the program is ended, and the parent told, if no handler is
-//! installed that a signal from outside could run, or if each thread waits for a lock or another thread.
+//! change that, and only for waits that a handler may end: it posts a semaphore, notifies, wakes a futex. It does not
+//! give back a lock that a waiting thread holds, nor end a thread. So the program is ended, and the parent told, if no
+//! handler is installed that a signal from outside could run, or if each thread waits for a lock or another thread.
 
 use crate::host::Host;
 use crate::scheduler::Scheduler;

@@ -1,8 +1,10 @@
-//! Open branches along random walks through the model: what takes many changes of threads, far from where a search of states begins.
+//! Open branches along random walks through the model: what takes many changes of threads, far from where a search of
+//! states begins.
 //!
-//! A step of a walk costs as much as one of a search, and nothing is kept of it. So a walk comes to the end of a long execution while a search is
-//! still near the beginning of all; and where runs have shown nearly everything, thousands of walks in the model find what is left sooner than
-//! a run at random each. A walk stops a thread that stands before what no run has shown, and goes on with the others.
+//! A step of a walk costs as much as one of a search, and nothing is kept of it. So a walk comes to the end of a long
+//! execution while a search is still near the beginning of all; and where runs have shown nearly everything, thousands
+//! of walks in the model find what is left sooner than a run at random each. A walk stops a thread that stands before
+//! what no run has shown, and goes on with the others.
 
 use super::{Onward, Search, Simulation, TURNS_IN_A_LOOP};
 use crate::explore::machine::{Goes, Turn};
@@ -15,8 +17,8 @@ const MOST_TURNS_OF_WALKS: usize = 300_000;
 /// After so many walks that found nothing new there may be nothing, and a search is to say so.
 const MOST_WALKS_IN_VAIN: usize = 1_000;
 
-/// How likely a thread goes on that has just made a step, in percent: each walk has one of these, since some executions take many changes of
-/// threads, and some take few at the right places.
+/// How likely a thread goes on that has just made a step, in percent: each walk has one of these, since some executions
+/// take many changes of threads, and some take few at the right places.
 const GOES_ON: [u8; 4] = [0, 30, 50, 80];
 
 impl Search<'_, '_> {

@@ -1,7 +1,8 @@
 //! A whole recorded run again: every event in its order, to the same end.
 //!
-//! What made a run fail is in its trace: who ran when, and what came from outside. So a run that fails once in a thousand is forced to fail
-//! again. Where the program leaves the trace, it goes on under the policy that it was recorded with, so that it comes to an end.
+//! What made a run fail is in its trace: who ran when, and what came from outside. So a run that fails once in a
+//! thousand is forced to fail again. Where the program leaves the trace, it goes on under the policy that it was
+//! recorded with, so that it comes to an end.
 
 use super::compare::{Compared, Comparison, Difference};
 use super::{Actual, Divergence, LiveError, Plan, UnsetReads};
@@ -47,8 +48,8 @@ pub enum Sameness {
     },
 }
 
-/// Runs the program of a trace once more, exactly as it was recorded. What the recording did not see the end of (a limit ended it, the
-/// recorder was killed) is followed to the last event, and ended there.
+/// Runs the program of a trace once more, exactly as it was recorded. What the recording did not see the end of (a
+/// limit ended it, the recorder was killed) is followed to the last event, and ended there.
 ///
 /// # Errors
 /// [`LiveError`]. That the program goes another way is a [`Sameness`].

@@ -1,7 +1,7 @@
 //! Which libraries are no longer those of the recorded run.
 //!
-//! Of the program itself that is known before it runs ([`crate::session::NotRecordable::OtherBuild`]); which libraries it loads
-//! shows only then. A run with another build of one diverges somewhere, and where says little of why.
+//! Of the program itself that is known before it runs ([`crate::session::NotRecordable::OtherBuild`]); which libraries
+//! it loads shows only then. A run with another build of one diverges somewhere, and where says little of why.
 
 use crate::session::build_id;
 use crate::trace::Trace;

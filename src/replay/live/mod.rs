@@ -413,7 +413,8 @@ fn before_race(
     }
 }
 
-/// A free, and the access behind it that the program died of: where the kernel took the memory, no thread can be stopped before.
+/// A free, and the access behind it that the program died of: where the kernel took the memory, no thread can be
+/// stopped before.
 fn died_of_use(
     comparison: &mut Comparison<'_>,
     trace: &Trace,

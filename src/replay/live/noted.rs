@@ -1,9 +1,10 @@
 //! Events that one thread notes for another, and a schedule that has them where the program can.
 //!
-//! A finalizer comes after all that other threads did. So the call that announces it (`__tsan_java_finalize`) has each of them store to a
-//! variable of the recorder's own, where it stands, and loads that at once. In a trace the store is an event of its thread like any
-//! other, which a schedule may perform long before the call; in the program there is none until the call is made. What the thread
-//! does behind it can wait for the call in most schedules. Where it cannot, the live run diverges.
+//! A finalizer comes after all that other threads did. So the call that announces it (`__tsan_java_finalize`) has each
+//! of them store to a variable of the recorder's own, where it stands, and loads that at once. In a trace the store is
+//! an event of its thread like any other, which a schedule may perform long before the call; in the program there is
+//! none until the call is made. What the thread does behind it can wait for the call in most schedules. Where it
+//! cannot, the live run diverges.
 
 use crate::schedule::{Schedule, slices_of};
 use crate::trace::{AccessKind, EventId, ThreadId, Trace};
@@ -34,8 +35,8 @@ fn load_of(store: EventId) -> EventId {
     EventId(store.0 + 1)
 }
 
-/// A schedule that performs `order` behind its events as recorded, but what is noted for a thread, and all that this does behind it, only where the call notes it. `None` if
-/// that is the same.
+/// A schedule that performs `order` behind its events as recorded, but what is noted for a thread, and all that this
+/// does behind it, only where the call notes it. `None` if that is the same.
 pub(super) fn with_calls(trace: &Trace, schedule: &Schedule, order: &[EventId]) -> Option<Schedule> {
     if !order.iter().any(|&event| noted_by(trace, event).is_some()) {
         return None;

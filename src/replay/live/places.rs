@@ -169,8 +169,8 @@ impl Places {
             || self.in_a_stack_to_come(recorded, live)
     }
 
-    /// Whether the recorded value points into the stack of a thread that has not run yet, and the other one to the same place
-    /// of it as far as that is known.
+    /// Whether the recorded value points into the stack of a thread that has not run yet, and the other one to the same
+    /// place of it as far as that is known.
     fn in_a_stack_to_come(&mut self, recorded: u64, live: u64) -> bool {
         let off = live.wrapping_sub(recorded);
         let blocks = &self.blocks;

@@ -1,7 +1,7 @@
 //! From a schedule to the plan that the runtime follows.
 //!
-//! Schedules of a long trace begin with nearly all of it as recorded. What they share of that is executed by the checker, and put into
-//! the runtime's words, once.
+//! Schedules of a long trace begin with nearly all of it as recorded. What they share of that is executed by the
+//! checker, and put into the runtime's words, once.
 
 use super::noted::{noted_by, with_calls};
 use crate::check::{Checker, Executed, Prefix, Rejection};

@@ -1,10 +1,11 @@
 //! The shortest run that still ends as a recorded one did: fewest changes of threads, then fewest events.
 //!
-//! Delta debugging (Zeller, Hildebrandt, TSE 2002) on the order of a run, as Choi and Zeller did for failing schedules (ISSTA 2002): a change makes
-//! the order simpler, the program is forced along it, and the change stays if the run really ends in the same way with less. Two
-//! changes are tried: force only the beginning, and let one thread go on from there until it has to wait; and let a thread do two of its
-//! stretches in one, at the place of the first or of the second. Nothing is inferred: what a candidate run did is what it
-//! recorded, and that is where the search goes on. A shorter run may exist that is not found.
+//! Delta debugging (Zeller, Hildebrandt, TSE 2002) on the order of a run, as Choi and Zeller did for failing schedules
+//! (ISSTA 2002): a change makes the order simpler, the program is forced along it, and the change stays if the run
+//! really ends in the same way with less. Two changes are tried: force only the beginning, and let one thread go on
+//! from there until it has to wait; and let a thread do two of its stretches in one, at the place of the first or of
+//! the second. Nothing is inferred: what a candidate run did is what it recorded, and that is where the search goes on.
+//! A shorter run may exist that is not found.
 
 use super::{LiveError, Plan};
 use crate::session::{Bounds, Ran, Session};
@@ -85,7 +86,8 @@ pub fn shortest(trace: Trace, launch: &Launch, runs: usize) -> Result<Shortest, 
     shortest_that(trace, session, Settings::fifo(), runs, &mut |ran| ran.end == end)
 }
 
-/// Looks for the shortest run of which `fails` holds, as it does of the one of this trace. Behind what is forced, a run goes on under `then`.
+/// Looks for the shortest run of which `fails` holds, as it does of the one of this trace. Behind what is forced, a run
+/// goes on under `then`.
 ///
 /// # Errors
 /// [`LiveError`].
@@ -182,7 +184,8 @@ impl Search<'_> {
             if let Some(next) = next {
                 let steps = self.words()?;
                 let between = one.events.end..next.events.start;
-                // The second comes to the first, or the first waits for the second; what follows is forced as it was, or not at all.
+                // The second comes to the first, or the first waits for the second; what follows is forced as it was,
+                // or not at all.
                 let order = |parts: [Range<usize>; 3]| -> Vec<plan::Words> {
                     let parts = parts.into_iter().flat_map(|part| steps[part].iter().copied());
                     steps[..one.events.start].iter().copied().chain(parts).collect()

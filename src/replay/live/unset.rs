@@ -1,9 +1,11 @@
-//! Bytes that nobody has set: the padding of structures, local variables before their first use, fresh memory of the heap.
+//! Bytes that nobody has set: the padding of structures, local variables before their first use, fresh memory of the
+//! heap.
 //!
-//! What lies there is what calls before left: other code of the program that is not recorded, libraries, and the recorder itself, which
-//! does not do the same in both runs. So a read may see other bytes there than in the recorded run, and so may one of a
-//! copy: a thread that saw a byte of the recorded run and another one in its place writes the one in the recorded run and the other one in the
-//! live run. Whatever else differs comes from somewhere else, and is a difference of the runs.
+//! What lies there is what calls before left: other code of the program that is not recorded, libraries, and the
+//! recorder itself, which does not do the same in both runs. So a read may see other bytes there than in the recorded
+//! run, and so may one of a copy: a thread that saw a byte of the recorded run and another one in its place writes the
+//! one in the recorded run and the other one in the live run. Whatever else differs comes from somewhere else, and is a
+//! difference of the runs.
 
 use crate::trace::{Access, CellId, EventId, IncarnationId, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
@@ -65,7 +67,8 @@ impl Unset {
         excused
     }
 
-    /// An access was done that is the same in both runs, but for the values that it left in the recorded one and in the live one.
+    /// An access was done that is the same in both runs, but for the values that it left in the recorded one and in the
+    /// live one.
     pub fn passes(&mut self, trace: &Trace, access: Access, left: impl FnOnce() -> (u64, u64)) {
         if self.seen.is_empty() || !access.kind.writes_value() {
             return;

@@ -1,4 +1,5 @@
-//! Suppression files in ThreadSanitizer's syntax, applied as its runtime does (`tsan_suppressions.cpp`, `TemplateMatch`).
+//! Suppression files in ThreadSanitizer's syntax, applied as its runtime does (`tsan_suppressions.cpp`,
+//! `TemplateMatch`).
 //!
 //! Each line is a `type:template`; `#` begins a comment. A template matches a name that contains it; `*` matches
 //! anything, `^` and `$` the beginning and the end. `race:`, `mutex:`, `deadlock:`, `thread:` and `signal:` each apply

@@ -1,7 +1,8 @@
-//! Events that can come about in several ways: a wait that several notifies can end, a semaphore's wait, a lock found held.
+//! Events that can come about in several ways: a wait that several notifies can end, a semaphore's wait, a lock found
+//! held.
 //!
-//! The search looks for prefixes in which they come about as in π, and whether that holds in the order found. So it misses some
-//! prefixes, and refutes nothing where it has relied on that.
+//! The search looks for prefixes in which they come about as in π, and whether that holds in the order found. So it
+//! misses some prefixes, and refutes nothing where it has relied on that.
 
 use super::Native;
 use super::search::Search;
@@ -108,7 +109,8 @@ impl Native<'_> {
         holding.find(|section| section.denies(shared))
     }
 
-    /// Whether each wait of the order is ended, and each semaphore's wait served, after the recorded events before `from`.
+    /// Whether each wait of the order is ended, and each semaphore's wait served, after the recorded events before
+    /// `from`.
     pub(super) fn conditions_hold(&self, clocks: &Clocks, from: EventId) -> bool {
         self.semaphores_hold(clocks, from) && self.onces_hold(clocks, from) && self.waits_hold(clocks, from)
     }

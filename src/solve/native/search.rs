@@ -120,8 +120,8 @@ impl<'s, 't> Search<'s, 't> {
         self.solve(self.start())
     }
 
-    /// Whether the prefix must contain an event of the window whose needs this solver does not know, so that it cannot find one in the
-    /// based view.
+    /// Whether the prefix must contain an event of the window whose needs this solver does not know, so that it cannot
+    /// find one in the based view.
     pub(super) fn is_hopeless(&self) -> bool {
         let mut state = self.start();
         self.close(&mut state).is_ok() && self.native.any_unknown(self.from, &state.cut)
@@ -243,7 +243,8 @@ impl<'s, 't> Search<'s, 't> {
         Ok(())
     }
 
-    /// The sections that the cut enters, those of a lock together: those open where the window begins, and those opened in it.
+    /// The sections that the cut enters, those of a lock together: those open where the window begins, and those opened
+    /// in it.
     fn entered(&self, clocks: &Clocks) -> Vec<Vec<OnLock>> {
         let (trace, sections) = (self.native.trace, self.native.sections);
         let mut locks: HashMap<ObjectId, usize> = HashMap::new();
@@ -308,8 +309,9 @@ impl<'s, 't> Search<'s, 't> {
                         let before = counts.max().unwrap_or(0);
                         let lists = [Some(&theirs.alone), Some(&theirs.shared).filter(|_| !section.shared)];
                         for list in lists.into_iter().flatten() {
-                            // What cannot come after it are the first ones of the thread; the last of these says it for all. One that was
-                            // entered before the window comes before everything in it, if that is how the prefix begins.
+                            // What cannot come after it are the first ones of the thread; the last of these says it for
+                            // all. One that was entered before the window comes before everything in it, if that is how
+                            // the prefix begins.
                             let known = if release.is_some() && !self.based {
                                 list.outside
                             } else {
@@ -357,7 +359,8 @@ impl<'s, 't> Search<'s, 't> {
         }
     }
 
-    /// As many as `limit` of the writes that a read can take its value from, and `None` for what the window begins with.
+    /// As many as `limit` of the writes that a read can take its value from, and `None` for what the window begins
+    /// with.
     fn sources(
         &self,
         clocks: &Clocks,
@@ -541,7 +544,8 @@ impl<'s, 't> Search<'s, 't> {
         Some(way(one, other).into_iter().chain(way(other, one)).collect())
     }
 
-    /// Whether a read sees its value if `last` is the last write of the cell in the window before it, with what that leaves.
+    /// Whether a read sees its value if `last` is the last write of the cell in the window before it, with what that
+    /// leaves.
     fn sees(&self, read: EventId, cell: CellId, seen: &Read<'_>, last: Option<(EventId, Option<u64>)>) -> bool {
         if !self.chosen.is_empty()
             && let Some(&chosen) = self.chosen.get(&(read, cell))

@@ -48,8 +48,8 @@ impl State {
 
 /// The events of a cut from the start of the window on, and which of them precede which.
 ///
-/// An event that waits for no other thread's knows what the one before it in its thread did, so it shares that one's row: time and
-/// memory go with the events and with the edges, not with events times threads.
+/// An event that waits for no other thread's knows what the one before it in its thread did, so it shares that one's
+/// row: time and memory go with the events and with the edges, not with events times threads.
 pub(super) struct Clocks {
     threads: usize,
     /// Per thread, the place of its first event in the window.
@@ -60,7 +60,8 @@ pub(super) struct Clocks {
     start: Vec<u32>,
     /// Per event, its row.
     row: Vec<u32>,
-    /// Per row, how many events of each other thread precede the events that share it. The first row is that of those that nothing precedes.
+    /// Per row, how many events of each other thread precede the events that share it. The first row is that of those
+    /// that nothing precedes.
     counts: Vec<u32>,
     /// The events in an order that respects all edges, as near to π as they allow.
     pub(super) order: Vec<EventId>,

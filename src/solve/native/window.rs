@@ -1,7 +1,8 @@
 //! What the events of a window do, decoded once for all orders that are tried in it.
 //!
-//! Each order looks at every event of its cut, several times over. What it asks of them does not depend on the order: which events lead to
-//! them, which writes may have given a read its value, which sections they open. Events that no cut has come to are not decoded.
+//! Each order looks at every event of its cut, several times over. What it asks of them does not depend on the order:
+//! which events lead to them, which writes may have given a read its value, which sections they open. Events that no
+//! cut has come to are not decoded.
 
 use super::Native;
 use crate::semantics::Need;
@@ -51,7 +52,8 @@ pub(super) struct Used<'t> {
     pub cell: CellId,
     /// The cell's number among those of the window.
     pub number: u32,
-    /// What it sees there, and where that can come from; `None` if it does not read, or unrecorded code changes the cell.
+    /// What it sees there, and where that can come from; `None` if it does not read, or unrecorded code changes the
+    /// cell.
     pub read: Option<Read<'t>>,
     /// Whether it writes, and the value that it leaves, if it leaves one.
     pub writes: bool,

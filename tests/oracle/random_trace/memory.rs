@@ -1,4 +1,5 @@
-//! Accesses: of globals, of blocks that come and go at overlapping addresses, of stacks, of flags and locks made of atomics.
+//! Accesses: of globals, of blocks that come and go at overlapping addresses, of stacks, of flags and locks made of
+//! atomics.
 
 use super::{Flavour, World};
 use trace_format::{MemRange, MemoryOrder, Op};
@@ -52,8 +53,8 @@ impl World {
         }
     }
 
-    /// Takes a lock made of an atomic, marks it as wanted, gives it back, or does something under it; now and then in an
-    /// order too weak for a lock.
+    /// Takes a lock made of an atomic, marks it as wanted, gives it back, or does something under it; now and then in
+    /// an order too weak for a lock.
     pub(super) fn atomic_lock(&mut self, thread: usize) {
         let addr = LOCKS + 8 * self.random.below(10).saturating_sub(8);
         let mem = MemRange { addr, size: 4 };

@@ -45,8 +45,8 @@ macro_rules! width {
             use super::*;
 
             fn at(addr: usize) -> &'static $atomic {
-                // SAFETY: the program's own atomic object, aligned as the ABI demands; it is there during the operation, and
-                // the reference goes no further.
+                // SAFETY: the program's own atomic object, aligned as the ABI demands; it is there during the
+                // operation, and the reference goes no further.
                 unsafe { &*(addr as *const $atomic) }
             }
 
@@ -237,7 +237,8 @@ macro_rules! width {
                 failure: i32,
                 pc: usize,
             ) -> bool {
-                // Along a plan, each of the three accesses waits for its turn: a schedule may go on elsewhere between them.
+                // Along a plan, each of the three accesses waits for its turn: a schedule may go on elsewhere between
+                // them.
                 touch::<{ $size }>(expected as usize, pc);
                 touch::<{ $size }>(addr, pc);
                 let plain = |kind| Intent::of(Access::one(pc, kind, expected as usize, $size));

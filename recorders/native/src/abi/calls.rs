@@ -19,8 +19,8 @@ pub unsafe extern "C" fn __tsan_func_entry(call_site: usize) {
     drop(inside);
 }
 
-/// The last call of a function before it returns. What it leaves in the register of results is the result of a function that has
-/// none, for programs that keep it all the same: it is always 0, or it would be another one along a plan.
+/// The last call of a function before it returns. What it leaves in the register of results is the result of a function
+/// that has none, for programs that keep it all the same: it is always 0, or it would be another one along a plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_func_exit() -> usize {
     if let Some(inside) = enter() {

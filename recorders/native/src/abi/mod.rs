@@ -1,4 +1,5 @@
-//! What the compiler calls: before each access, in place of each atomic operation, at the beginning and end of each function.
+//! What the compiler calls: before each access, in place of each atomic operation, at the beginning and end of each
+//! function.
 
 pub mod access;
 mod atomics;

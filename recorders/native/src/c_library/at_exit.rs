@@ -1,8 +1,8 @@
 //! Functions that the program registers to be run at its end, or when a library is unloaded: they come after the call
 //! that registered them, whichever thread ends the program.
 //!
-//! `atexit` is no function of the shared C library: each module has its own, which tells its library that it is the one.
-//! A program that was linked against ThreadSanitizer's runtime has that runtime's.
+//! `atexit` is no function of the shared C library: each module has its own, which tells its library that it is the
+//! one. A program that was linked against ThreadSanitizer's runtime has that runtime's.
 
 use crate::events::modules;
 use crate::events::moment::Moment;

@@ -1,8 +1,9 @@
-//! What `epoll` instances say: which descriptors are ready, for what. Along a plan it is what they said in the recorded run, also to
-//! libraries that wait for the program (libevent, libuv): what their caller does next depends on that alone.
+//! What `epoll` instances say: which descriptors are ready, for what. Along a plan it is what they said in the recorded
+//! run, also to libraries that wait for the program (libevent, libuv): what their caller does next depends on that
+//! alone.
 //!
-//! A descriptor is told by the word that was registered with it, which may be an address, another one in each run. So what is
-//! recorded is the descriptor, and its word is looked up among those that this run registered.
+//! A descriptor is told by the word that was registered with it, which may be an address, another one in each run. So
+//! what is recorded is the descriptor, and its word is looked up among those that this run registered.
 
 use crate::platform::{memory, real};
 use crate::runtime::accesses::input;
@@ -13,8 +14,9 @@ use core::cell::UnsafeCell;
 use libc::{c_int, c_short, epoll_event, pollfd};
 use std::vec::Vec;
 
-/// How many milliseconds a live run waits until a descriptor is ready that was in the recorded run. The program's calls on it get
-/// the recorded input again, but some have to succeed for that: to accept a connection, somebody must have asked for it.
+/// How many milliseconds a live run waits until a descriptor is ready that was in the recorded run. The program's calls
+/// on it get the recorded input again, but some have to succeed for that: to accept a connection, somebody must have
+/// asked for it.
 const PATIENCE: c_int = 2000;
 
 /// A descriptor that an instance watches, and its word.
@@ -49,8 +51,8 @@ pub fn was_told(instance: c_int, action: c_int, file: c_int, event: *const epoll
     }
 }
 
-/// What an instance said in the recorded run, where the calling thread waits for it now, as far as a plan has it: descriptors,
-/// and for what they are ready. Waits until they are; not for ever.
+/// What an instance said in the recorded run, where the calling thread waits for it now, as far as a plan has it:
+/// descriptors, and for what they are ready. Waits until they are; not for ever.
 pub fn recorded(instance: c_int, most: c_int, pc: usize) -> Option<Vec<epoll_event>> {
     let mut inputs = plan::inputs(pc);
     let count = inputs.next().filter(|&count| count <= most.max(0) as u64)? as usize;

@@ -110,7 +110,8 @@ fn find_own(name: &CStr) -> *mut c_void {
     }
 }
 
-/// Looks the function up whose [`Forwarded`] r11 points to, with the registers of the call that is on its way preserved.
+/// Looks the function up whose [`Forwarded`] r11 points to, with the registers of the call that is on its way
+/// preserved.
 #[unsafe(naked)]
 pub unsafe extern "C" fn keep_arguments_and_find() {
     // Entered by a call from a function that had just been entered: rsp is a multiple of 16, and

@@ -26,8 +26,9 @@ unsafe extern "C" {
     fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
 }
 
-/// Bytes behind each block that say how many were asked for. glibc knows only how many there are, and what lies between the two
-/// belongs to nobody: to read it along, as `realloc` would, makes the trace speak of memory that no event explains.
+/// Bytes behind each block that say how many were asked for. glibc knows only how many there are, and what lies between
+/// the two belongs to nobody: to read it along, as `realloc` would, makes the trace speak of memory that no event
+/// explains.
 const SIZE_BEHIND: usize = size_of::<usize>();
 
 /// What makes a size behind a block one that was put there.
@@ -211,8 +212,8 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
         }
         let kept = asked_for(block as usize).min(size);
         if modules::is_instrumented(pc) {
-            // What a library keeps in a block of its own is mostly written by itself, unseen, and may be another thing in
-            // every run: libc reads the list of mappings so, before Rust's `main`.
+            // What a library keeps in a block of its own is mostly written by itself, unseen, and may be another thing
+            // in every run: libc reads the list of mappings so, before Rust's `main`.
             pending::read_range_now(block as usize, kept, pc);
         }
         pending::push(Record::Alloc {

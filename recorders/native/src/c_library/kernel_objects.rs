@@ -1,8 +1,9 @@
-//! Objects of the kernel by which threads wait for each other or hand each other data, beside descriptors: System V semaphores and
-//! message queues, POSIX message queues, locks of files.
+//! Objects of the kernel by which threads wait for each other or hand each other data, beside descriptors: System V
+//! semaphores and message queues, POSIX message queues, locks of files.
 //!
 //! What an operation there does depends on all that came before it on the same object, so all of these keep their order
-//! ([`channels::shared`]): each is recorded before the call, in which it may let others go on, and after it, since it may have waited.
+//! ([`channels::shared`]): each is recorded before the call, in which it may let others go on, and after it, since it
+//! may have waited.
 
 use crate::c_library::channels::shared::{self, Shared};
 use crate::platform::{memory, real, sys};
@@ -53,8 +54,8 @@ fn unless_it_waits<R: PartialEq + From<i8>>(result: R, error: c_int) -> Option<R
     (result != R::from(-1) || save_errno() != error).then_some(result)
 }
 
-/// The same operations, none of which waits; `None` if the program wants to know of one that it would, or if the kernel refuses them:
-/// they are too many, or not there.
+/// The same operations, none of which waits; `None` if the program wants to know of one that it would, or if the kernel
+/// refuses them: they are too many, or not there.
 fn without_waiting(operations: *const sembuf, count: usize) -> Option<Vec<sembuf>> {
     /// The kernel's `SEMOPM`.
     const MOST: usize = 500;

@@ -36,8 +36,8 @@ impl<T> Reach for *const T {
     }
 }
 
-/// Along a plan, parks the thread if it is about to make a racing write in this call: into what an argument points to, however
-/// much that will be.
+/// Along a plan, parks the thread if it is about to make a racing write in this call: into what an argument points to,
+/// however much that will be.
 pub fn before_writes<const N: usize>(pc: usize, arguments: [Option<usize>; N]) {
     /// More than any call writes that races in practice.
     const MOST: usize = 1 << 30;
@@ -92,9 +92,10 @@ pub unsafe fn length(text: *const c_char) -> usize {
 /// The register is the first that the arguments leave free. `quick` calls run inside the runtime;
 /// `slow` ones may sleep, allocate or call back, so they run as a part of the program; `away` ones are
 /// expected to sleep, and give the baton away; `(input file)` and `(output file)` ones do so if the
-/// file is not ready, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without waiting, until others have
-/// operated on the object (both are what `before` calls so); these, and `system` ones, which are as
-/// `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it. `before` and `after` see the arguments, and `pc`, and record accesses.
+/// file is not ready, and `(waiting limit)` ones unless the limit is 0; `(patient attempt object)` ones try without
+/// waiting, until others have operated on the object (both are what `before` calls so); these, and `system` ones, which
+/// are as `slow`, are watched whoever calls. With a `file`, the call uses that descriptor; `(closes file)` closes it.
+/// `before` and `after` see the arguments, and `pc`, and record accesses.
 macro_rules! library {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $register:literal:
         $how:tt { $($before:tt)* } ($out:ident, $pc:ident) { $($after:tt)* })*) => {

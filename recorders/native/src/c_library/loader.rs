@@ -1,5 +1,5 @@
-//! Loading and unloading libraries: the loader holds a lock of its own meanwhile (a recursive one, since constructors load
-//! libraries), and also while a program looks at what is loaded.
+//! Loading and unloading libraries: the loader holds a lock of its own meanwhile (a recursive one, since constructors
+//! load libraries), and also while a program looks at what is loaded.
 //!
 //! What a library's constructors do depends on who loads it first, so such calls keep their order; calls that only look
 //! come after the last change, and never at the same time as one.

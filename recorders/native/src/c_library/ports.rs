@@ -1,9 +1,9 @@
-//! Ports of sockets, as the system gives them out: to a socket that asks for any (`bind` to port 0), or to the other end of a
-//! connection.
+//! Ports of sockets, as the system gives them out: to a socket that asks for any (`bind` to port 0), or to the other
+//! end of a connection.
 //!
-//! Along a plan the program sees the ports of the recorded run, and what it connects, sends or binds to is the port that this run
-//! has instead. A socket that asks for any port gets the recorded one, if that is free: whoever else knows of it, a client
-//! that was told by the program, gets there, too.
+//! Along a plan the program sees the ports of the recorded run, and what it connects, sends or binds to is the port
+//! that this run has instead. A socket that asks for any port gets the recorded one, if that is free: whoever else
+//! knows of it, a client that was told by the program, gets there, too.
 
 use crate::events::modules;
 use crate::platform::correspondence::Correspondence;
@@ -16,8 +16,8 @@ use libc::{c_int, sockaddr, sockaddr_storage, socklen_t};
 
 static PORTS: Correspondence = Correspondence::new();
 
-/// Where the port of an address of this length lies, if its family has ports; as it is sent, so in the other byte order. A
-/// program may keep an address in plain bytes, so that nothing here need be aligned.
+/// Where the port of an address of this length lies, if its family has ports; as it is sent, so in the other byte
+/// order. A program may keep an address in plain bytes, so that nothing here need be aligned.
 ///
 /// # Safety
 /// Null, or readable for so many bytes.

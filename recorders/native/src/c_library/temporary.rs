@@ -25,8 +25,8 @@ enum Made {
 /// The characters that are made up in a template.
 const MADE_UP: usize = 6;
 
-/// Gives what was made its name of the recorded run, which the calling thread is about to record as a write of the `len` bytes
-/// at `from` in the name.
+/// Gives what was made its name of the recorded run, which the calling thread is about to record as a write of the
+/// `len` bytes at `from` in the name.
 ///
 /// # Safety
 /// `name` is a string in the program's memory, and that part of it with its end.

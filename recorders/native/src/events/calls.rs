@@ -1,8 +1,8 @@
 //! Call stacks as numbers: a stack is a call site on top of another stack, and has a number of its
 //! own from its first use on.
 //!
-//! Calls come often, and mostly one that came shortly before, so the common path is one comparison; only new stacks take
-//! memory.
+//! Calls come often, and mostly one that came shortly before, so the common path is one comparison; only new stacks
+//! take memory.
 
 use super::send;
 use crate::platform::hash::Table;

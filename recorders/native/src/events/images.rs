@@ -3,8 +3,8 @@
 //! Code that is not instrumented leaves no events: a first read may see what it wrote. What was
 //! there before there were several threads is older than all that they do, so it is told once, at
 //! that moment: the writable memory of every module, the first thread's stack and its thread-local
-//! variables; in a forked child, also the blocks that its parent had. Constants are told as such. (Fresh blocks need none: `c_library::heap` makes
-//! sure that they are zero.)
+//! variables; in a forked child, also the blocks that its parent had. Constants are told as such. (Fresh blocks need
+//! none: `c_library::heap` makes sure that they are zero.)
 
 use crate::events;
 use crate::events::pending::{self, text};

@@ -51,8 +51,8 @@ fn is_near(from: usize, to: usize) -> bool {
 
 /// The code between two positions that are at most [`LONGEST`] apart.
 fn code(from: usize, to: usize) -> &'static [u8] {
-    // SAFETY: the thread comes back to the first byte, and was at the last one, so their pages are the program's code; there is
-    // no page between the two.
+    // SAFETY: the thread comes back to the first byte, and was at the last one, so their pages are the program's code;
+    // there is no page between the two.
     unsafe { core::slice::from_raw_parts(from as *const u8, to - from) }
 }
 

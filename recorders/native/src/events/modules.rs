@@ -169,7 +169,8 @@ fn code_range(info: &libc::dl_phdr_info) -> (usize, usize) {
 fn build_id(info: &libc::dl_phdr_info) -> &[u8] {
     const NT_GNU_BUILD_ID: u32 = 3;
     for header in headers(info).iter().filter(|header| header.p_type == libc::PT_NOTE) {
-        // SAFETY: a mapped segment of that length, for as long as the module is loaded, which it is while `info` is valid.
+        // SAFETY: a mapped segment of that length, for as long as the module is loaded, which it is while `info` is
+        // valid.
         let mut notes: &[u8] =
             unsafe { slice::from_raw_parts((info.dlpi_addr + header.p_vaddr) as *const u8, header.p_memsz as usize) };
         while let Some((head, rest)) = notes.split_at_checked(12) {
@@ -236,7 +237,8 @@ pub fn library_path_of(pc: usize) -> Option<(Vec<u8>, LibraryPath)> {
             return 1;
         };
         let text = |at: u64| {
-            // SAFETY: the offset of a C string among the module's strings; the loader keeps the module while it calls this.
+            // SAFETY: the offset of a C string among the module's strings; the loader keeps the module while it calls
+            // this.
             let text = unsafe { CStr::from_ptr((tables.strings + at) as *const _) };
             text.to_bytes().to_vec()
         };

@@ -1,9 +1,9 @@
 //! Order that a program makes without an access, and that its calls tell: what announces a lock's release, registers a
 //! handler or sends a signal comes before what it makes possible.
 //!
-//! A *moment* is an atomic variable in addresses that no program has, which is set once, by the call that something waits
-//! for; what comes after it loads it and finds it set. Each has a variable of its own, so that nothing but these two are
-//! ordered, and every prefix of the trace that keeps the value of the load can happen.
+//! A *moment* is an atomic variable in addresses that no program has, which is set once, by the call that something
+//! waits for; what comes after it loads it and finds it set. Each has a variable of its own, so that nothing but these
+//! two are ordered, and every prefix of the trace that keeps the value of the load can happen.
 
 use crate::events::images;
 use crate::events::variable::{find_set, set};

@@ -44,7 +44,8 @@ pub struct Object {
     readers: Vec<u32>,
     /// Rounds that a barrier has completed; 1 once an initialization is over.
     pub rounds: u32,
-    /// A semaphore's count by what was recorded of it. What other processes and code that is not recorded do to it is missing here.
+    /// A semaphore's count by what was recorded of it. What other processes and code that is not recorded do to it is
+    /// missing here.
     pub permits: u32,
     /// Somebody took it while it was recorded.
     taken: bool,
@@ -203,8 +204,8 @@ impl Object {
         own
     }
 
-    /// Who holds it, seen from a thread that is about to give it back in order to wait. (What was never taken while it was recorded, a
-    /// library's constructor took before.)
+    /// Who holds it, seen from a thread that is about to give it back in order to wait. (What was never taken while it
+    /// was recorded, a library's constructor took before.)
     pub fn taken_from(&self, thread: u32) -> Taken {
         if !self.taken || self.owner == Some(thread) || self.readers.contains(&thread) {
             Taken::Own

@@ -30,8 +30,8 @@ pub fn settle(thread: &Thread) {
 
 #[inline(never)]
 extern "C" fn settle_inside(thread: &Thread) {
-    // If the memory is out of reach by now, the fault comes here, where the encoder is at rest. (The read of one byte is
-    // volatile.)
+    // If the memory is out of reach by now, the fault comes here, where the encoder is at rest. (The read of one byte
+    // is volatile.)
     load(thread.pending.addr.get(), 1);
     // SAFETY: the caller has the baton.
     if plan::is_followed() || unsafe { RING.is_due() } {

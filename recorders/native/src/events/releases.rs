@@ -1,4 +1,5 @@
-//! Order that the program announces: who has released what at an address, as long as the memory there is the same block.
+//! Order that the program announces: who has released what at an address, as long as the memory there is the same
+//! block.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;

@@ -62,7 +62,8 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             let lock = objects.at(class, lock, 0);
             match lock.taken_from(thread) {
                 Taken::Own => {}
-                // No program may do that. A mutex of this kind does as it is told, and is as free as if its owner had given it back.
+                // No program may do that. A mutex of this kind does as it is told, and is as free as if its owner had
+                // given it back.
                 taken => {
                     if taken == Taken::Others {
                         lock.release(thread);
@@ -176,9 +177,9 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
     }
 }
 
-/// The semaphore at an address, which had this count just now. If what was recorded of it says otherwise, another process, or code that is
-/// not recorded, posted or waited, or wrote to its memory: then it is another semaphore from here on, and what was recorded of it
-/// comes before all that follows.
+/// The semaphore at an address, which had this count just now. If what was recorded of it says otherwise, another
+/// process, or code that is not recorded, posted or waited, or wrote to its memory: then it is another semaphore from
+/// here on, and what was recorded of it comes before all that follows.
 fn semaphore_at(objects: &mut Objects, pc: u64, semaphore: u64, count: u32) -> &mut Object {
     if objects.at(ObjectClass::Semaphore, semaphore, count).permits != count {
         let operands = Operands {

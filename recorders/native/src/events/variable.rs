@@ -1,5 +1,5 @@
-//! Variables of the runtime's own, in addresses that no program has: what one thread sets there, another one finds set. So
-//! order that leaves no access of the program's becomes one that the trace explains.
+//! Variables of the runtime's own, in addresses that no program has: what one thread sets there, another one finds set.
+//! So order that leaves no access of the program's becomes one that the trace explains.
 
 use crate::events::pending;
 use recorder_ring::Record;

@@ -10,7 +10,8 @@ use libc::c_uint;
 
 /// The threads that came are below, how many a round takes is above.
 fn word<'a>(barrier: *mut u64) -> &'a AtomicU64 {
-    // SAFETY: the program's own variable, of eight bytes; it is there during the call, and the reference goes no further.
+    // SAFETY: the program's own variable, of eight bytes; it is there during the call, and the reference goes no
+    // further.
     unsafe { AtomicU64::from_ptr(barrier) }
 }
 

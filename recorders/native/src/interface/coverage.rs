@@ -1,5 +1,5 @@
-//! What `-fsanitize-coverage` calls: nothing is done with it. An instrumented comparison is announced with its operands,
-//! before the branch that depends on it.
+//! What `-fsanitize-coverage` calls: nothing is done with it. An instrumented comparison is announced with its
+//! operands, before the branch that depends on it.
 
 macro_rules! nothing {
     ($($name:ident)*) => { $(

@@ -1,8 +1,9 @@
-//! Fibers: threads of which several take turns on one thread of the kernel's, as the program says (`__tsan_switch_to_fiber`).
+//! Fibers: threads of which several take turns on one thread of the kernel's, as the program says
+//! (`__tsan_switch_to_fiber`).
 //!
-//! To the trace each is a thread, forked by the one that created it. A switch hands the baton from one to the other; unless
-//! the program says that it does not synchronize, the one goes on after the other has left. A fiber that is not running
-//! waits in no queue: nobody but a switch can make it run.
+//! To the trace each is a thread, forked by the one that created it. A switch hands the baton from one to the other;
+//! unless the program says that it does not synchronize, the one goes on after the other has left. A fiber that is not
+//! running waits in no queue: nobody but a switch can make it run.
 
 use crate::events::moment::Moment;
 use crate::platform::export::export;

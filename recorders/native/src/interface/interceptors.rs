@@ -1,5 +1,5 @@
-//! `__interceptor_read` and its kin: what ThreadSanitizer's runtime calls its own functions that stand in front of the C
-//! library's. A program that defines `read` itself reaches the runtime's that way.
+//! `__interceptor_read` and its kin: what ThreadSanitizer's runtime calls its own functions that stand in front of the
+//! C library's. A program that defines `read` itself reaches the runtime's that way.
 //!
 //! Each is passed on to the function of that name: this runtime's, or else the C library's.
 

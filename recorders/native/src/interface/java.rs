@@ -25,14 +25,16 @@ unsafe extern "C" fn __tsan_java_fini() -> c_int {
     0
 }
 
-/// Finalizers run after all that any thread did before. Each thread gets an event of its own for that, where it stands: between two of
-/// its events, so that it comes after the one and before the other. Only one that waits at a condition cannot.
+/// Finalizers run after all that any thread did before. Each thread gets an event of its own for that, where it stands:
+/// between two of its events, so that it comes after the one and before the other. Only one that waits at a condition
+/// cannot.
 unsafe extern "C-unwind" fn finalize(pc: usize) {
     let Some(inside) = RuntimeGuard::enter() else {
         return;
     };
     let me = inside.thread();
-    // In the order of their numbers, which a live run gives them again: threads are listed by their handles, which are addresses.
+    // In the order of their numbers, which a live run gives them again: threads are listed by their handles, which are
+    // addresses.
     let mut others: Vec<&Thread> = register::all().filter(|other| !ptr::eq(*other, me)).collect();
     others.sort_unstable_by_key(|other| other.index.get());
     for other in others {

@@ -1,9 +1,9 @@
-//! What a program says of its own races: that those on some memory do no harm, that what a thread does for a while is not to
-//! be reported, that some functions are not. The accesses are recorded all the same, since what they read and leave decides what is
-//! feasible; reports leave these races out.
+//! What a program says of its own races: that those on some memory do no harm, that what a thread does for a while is
+//! not to be reported, that some functions are not. The accesses are recorded all the same, since what they read and
+//! leave decides what is feasible; reports leave these races out.
 //!
-//! That a thread's synchronization is to be ignored (`AnnotateIgnoreSyncBegin`) changes nothing: what a lock orders, it orders
-//! whatever the program says of it.
+//! That a thread's synchronization is to be ignored (`AnnotateIgnoreSyncBegin`) changes nothing: what a lock orders, it
+//! orders whatever the program says of it.
 
 use crate::events::pending;
 use crate::platform::export::export;

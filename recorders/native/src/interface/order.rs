@@ -1,5 +1,5 @@
-//! Order that the program announces: `__tsan_release` at an address comes before every later `__tsan_acquire` there, and
-//! so do `AnnotateHappensBefore` and `AnnotateHappensAfter`. Releases are not ordered among each other.
+//! Order that the program announces: `__tsan_release` at an address comes before every later `__tsan_acquire` there,
+//! and so do `AnnotateHappensBefore` and `AnnotateHappensAfter`. Releases are not ordered among each other.
 
 use crate::events;
 use crate::events::moment::Moment;

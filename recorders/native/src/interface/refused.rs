@@ -1,5 +1,5 @@
-//! Functions of ThreadSanitizer's runtime that make no sense in another one: they end the program with their names, or say
-//! that they were called. Present, so that every program that can be linked against that runtime starts.
+//! Functions of ThreadSanitizer's runtime that make no sense in another one: they end the program with their names, or
+//! say that they were called. Present, so that every program that can be linked against that runtime starts.
 //!
 //! Among them is what the runtime of clang brings along for `-fsanitize=undefined`.
 

@@ -1,6 +1,6 @@
-//! `__sanitizer_syscall_pre_impl_read` and its kin: with them, a program that makes system calls of its own announces what
-//! the kernel reads and writes on its behalf (`sanitizer/linux_syscall_hooks.h`). Not recorded: what the kernel writes
-//! is memory that unrecorded code changes.
+//! `__sanitizer_syscall_pre_impl_read` and its kin: with them, a program that makes system calls of its own announces
+//! what the kernel reads and writes on its behalf (`sanitizer/linux_syscall_hooks.h`). Not recorded: what the kernel
+//! writes is memory that unrecorded code changes.
 
 macro_rules! system_calls {
     ($($name:ident)*) => { $(

@@ -1,10 +1,10 @@
 //! Functions of a library that the runtime takes over.
 //!
-//! Each knows where it was called from, like those of [`export`](crate::platform::export); here also those that take more arguments
-//! than there are registers. Where nothing is recorded, the library's own function is called.
+//! Each knows where it was called from, like those of [`export`](crate::platform::export); here also those that take
+//! more arguments than there are registers. Where nothing is recorded, the library's own function is called.
 
-/// The assembly of an entry: `reg "rdi"`, the first register that the arguments leave free, or `stack N`, for six arguments
-/// in registers and N on the stack, which are handed on with the return address behind them.
+/// The assembly of an entry: `reg "rdi"`, the first register that the arguments leave free, or `stack N`, for six
+/// arguments in registers and N on the stack, which are handed on with the return address behind them.
 macro_rules! hand_on {
     (reg $register:literal) => {
         concat!("mov ", $register, ", qword ptr [rsp]\n jmp {body}")

@@ -1,5 +1,5 @@
-//! Order that a library makes, as atomics on variables of the runtime's own: what comes later finds set what came before it
-//! has set.
+//! Order that a library makes, as atomics on variables of the runtime's own: what comes later finds set what came
+//! before it has set.
 
 use crate::events::{pending, variable};
 use crate::platform::memory::NOBODYS;
@@ -12,7 +12,8 @@ const RELAXED: u8 = 0;
 /// Variables within a variable: see [`part`].
 const PARTS: u64 = 1 << 16;
 
-/// A variable that was never used, in addresses that no program has. A thread's n-th is the same in every order of events.
+/// A variable that was never used, in addresses that no program has. A thread's n-th is the same in every order of
+/// events.
 pub fn variable() -> u64 {
     // SAFETY: a slot holds a thread, which lives for ever, or nothing.
     let (thread, number) = match unsafe { slot().as_ref() } {
@@ -26,13 +27,14 @@ pub fn variable() -> u64 {
     NOBODYS | 1 << 60 | thread << 46 | number << 19
 }
 
-/// The n-th variable that belongs to one, for what several threads have in common, of which each may be the first to come.
+/// The n-th variable that belongs to one, for what several threads have in common, of which each may be the first to
+/// come.
 pub fn part(of: u64, number: u64) -> u64 {
     if number < PARTS { of | number << 3 } else { variable() }
 }
 
-/// Along a plan, the next event of an operation may come much later than the one before. The caller, which is inside the
-/// runtime, looks at what others change only after this.
+/// Along a plan, the next event of an operation may come much later than the one before. The caller, which is inside
+/// the runtime, looks at what others change only after this.
 pub fn await_turn() {
     // SAFETY: who is inside has a record, which lives for ever.
     RuntimeGuard::of(unsafe { &*slot() }).await_turn();

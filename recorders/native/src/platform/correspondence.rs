@@ -1,5 +1,5 @@
-//! Numbers that the system gives out, such as those of processes and ports: along a plan the program gets those of the recorded
-//! run, and what it says to the system about them is said of those that the system gave out now.
+//! Numbers that the system gives out, such as those of processes and ports: along a plan the program gets those of the
+//! recorded run, and what it says to the system about them is said of those that the system gave out now.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, AtomicUsize};

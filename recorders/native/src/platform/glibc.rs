@@ -1,7 +1,8 @@
 //! Where glibc keeps what the runtime reads of its objects, and a check at the start that it does.
 //!
-//! None of this is part of glibc's documented interface. [`differs`] makes an object of each kind, changes it as a program would, and
-//! looks whether the bytes follow: a C library that is laid out otherwise is named, and not recorded wrongly.
+//! None of this is part of glibc's documented interface. [`differs`] makes an object of each kind, changes it as a
+//! program would, and looks whether the bytes follow: a C library that is laid out otherwise is named, and not recorded
+//! wrongly.
 
 use crate::platform::{real, sys};
 use core::ffi::{CStr, c_void};
@@ -79,7 +80,8 @@ pub const ONCE_DONE: i32 = 2;
 /// The block is glibc's, and not freed.
 pub unsafe fn room(block: usize) -> usize {
     const IS_MAPPED: usize = 2;
-    // SAFETY: the caller's block is alive, so the word before it is its header, which changes only when it is freed or resized.
+    // SAFETY: the caller's block is alive, so the word before it is its header, which changes only when it is freed or
+    // resized.
     let header = unsafe { (block as *const usize).sub(1).read() };
     let overhead = if header & IS_MAPPED == 0 { 1 } else { 2 };
     (header & !7) - overhead * size_of::<usize>()
@@ -104,7 +106,8 @@ impl RobustMutexes {
         if answer != 0 || head == 0 {
             return None;
         }
-        // SAFETY: the kernel's interface: behind the head's first word is the distance. glibc registered the calling thread's own head.
+        // SAFETY: the kernel's interface: behind the head's first word is the distance. glibc registered the calling
+        // thread's own head.
         let offset = unsafe { (head as *const isize).add(1).read() };
         Some(RobustMutexes { head, offset })
     }
@@ -142,13 +145,14 @@ impl<T> Object<T> {
     /// A number in it.
     fn field(&mut self, offset: usize) -> i32 {
         assert!(offset + size_of::<i32>() <= size_of::<T>(), "a field of the object");
-        // SAFETY: inside the object by the assertion, which was zero before glibc wrote there; any four bytes are a number.
+        // SAFETY: inside the object by the assertion, which was zero before glibc wrote there; any four bytes are a
+        // number.
         unsafe { self.at().byte_add(offset).cast::<i32>().read_unaligned() }
     }
 }
 
-/// What glibc keeps elsewhere than the runtime looks for it; `None` if all is as expected. The calling thread is the only one, and is
-/// not recorded yet.
+/// What glibc keeps elsewhere than the runtime looks for it; `None` if all is as expected. The calling thread is the
+/// only one, and is not recorded yet.
 pub fn differs() -> Option<&'static str> {
     /// What is looked at, and whether it is as expected.
     type Check = (&'static str, fn() -> bool);
@@ -226,7 +230,8 @@ fn robust_mutexes() -> bool {
     ) {
         return false;
     }
-    // SAFETY: `make` initialized it; who takes it is the caller, who also gives it back, and what the list leads to is alive meanwhile.
+    // SAFETY: `make` initialized it; who takes it is the caller, who also gives it back, and what the list leads to is
+    // alive meanwhile.
     unsafe {
         if real::pthread_mutex_trylock(mutex.at()) != 0 {
             return false;
@@ -361,7 +366,8 @@ fn signal_infos() -> bool {
     }
 }
 
-/// Blocks as `malloc` makes them, and mapped ones; those are so long that freeing one leaves malloc's thresholds as they are.
+/// Blocks as `malloc` makes them, and mapped ones; those are so long that freeing one leaves malloc's thresholds as
+/// they are.
 fn blocks() -> bool {
     unsafe extern "C" {
         fn __libc_calloc(count: usize, size: usize) -> *mut c_void;

@@ -46,8 +46,8 @@ pub fn pieces(addr: usize, size: usize, mut each: impl FnMut(usize, usize)) {
     }
 }
 
-/// How many of these bytes are there to be read, from the first on. What a program gives the kernel need not be: the kernel then
-/// refuses the call, or stops there, and nothing else may come of it.
+/// How many of these bytes are there to be read, from the first on. What a program gives the kernel need not be: the
+/// kernel then refuses the call, or stops there, and nothing else may come of it.
 pub fn readable(addr: usize, len: usize) -> usize {
     const PAGE: usize = 4096;
     let end = addr.saturating_add(len);

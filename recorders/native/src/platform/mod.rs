@@ -1,4 +1,5 @@
-//! What the runtime stands on: system calls, the C library's own functions, memory. Nothing here knows of threads or events.
+//! What the runtime stands on: system calls, the C library's own functions, memory. Nothing here knows of threads or
+//! events.
 
 pub mod arena;
 pub mod correspondence;

@@ -83,8 +83,9 @@ pub fn yield_processor() {
     unsafe { call(libc::SYS_sched_yield, 0, 0, 0, 0) };
 }
 
-/// Where the runtime's own memory is mapped, if nothing is there: far from where the kernel maps what the program and its
-/// threads get. Their addresses then do not depend on how much the runtime needs, which is not the same along a plan.
+/// Where the runtime's own memory is mapped, if nothing is there: far from where the kernel maps what the program and
+/// its threads get. Their addresses then do not depend on how much the runtime needs, which is not the same along a
+/// plan.
 static APART: AtomicUsize = AtomicUsize::new(1 << 43);
 
 /// Fresh zeroed memory, for ever; aborts the program if there is none.
@@ -168,8 +169,8 @@ pub fn read_own_memory(into: &libc::iovec, from: &libc::iovec) -> usize {
     answer.max(0) as usize
 }
 
-/// Whether the kernel can read the word around an address. It looks at a set of signals before it refuses to do what is no way
-/// to change one.
+/// Whether the kernel can read the word around an address. It looks at a set of signals before it refuses to do what is
+/// no way to change one.
 pub fn is_readable(addr: usize) -> bool {
     const NO_WAY: usize = usize::MAX;
     let word = addr & !(size_of::<u64>() - 1);

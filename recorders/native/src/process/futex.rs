@@ -12,8 +12,8 @@
 //!   that ends by itself takes itself off. And who was woken loads a second one, which the wake has
 //!   stored, so that it goes on after the wake only.
 //!
-//! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that is
-//! not; else they go to the kernel, after the comparison.
+//! Futexes that say that they may be shared with other processes are like any other if their word lies in memory that
+//! is not; else they go to the kernel, after the comparison.
 
 use crate::c_library::processes;
 use crate::events::pending;

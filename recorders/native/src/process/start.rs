@@ -15,8 +15,8 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use recorder_ring::layout::{Flag, RING_VARIABLE};
 use recorder_ring::{Record, RingPath};
 
-/// How far below the program's arguments the stack has grown at most when the loader initializes the libraries that the program needs: by
-/// 153 bytes in glibc 2.36, and by 1,817 when `main`, at the least, loads one later.
+/// How far below the program's arguments the stack has grown at most when the loader initializes the libraries that the
+/// program needs: by 153 bytes in glibc 2.36, and by 1,817 when `main`, at the least, loads one later.
 const LOADERS_STACK: usize = 1 << 10;
 
 /// Runs when the library is loaded, before the constructors of what depends on it.

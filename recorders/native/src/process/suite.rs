@@ -1,10 +1,10 @@
 //! A program that a test suite starts under `witness test`: its process becomes a recorder, which starts it again.
 //!
-//! The command that runs the tests, and whatever stands between it and this program, are not instrumented: they only pass
-//! their environment on. It leads the loader to this library, and this library to the recorder. Nothing of the program has run
-//! yet when its first library is initialized, so that it starts once, as far as it can tell. A library that is loaded later
-//! (a module of an interpreter that is not instrumented) finds a program at work; it only leaves word of that where the recorders
-//! leave theirs.
+//! The command that runs the tests, and whatever stands between it and this program, are not instrumented: they only
+//! pass their environment on. It leads the loader to this library, and this library to the recorder. Nothing of the
+//! program has run yet when its first library is initialized, so that it starts once, as far as it can tell. A library
+//! that is loaded later (a module of an interpreter that is not instrumented) finds a program at work; it only leaves
+//! word of that where the recorders leave theirs.
 
 use crate::platform::environment::position;
 use crate::platform::sys;
@@ -13,8 +13,8 @@ use core::ptr;
 use recorder_ring::layout::{PROCESSES, RECORDER_VARIABLE, SUITE_VARIABLE};
 use std::vec::Vec;
 
-/// Becomes the recorder, if the environment names one. Comes back if it does not, or that fails, or the program is at work, so that it is
-/// too late.
+/// Becomes the recorder, if the environment names one. Comes back if it does not, or that fails, or the program is at
+/// work, so that it is too late.
 ///
 /// # Safety
 /// The process's own arguments and environment, lists of C strings that end with a null.
@@ -128,7 +128,8 @@ fn quote(text: &[u8], line: &mut Vec<u8>) {
     line.push(b'"');
 }
 
-/// The first process of a program that is recorded so ends with its recorder: who kills what it started means the program.
+/// The first process of a program that is recorded so ends with its recorder: who kills what it started means the
+/// program.
 ///
 /// # Safety
 /// The process's own environment.

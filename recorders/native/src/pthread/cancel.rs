@@ -4,8 +4,8 @@
 //! that wants to be cancelled so (`PTHREAD_CANCEL_ASYNCHRONOUS`) ends at its next hook, which is a place between two
 //! accesses of the program; the runtime's frames are skipped ([`ProgramContext`]).
 //!
-//! What a cancelled thread does comes after the call that cancelled it: the call stores to a variable of the runtime's own,
-//! and the thread loads it when it gives in.
+//! What a cancelled thread does comes after the call that cancelled it: the call stores to a variable of the runtime's
+//! own, and the thread loads it when it gives in.
 
 use crate::events::pending;
 use crate::platform::export::export;

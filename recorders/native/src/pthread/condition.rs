@@ -52,7 +52,8 @@ unsafe fn wait_until(
         class,
         lock: lock_addr,
     });
-    // What another process notifies is not seen: the thread wakes without a reason, as any wait may, and looks for itself.
+    // What another process notifies is not seen: the thread wakes without a reason, as any wait may, and looks for
+    // itself.
     let until = try_again_at(deadline, is_shared(condition));
     pending::waits(
         inside.thread(),

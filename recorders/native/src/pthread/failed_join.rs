@@ -1,9 +1,9 @@
 //! Why joins failed.
 //!
-//! A join fails because the thread has been joined or detached before, or, tried or with a time limit, because the thread has not
-//! ended yet. Either is recorded as the value of a variable of the runtime's own, so that a join which would have succeeded is
-//! not taken for one that failed: a join or a detach makes a [`Moment`] that a failed join is past, and a thread that somebody
-//! found running stores at its end.
+//! A join fails because the thread has been joined or detached before, or, tried or with a time limit, because the
+//! thread has not ended yet. Either is recorded as the value of a variable of the runtime's own, so that a join which
+//! would have succeeded is not taken for one that failed: a join or a detach makes a [`Moment`] that a failed join is
+//! past, and a thread that somebody found running stores at its end.
 
 use crate::events::moment::Moment;
 use crate::events::pending;

@@ -39,7 +39,8 @@ fn try_again_at(deadline: i64, shared: bool) -> i64 {
     }
 }
 
-/// An absolute time on `clock` as one on the monotonic clock; `None` if nobody waits by that clock, or there is no such time.
+/// An absolute time on `clock` as one on the monotonic clock; `None` if nobody waits by that clock, or there is no such
+/// time.
 ///
 /// # Safety
 /// `limit` points to a time.

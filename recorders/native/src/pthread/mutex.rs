@@ -15,7 +15,8 @@ use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use recorder_ring::{ObjectClass, Waits};
 
 fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
-    // SAFETY: the program's own mutex; the offsets of `glibc::mutex` lie inside it, aligned, and were checked at the start.
+    // SAFETY: the program's own mutex; the offsets of `glibc::mutex` lie inside it, aligned, and were checked at the
+    // start.
     unsafe { mutex.byte_add(offset).cast::<i32>().read_volatile() }
 }
 

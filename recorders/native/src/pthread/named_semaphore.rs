@@ -1,5 +1,5 @@
-//! Named semaphores: one that is opened is a block of memory until it is closed as often, as what other functions allocate is. So
-//! the same one of two runs is known, wherever the C library maps it.
+//! Named semaphores: one that is opened is a block of memory until it is closed as often, as what other functions
+//! allocate is. So the same one of two runs is known, wherever the C library maps it.
 
 use crate::events::pending;
 use crate::platform::export::export;

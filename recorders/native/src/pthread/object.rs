@@ -1,7 +1,7 @@
 //! What an operation on a synchronization object does with the object's own memory: docs/SEMANTICS.md, *use*.
 //!
-//! Operations of instrumented code use it, initializing and destroying write it. Libraries order their own operations by
-//! what nobody sees, so theirs are not recorded.
+//! Operations of instrumented code use it, initializing and destroying write it. Libraries order their own operations
+//! by what nobody sees, so theirs are not recorded.
 
 use crate::events::{OBJECT_BYTES, modules, pending};
 use crate::runtime::guard::RuntimeGuard;
@@ -51,8 +51,8 @@ fn enter_to_change(object: usize, pc: usize) -> Option<RuntimeGuard> {
     }
 }
 
-/// It is initialized or destroyed, unless that failed. Where an object is destroyed that somebody holds, that depends on the
-/// C library alone: the attempt is what counts.
+/// It is initialized or destroyed, unless that failed. Where an object is destroyed that somebody holds, that depends
+/// on the C library alone: the attempt is what counts.
 fn changed(object: usize, result: c_int, pc: usize) {
     if !modules::is_instrumented(pc) {
     } else if matches!(result, 0 | libc::EBUSY) {

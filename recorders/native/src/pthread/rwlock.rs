@@ -163,8 +163,8 @@ unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, pc: usize) -> c_
         (field(READERS) as u32 >> OTHER_BITS, field(WRITER))
     };
     if readers == 0 && writer != inside.os_id.load(Relaxed) {
-        // Nobody holds it, or another thread that writes. POSIX leaves open what happens then; glibc would count fewer readers
-        // than none.
+        // Nobody holds it, or another thread that writes. POSIX leaves open what happens then; glibc would count fewer
+        // readers than none.
         return 0;
     }
     // SAFETY: the program's own lock.

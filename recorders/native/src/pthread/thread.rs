@@ -136,8 +136,8 @@ pub unsafe extern "C-unwind" fn create(
     0
 }
 
-/// A new thread gets an address on its creator's stack in a register, where nobody sees that it was given away: that is recorded as
-/// a store to a variable of the runtime's own. What the new thread does there may be unrecorded.
+/// A new thread gets an address on its creator's stack in a register, where nobody sees that it was given away: that is
+/// recorded as a store to a variable of the runtime's own. What the new thread does there may be unrecorded.
 fn hand_over(inside: &RuntimeGuard, argument: usize, child: u32, pc: usize) {
     if (inside.stack.get()..inside.stack_end.get()).contains(&argument) {
         pending::push(Record::AtomicStore {

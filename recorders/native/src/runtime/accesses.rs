@@ -1,5 +1,5 @@
-//! What a function of libc does to memory, as accesses of the instrumented code that called it; and entering the runtime for
-//! such a call.
+//! What a function of libc does to memory, as accesses of the instrumented code that called it; and entering the
+//! runtime for such a call.
 
 use crate::events::{modules, pending};
 use crate::platform::memory::{self, NOBODYS};
@@ -99,7 +99,8 @@ pub fn returns_or_fails(done: i64, pc: usize) -> i64 {
     given.max(-1)
 }
 
-/// With what the call fails that the calling thread is at, in place of the error that it failed with; 0 for no other one.
+/// With what the call fails that the calling thread is at, in place of the error that it failed with; 0 for no other
+/// one.
 static ERROR: AtomicI32 = AtomicI32::new(0);
 
 /// With what the call fails that the calling thread has been at since it entered, if this is what it failed with.

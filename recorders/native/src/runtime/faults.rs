@@ -1,14 +1,15 @@
-//! Faults for which the program has a handler of its own: garbage collectors, memory that is filled when it is first used.
+//! Faults for which the program has a handler of its own: garbage collectors, memory that is filled when it is first
+//! used.
 //!
 //! A hook fetches the value of an access before the program makes it, so the fault happens there, and the handler, with
 //! hooks of its own, runs in the middle. Three rules keep everything exact:
 //!
-//! - The hooks of plain accesses [`touch`] the memory first, before they look at anything. The handler then runs as if it
-//!   came between two hooks, and the hook begins after it.
-//! - A fault inside the runtime, behind that point, happens where the encoder is at rest: whatever fetches a value there has
-//!   it, or has touched the memory, before it asks the encoder. The handler runs as a part of the program, and what was
-//!   interrupted goes on after it. On the fast path nothing is certain of the memory of a write that is done; if that is
-//!   gone, the handler runs as code that is not recorded.
+//! - The hooks of plain accesses [`touch`] the memory first, before they look at anything. The handler then runs as if
+//!   it came between two hooks, and the hook begins after it.
+//! - A fault inside the runtime, behind that point, happens where the encoder is at rest: whatever fetches a value
+//!   there has it, or has touched the memory, before it asks the encoder. The handler runs as a part of the program,
+//!   and what was interrupted goes on after it. On the fast path nothing is certain of the memory of a write that is
+//!   done; if that is gone, the handler runs as code that is not recorded.
 //! - A write that is announced and not done yet is put aside while the handler runs. It is done after that.
 //!
 //! Who leaves the handler by `siglongjmp` leaves a thread that is outside of the runtime, with nothing pending.
@@ -25,7 +26,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use libc::{REG_ERR, REG_RIP, REG_RSI, siginfo_t};
 
 /// Reads `N` bytes that the program is about to access, for a hook that has done nothing yet. Addresses and registers
-/// stand where the arguments of most hooks are, so that this is one instruction; [`handle`] finds the code position there.
+/// stand where the arguments of most hooks are, so that this is one instruction; [`handle`] finds the code position
+/// there.
 #[inline(always)]
 pub fn touch<const N: usize>(addr: usize, pc: usize) {
     macro_rules! test {
@@ -78,8 +80,9 @@ pub unsafe fn handle(thread: &'static Thread, info: &siginfo_t, registers: *cons
         return handler();
     }
     if !is_busy && is_own && !is_touch(at) {
-        // The memory of a write that is done is gone, by a way that the runtime does not see. What the handler does is lost:
-        // the hook may be at work on the encoder, so that those of the handler must not come there, on neither path.
+        // The memory of a write that is done is gone, by a way that the runtime does not see. What the handler does is
+        // lost: the hook may be at work on the encoder, so that those of the handler must not come there, on neither
+        // path.
         thread.busy.store(1, Relaxed);
         revoke_fast_path();
         handler();

@@ -58,8 +58,8 @@ impl RuntimeGuard {
         Some(inside)
     }
 
-    /// As [`enter_for`](Self::enter_for), for an event that is recorded without anything else: inside, the caller comes to
-    /// no hook.
+    /// As [`enter_for`](Self::enter_for), for an event that is recorded without anything else: inside, the caller comes
+    /// to no hook.
     #[inline(always)]
     pub fn enter_to_record(intent: impl FnOnce() -> Intent) -> Option<RuntimeGuard> {
         match Self::enter_fast() {
@@ -168,9 +168,9 @@ impl RuntimeGuard {
         result
     }
 
-    /// Leaves the runtime and the baton. No signal waits then that came on the way: those that come later are handled in the
-    /// call, but whatever has been put off would wait until it returns, perhaps for ever. The thread that sends one may run
-    /// from the moment on when the baton is given away.
+    /// Leaves the runtime and the baton. No signal waits then that came on the way: those that come later are handled
+    /// in the call, but whatever has been put off would wait until it returns, perhaps for ever. The thread that sends
+    /// one may run from the moment on when the baton is given away.
     pub fn go_outside(&self) {
         loop {
             Process::handle_signals(self);
@@ -229,8 +229,8 @@ impl Drop for RuntimeGuard {
     }
 }
 
-/// The calling thread, if all that its hook has to do is to record. The caller does not sleep, nor come to a hook, unless it
-/// makes the thread busy.
+/// The calling thread, if all that its hook has to do is to record. The caller does not sleep, nor come to a hook,
+/// unless it makes the thread busy.
 #[inline(always)]
 pub fn fast_path() -> Option<FastPath> {
     let thread = slot();

@@ -1,4 +1,5 @@
-//! Being inside the runtime: how a hook enters and leaves, where its program stands meanwhile, what it records of a call.
+//! Being inside the runtime: how a hook enters and leaves, where its program stands meanwhile, what it records of a
+//! call.
 
 pub mod accesses;
 pub mod blocking;

@@ -1,8 +1,9 @@
 //! Numbers of processes and threads, as the kernel gives them out: an `input` of the thread that asks.
 //!
-//! Along a plan the program sees those of the recorded run, whatever it does with them (SQLite makes random numbers of its own). When
-//! it names one to the system, this run's is meant. What it names there without having been told of it in this run, it may have
-//! from a file that the recorded run wrote: by now that number is somebody else's, to whom nothing is sent.
+//! Along a plan the program sees those of the recorded run, whatever it does with them (SQLite makes random numbers of
+//! its own). When it names one to the system, this run's is meant. What it names there without having been told of it
+//! in this run, it may have from a file that the recorded run wrote: by now that number is somebody else's, to whom
+//! nothing is sent.
 
 use crate::events::modules;
 use crate::platform::correspondence::Correspondence;

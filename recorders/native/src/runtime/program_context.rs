@@ -198,7 +198,8 @@ pub unsafe fn go_on(thread: &Thread, registers: &Registers) -> ! {
     unsafe { load(NEXT.0.get()) }
 }
 
-/// The new stack's pointer is set in one step, to below where the program may have something: a signal may come any time.
+/// The new stack's pointer is set in one step, to below where the program may have something: a signal may come any
+/// time.
 #[unsafe(naked)]
 unsafe extern "C" fn load(registers: *mut Registers) -> ! {
     naked_asm!(

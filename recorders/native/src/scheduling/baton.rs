@@ -1,4 +1,5 @@
-//! The baton: the right to run. One thread of the program has it, the others wait: [`recorder_scheduler`], for this process.
+//! The baton: the right to run. One thread of the program has it, the others wait: [`recorder_scheduler`], for this
+//! process.
 
 use crate::scheduling::thread::Thread;
 use recorder_ring::Settings;

@@ -1,13 +1,13 @@
 //! The program's time: that of the system's clocks, and what was skipped.
 //!
 //! Under the random policies a thread that sleeps may wake at any point. Its time must be over then, so time is skipped
-//! for the whole program: its clocks go on by as much, and the deadlines of others come nearer. To the program this is a
-//! machine that stood still for a while. No time is skipped in a program of several processes, which the others
-//! would not notice.
+//! for the whole program: its clocks go on by as much, and the deadlines of others come nearer. To the program this is
+//! a machine that stood still for a while. No time is skipped in a program of several processes, which the others would
+//! not notice.
 //!
-//! Where every schedule of a program is explored, its clocks *stand*: what one says depends on its thread's own history alone,
-//! so that the time at which a run is made changes nothing. A thread's clocks go on by what it slept or waited in vain; and,
-//! after it has looked often, a little each time, so that a loop that waits for a moment ends.
+//! Where every schedule of a program is explored, its clocks *stand*: what one says depends on its thread's own history
+//! alone, so that the time at which a run is made changes nothing. A thread's clocks go on by what it slept or waited
+//! in vain; and, after it has looked often, a little each time, so that a loop that waits for a moment ends.
 
 use crate::platform::sys;
 use crate::scheduling::recording::{DESCENDANTS, RING};

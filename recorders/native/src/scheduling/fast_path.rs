@@ -1,7 +1,7 @@
 //! The fast path: a hook of the thread that owns it does nothing but record.
 //!
-//! The holder of the baton takes it when it leaves the runtime, until its turn is over; anybody may revoke it. Hooks are
-//! not counted meanwhile, but events are, and there is about one for each.
+//! The holder of the baton takes it when it leaves the runtime, until its turn is over; anybody may revoke it. Hooks
+//! are not counted meanwhile, but events are, and there is about one for each.
 
 use crate::scheduling::baton::{self, SCHEDULER};
 use crate::scheduling::recording::RING;

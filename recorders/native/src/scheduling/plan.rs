@@ -1,5 +1,5 @@
-//! The plan of this process: where it comes from, and what the program gets of the recorded run again. How it is followed is
-//! [`recorder_scheduler::plan_follower`]'s business.
+//! The plan of this process: where it comes from, and what the program gets of the recorded run again. How it is
+//! followed is [`recorder_scheduler::plan_follower`]'s business.
 
 use crate::platform::sys;
 use crate::scheduling::baton::SCHEDULER;
@@ -124,8 +124,8 @@ pub fn feed(to: usize, len: usize, pc: usize) -> bool {
     fed
 }
 
-/// What the calling thread's next write of `len` bytes at `to` left in the recorded run, piece by piece, as far as the plan has
-/// it.
+/// What the calling thread's next write of `len` bytes at `to` left in the recorded run, piece by piece, as far as the
+/// plan has it.
 pub fn recorded_writes(to: usize, len: usize, pc: usize, mut each: impl FnMut(usize, &[u8])) {
     let Some(thread) = follower() else { return };
     let mut steps = SCHEDULER.plan().steps_of(thread.index.get());
@@ -152,7 +152,8 @@ pub fn inputs(pc: usize) -> impl Iterator<Item = u64> {
     steps.map_while(move |(_, step)| step.value.filter(|_| step.matches(kind::INPUT, pc as u64)))
 }
 
-/// The value that the calling thread gets from a source right after an atomic load, if the plan says that both come next.
+/// The value that the calling thread gets from a source right after an atomic load, if the plan says that both come
+/// next.
 pub fn input_after_load(me: &Thread, pc: usize) -> Option<u64> {
     if !is_followed() {
         return None;
@@ -185,8 +186,8 @@ pub fn before_read(addr: usize, len: usize, pc: usize) {
     }
 }
 
-/// The calling thread is about to make a call that accesses memory on its way, somewhere within these ranges: if that is the
-/// race, the thread is parked before the call. Later, the memory would be changed already.
+/// The calling thread is about to make a call that accesses memory on its way, somewhere within these ranges: if that
+/// is the race, the thread is parked before the call. Later, the memory would be changed already.
 pub fn before_call(pc: usize, kinds: &[u8], ranges: &[(usize, usize)]) {
     if let Some(thread) = follower() {
         SCHEDULER.before_call(thread, pc, kinds, ranges);

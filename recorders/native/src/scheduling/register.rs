@@ -16,7 +16,8 @@ pub static REGISTER: Register = Register {
     key: Cell::new(0),
 };
 
-/// Lists that the threads are divided into by their handles. As many as threads may be alive, nearly: a join looks at one or two.
+/// Lists that the threads are divided into by their handles. As many as threads may be alive, nearly: a join looks at
+/// one or two.
 const BUCKETS: usize = baton::MAX_THREADS / 4;
 
 /// Records that are allocated at once.

@@ -34,8 +34,8 @@ pub const NOT_OWNED: u64 = u64::MAX;
 record! {
     /// A thread of the program.
     ///
-    /// Its cells are used by the thread itself and by the holder of the baton, as those of [`Scheduled`] are; the atomics also
-    /// by others at any time.
+    /// Its cells are used by the thread itself and by the holder of the baton, as those of [`Scheduled`] are; the
+    /// atomics also by others at any time.
     #[repr(C, align(64))]
     pub struct Thread {
         /// A write whose value is not known yet: the hook runs before the store.

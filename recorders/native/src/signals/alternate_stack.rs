@@ -1,6 +1,7 @@
 //! A stack for each thread on which its death can be told when it dies of having none left.
 //!
-//! The program does not see it: to it, a thread has no alternate stack until it installs one, and again when it has taken that away.
+//! The program does not see it: to it, a thread has no alternate stack until it installs one, and again when it has
+//! taken that away.
 
 use crate::platform::sys;
 use crate::scheduling::thread::{Thread, UNRECORDED, slot};

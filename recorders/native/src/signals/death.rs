@@ -1,10 +1,10 @@
 //! The death of the process by a signal that the program does not handle: which thread, where, at what address.
 //!
-//! A fault, `abort` or a failed assertion would end the process without a word. A handler of the runtime's own takes the
-//! first of these signals, says in the ring's header what it finds (the thread may be in the middle of a hook, so no row can
-//! be sent), and lets the signal do what it does by default: the faulting instruction runs again, or the signal is sent again.
-//! The program does not see the handler; where it sets its own, that replaces it. A thread that overflows its
-//! stack has no room for any handler, and dies without a word as ever.
+//! A fault, `abort` or a failed assertion would end the process without a word. A handler of the runtime's own takes
+//! the first of these signals, says in the ring's header what it finds (the thread may be in the middle of a hook, so
+//! no row can be sent), and lets the signal do what it does by default: the faulting instruction runs again, or the
+//! signal is sent again. The program does not see the handler; where it sets its own, that replaces it. A thread that
+//! overflows its stack has no room for any handler, and dies without a word as ever.
 
 use crate::events;
 use crate::events::modules;

@@ -1,11 +1,12 @@
-//! Taking the baton from a thread that runs and comes to no hook: a loop that touches no memory, a long computation in code
-//! that is not instrumented.
+//! Taking the baton from a thread that runs and comes to no hook: a loop that touches no memory, a long computation in
+//! code that is not instrumented.
 //!
-//! Such a thread is interrupted by a signal, and parks in the signal's handler. What it announced must be done then: a hook
-//! comes before its access, and a thread may lose the processor between the two for as long as the machine likes. So it is looked
-//! at twice. Between a hook and its access there is straight code without calls or jumps. If the thread has come to no hook
-//! between the two looks, and is now at an earlier address, or far away, then it has left that code, and the access is done. The
-//! same holds if it was both times at a jump, with time of its own between. Else it is looked at again.
+//! Such a thread is interrupted by a signal, and parks in the signal's handler. What it announced must be done then: a
+//! hook comes before its access, and a thread may lose the processor between the two for as long as the machine likes.
+//! So it is looked at twice. Between a hook and its access there is straight code without calls or jumps. If the thread
+//! has come to no hook between the two looks, and is now at an earlier address, or far away, then it has left that
+//! code, and the access is done. The same holds if it was both times at a jump, with time of its own between. Else it
+//! is looked at again.
 
 use crate::events::modules;
 use crate::platform::real::sigaction;
@@ -145,7 +146,8 @@ fn has_done_all(thread: &'static Thread, pc: usize, sp: usize) -> bool {
     same && (pc < before.pc || pc - before.pc > FAR_BYTES || again)
 }
 
-/// Whether code that is not instrumented may have been called by a hook. What calls the program's own functions is none.
+/// Whether code that is not instrumented may have been called by a hook. What calls the program's own functions is
+/// none.
 fn is_called_by_hook(pc: usize, sp: usize) -> bool {
     // No further than to the end of the page: what is above may not be there.
     let words = WORDS.min((4096 - sp % 4096) / size_of::<usize>());

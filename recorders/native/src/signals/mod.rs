@@ -90,8 +90,8 @@ struct Saved {
 /// What the kernel told, and how many signals had been sent then.
 type Details = (siginfo_t, ucontext_t, u64);
 
-// SAFETY: the details are written by the thread that has taken the place, before it says that it owns it, and then read by
-// that thread alone.
+// SAFETY: the details are written by the thread that has taken the place, before it says that it owns it, and then read
+// by that thread alone.
 unsafe impl Sync for Saved {}
 
 static WAITING: [Saved; SAVED] = [const {
@@ -199,9 +199,9 @@ fn put_off(thread: &'static Thread, signal: c_int, info: &siginfo_t, context: &u
     let owner = ptr::from_ref(thread).cast_mut();
     let free = WAITING.iter().find(|saved| !saved.taken.swap(true, Acquire));
     let Some(saved) = free else { return };
-    // SAFETY: the place was free and is taken now, so nobody else has it: another signal that comes meanwhile takes another
-    // one, and what looks for the thread's signals finds this one only once it has its owner. The state of the arithmetic
-    // unit lies behind a pointer, and is there only now.
+    // SAFETY: the place was free and is taken now, so nobody else has it: another signal that comes meanwhile takes
+    // another one, and what looks for the thread's signals finds this one only once it has its owner. The state of the
+    // arithmetic unit lies behind a pointer, and is there only now.
     unsafe {
         let (_, copy, _) = (*saved.details.get()).write((*info, *context, sent::count()));
         let state = context.uc_mcontext.fpregs.cast::<u8>();
@@ -255,8 +255,8 @@ pub fn waited_for(signal: c_int, pc: usize) {
     }
 }
 
-/// Along a plan, the calling thread gets the signals from outside that come next to it there, each when it is its turn. It is inside, with
-/// the baton and nothing pending. A wait is over.
+/// Along a plan, the calling thread gets the signals from outside that come next to it there, each when it is its turn.
+/// It is inside, with the baton and nothing pending. A wait is over.
 pub fn take_those_of_plan(inside: &RuntimeGuard, place: Place, afterwards: Afterwards) {
     let plan = SCHEDULER.plan();
     let is_here = |(_, due): &(usize, Signal)| due.waits == (place == Place::Wait);
@@ -275,8 +275,8 @@ pub fn take_those_of_plan(inside: &RuntimeGuard, place: Place, afterwards: After
     }
 }
 
-/// Whether a signal that the program sent to the thread, which is blocked, will interrupt its wait: the thread has put it off and is about
-/// to look up, or the kernel has woken it for that. The caller has locked the scheduler.
+/// Whether a signal that the program sent to the thread, which is blocked, will interrupt its wait: the thread has put
+/// it off and is about to look up, or the kernel has woken it for that. The caller has locked the scheduler.
 pub fn is_on_its_way(thread: &Thread) -> bool {
     thread.deferred.load(Acquire) != 0 || sent::may_come_to(thread) && !sys::sleeps(thread.os_id.load(Relaxed))
 }
@@ -311,8 +311,8 @@ enum For {
     Anyone,
 }
 
-/// Gives the signals of a set that the calling thread has put off back to the kernel, which keeps them as long as the thread blocks them. It
-/// blocks all signals now.
+/// Gives the signals of a set that the calling thread has put off back to the kernel, which keeps them as long as the
+/// thread blocks them. It blocks all signals now.
 fn give_back(thread: &Thread, set: u64, whom: For) {
     for saved in WAITING
         .iter()
@@ -347,8 +347,8 @@ fn give_back(thread: &Thread, set: u64, whom: For) {
     }
 }
 
-/// The calling thread is in a call outside since the baton was taken from it there, and all signals are blocked: those that came before that
-/// are handled as those that come from now on.
+/// The calling thread is in a call outside since the baton was taken from it there, and all signals are blocked: those
+/// that came before that are handled as those that come from now on.
 pub fn handle_outside(thread: &Thread) {
     let is_outside = thread.busy.load(Relaxed) == 0 && thread.state.load(Relaxed) == state::OUTSIDE;
     if is_outside && thread.deferred.load(Acquire) != 0 {

@@ -1,8 +1,8 @@
-//! Signals that come from outside of the program: another process sends them, or the terminal. Each is recorded as something that
-//! its thread gets, and a run along a plan gets it again there, and nowhere else.
+//! Signals that come from outside of the program: another process sends them, or the terminal. Each is recorded as
+//! something that its thread gets, and a run along a plan gets it again there, and nowhere else.
 //!
-//! At a hook, the thread sends it to itself. While it waits, in a call outside or for another thread, only somebody else can: the
-//! process that made the plan does, once the thread sleeps there.
+//! At a hook, the thread sends it to itself. While it waits, in a call outside or for another thread, only somebody
+//! else can: the process that made the plan does, once the thread sleeps there.
 
 use crate::events::pending;
 use crate::platform::sys;
@@ -61,8 +61,8 @@ pub fn gets(thread: &Thread, signal: c_int, place: Place, pc: usize) {
     });
 }
 
-/// Whether the thread may handle a signal now. Along a plan that has it, it comes where the plan says: if others send it as well, as
-/// clients of the program do again, or it was sent twice, that is none. The caller has the baton.
+/// Whether the thread may handle a signal now. Along a plan that has it, it comes where the plan says: if others send
+/// it as well, as clients of the program do again, or it was sent twice, that is none. The caller has the baton.
 pub fn may_come(thread: &Thread, info: &siginfo_t) -> bool {
     let plan = SCHEDULER.plan();
     let signal = info.si_signo as u32;

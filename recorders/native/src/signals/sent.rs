@@ -1,7 +1,7 @@
 //! Signals that the program sends to itself: the handler that runs for one comes after the call that sent it.
 //!
-//! Of a signal that waits already, the kernel keeps one: the first send is the cause of the handler's run, and those that
-//! came before it was taken are the same signal. The real-time signals queue up.
+//! Of a signal that waits already, the kernel keeps one: the first send is the cause of the handler's run, and those
+//! that came before it was taken are the same signal. The real-time signals queue up.
 
 use crate::events::moment::Moment;
 use crate::platform::sys;
@@ -82,8 +82,8 @@ pub fn sends(signal: c_int, to: Receiver, pc: usize) -> u64 {
     number
 }
 
-/// Whether there is a signal that was sent to the thread, or to any, and not handled, as far as is known. The caller has locked the
-/// scheduler, and has the baton, or nobody has it.
+/// Whether there is a signal that was sent to the thread, or to any, and not handled, as far as is known. The caller
+/// has locked the scheduler, and has the baton, or nobody has it.
 pub fn may_come_to(thread: &Thread) -> bool {
     let to = [Receiver::PROCESS, Receiver::thread(thread)];
     with(|sends| sends.waiting.iter().any(|sent| to.contains(&sent.to)))

@@ -1,11 +1,11 @@
 //! The hand-over of the baton, in every interleaving of a few threads, with every value that their loads may see.
 //!
-//! The scheduler's own files, with `loom`'s atomics and cells in place of the usual ones. Whoever has the baton changes a
-//! variable that nothing else protects: `loom` ends the test if two threads do so unordered, or if nobody can go on. Nothing
-//! here ends a sleep but a wake: a thread that needed the watcher's clock to be found would sleep for ever.
+//! The scheduler's own files, with `loom`'s atomics and cells in place of the usual ones. Whoever has the baton changes
+//! a variable that nothing else protects: `loom` ends the test if two threads do so unordered, or if nobody can go on.
+//! Nothing here ends a sleep but a wake: a thread that needed the watcher's clock to be found would sleep for ever.
 //!
-//! Not here: taking the baton from a sleeping thread (`Scheduler::steal`), which rests on a barrier in other processors that
-//! `loom` does not know; plans; deadlines.
+//! Not here: taking the baton from a sleeping thread (`Scheduler::steal`), which rests on a barrier in other processors
+//! that `loom` does not know; plans; deadlines.
 
 #![allow(dead_code, reason = "the recorder uses more of the scheduler than these tests")]
 #![allow(unused_imports, reason = "as above")]

@@ -1,10 +1,11 @@
-//! Order through the contents of a regular file: what a read gets depends on what was written before it, and on nothing written after.
+//! Order through the contents of a regular file: what a read gets depends on what was written before it, and on nothing
+//! written after.
 //!
-//! Writes come in groups, and so do reads: a group ends where an operation of the other kind follows. All of a group comes after
-//! all of the group before, which the first of it says, and the others look at that one. Within a group of reads nothing is ordered,
-//! nor within one of writes, as long as nobody reads: a log that many threads write to orders none of them. For a reader the
-//! order of the writes is part of what it gets. So each write puts its number also into the variable of the one before; finding it there, a
-//! reader knows that the two came in this order.
+//! Writes come in groups, and so do reads: a group ends where an operation of the other kind follows. All of a group
+//! comes after all of the group before, which the first of it says, and the others look at that one. Within a group of
+//! reads nothing is ordered, nor within one of writes, as long as nobody reads: a log that many threads write to orders
+//! none of them. For a reader the order of the writes is part of what it gets. So each write puts its number also into
+//! the variable of the one before; finding it there, a reader knows that the two came in this order.
 //!
 //! Reads that go on where the last one ended depend on that one, too: reads through one descriptor stay in their order.
 

@@ -1,11 +1,12 @@
-//! Descriptors as memory: a number that was given out is a block, which each call that is given it uses, and closing it frees.
+//! Descriptors as memory: a number that was given out is a block, which each call that is given it uses, and closing it
+//! frees.
 //!
-//! A call beside the `close` of its descriptor gets whatever file the number means by then: that is a race as a use beside a `free` is.
-//! `dup2` onto an open descriptor uses both: the kernel replaces the one by the other in one step, so that the number means
-//! a file of the program's all the time.
+//! A call beside the `close` of its descriptor gets whatever file the number means by then: that is a race as a use
+//! beside a `free` is. `dup2` onto an open descriptor uses both: the kernel replaces the one by the other in one step,
+//! so that the number means a file of the program's all the time.
 //!
-//! Each life of a number is a block of its own, in addresses that no program has. Not every life is seen to begin (standard
-//! output, what libraries open): then the block was always there, and its end is a write.
+//! Each life of a number is a block of its own, in addresses that no program has. Not every life is seen to begin
+//! (standard output, what libraries open): then the block was always there, and its end is a write.
 
 use crate::events::{OBJECT_BYTES, modules, pending};
 use crate::platform::memory::NOBODYS;
@@ -80,7 +81,8 @@ pub fn is_open(file: c_int) -> bool {
     unsafe { sys::call(libc::SYS_fcntl, file as usize, libc::F_GETFD as usize, 0, 0) >= 0 }
 }
 
-/// Whether it is the standard input or output that the program was started with: a file in one run, and none in the next.
+/// Whether it is the standard input or output that the program was started with: a file in one run, and none in the
+/// next.
 pub fn is_given(file: c_int) -> bool {
     let life = LIVES.0.get(file as usize).map(Cell::get);
     file <= libc::STDERR_FILENO && life.is_some_and(|life| life.before == 0 && !life.is_known)
@@ -180,9 +182,9 @@ pub fn closes(file: c_int, pc: usize) -> bool {
     open
 }
 
-/// What the program gets to see of a descriptor that was given out: along a plan the number that it had in the recorded run, if that is
-/// free. Another order of opening and closing gives out others, as another order of allocations does addresses; but
-/// they are small numbers, which programs compare and use as indices.
+/// What the program gets to see of a descriptor that was given out: along a plan the number that it had in the recorded
+/// run, if that is free. Another order of opening and closing gives out others, as another order of allocations does
+/// addresses; but they are small numbers, which programs compare and use as indices.
 pub fn as_recorded(file: c_int, pc: usize) -> c_int {
     if file < 0 {
         return file;
@@ -191,8 +193,8 @@ pub fn as_recorded(file: c_int, pc: usize) -> c_int {
     if wanted == file || wanted < 0 {
         return file;
     }
-    // SAFETY: no memory is involved. Both numbers are nobody's yet: the kernel gives the copy one that is free, since a thread that is
-    // in the kernel without the baton may get the wanted one at any time.
+    // SAFETY: no memory is involved. Both numbers are nobody's yet: the kernel gives the copy one that is free, since a
+    // thread that is in the kernel without the baton may get the wanted one at any time.
     unsafe {
         let from = file as usize;
         let closes_on_exec = sys::call(libc::SYS_fcntl, from, libc::F_GETFD as usize, 0, 0) & 1 != 0;

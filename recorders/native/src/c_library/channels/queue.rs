@@ -3,8 +3,8 @@
 //!
 //! What a read gets depends on who wrote before whom, so writes stay in their order, and so do reads:
 //! each looks at the one before it if that was another thread's. A write sets its variable before the call
-//! and a read looks after it, so that what arrived was set before. Closing the end to read from is counted on a variable that writes
-//! look at.
+//! and a read looks after it, so that what arrived was set before. Closing the end to read from is counted on a
+//! variable that writes look at.
 
 use crate::events::pending;
 use crate::events::variable::{SEQUENTIALLY_CONSISTENT, find_set, set};
@@ -116,8 +116,8 @@ impl Queue {
         }
     }
 
-    /// Counts something that the calling thread does on a variable that each counts on, and each write looks at: a descriptor to read from is
-    /// closed, which comes after the writes before it only in so far as they succeeded.
+    /// Counts something that the calling thread does on a variable that each counts on, and each write looks at: a
+    /// descriptor to read from is closed, which comes after the writes before it only in so far as they succeeded.
     pub fn count(&mut self, queue: u32, pc: usize) {
         let read = self.counted;
         self.counted += 1;

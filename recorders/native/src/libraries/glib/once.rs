@@ -19,7 +19,8 @@ const NOT_STARTED: u32 = 0;
 const STARTED: u32 = 1;
 const READY: u32 = 2;
 
-/// Locations that somebody initializes. Who finds one so waits until it holds something: that load comes after the store.
+/// Locations that somebody initializes. Who finds one so waits until it holds something: that load comes after the
+/// store.
 static UNDER_WAY: UnderWay = UnderWay(RefCell::new(BTreeSet::new()));
 
 struct UnderWay(RefCell<BTreeSet<usize>>);

@@ -1,5 +1,5 @@
-//! `GThreadPool`: an item is pushed before a thread of the pool works on it, and all of that is over when the pool was freed by
-//! who waits for it.
+//! `GThreadPool`: an item is pushed before a thread of the pool works on it, and all of that is over when the pool was
+//! freed by who waits for it.
 
 use super::library::{self, Function};
 use super::threads::prepare;
@@ -36,8 +36,8 @@ struct Pool {
     done: RefCell<Vec<u64>>,
 }
 
-/// The item that a thread of the pool works on: the one that GLib gave it, or, along a plan, the one that it had then. Which
-/// that is, is an `input`.
+/// The item that a thread of the pool works on: the one that GLib gave it, or, along a plan, the one that it had then.
+/// Which that is, is an `input`.
 fn choose(inside: &RuntimeGuard, pool: &Pool, given: usize) -> usize {
     let recorded = plan::input_after_load(inside.thread(), pool.pc);
     let mut pushed = pool.pushed.borrow_mut();

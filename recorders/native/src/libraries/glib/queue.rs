@@ -1,5 +1,5 @@
-//! `GAsyncQueue`: an item that is popped was pushed before. Pushes keep their order among themselves, and so do pops, since
-//! what is popped depends on it; neither orders anything else.
+//! `GAsyncQueue`: an item that is popped was pushed before. Pushes keep their order among themselves, and so do pops,
+//! since what is popped depends on it; neither orders anything else.
 
 use super::{library, lock};
 use crate::events::pending;

@@ -6,7 +6,8 @@ use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
 use libc::c_char;
 
-/// GLib makes what its threads have for themselves when the first of them wants it. Here that is always who creates one.
+/// GLib makes what its threads have for themselves when the first of them wants it. Here that is always who creates
+/// one.
 pub fn prepare(inside: &RuntimeGuard) {
     // SAFETY: no arguments.
     inside.in_program(|| unsafe { library::g_thread_self() });

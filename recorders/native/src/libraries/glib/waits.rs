@@ -1,5 +1,5 @@
-//! Futex calls that GLib makes for itself: it waits in the scheduler, and leaves no events, since nobody sees what the word
-//! means.
+//! Futex calls that GLib makes for itself: it waits in the scheduler, and leaves no events, since nobody sees what the
+//! word means.
 
 use crate::events::modules;
 use crate::platform::real;

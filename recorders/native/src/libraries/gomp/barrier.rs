@@ -1,7 +1,7 @@
 //! Barriers of a team, which are over when all have come and no task is left.
 //!
-//! While it waits, a thread executes tasks. Its arrival is an event only when the barrier is over for it: the tasks that it
-//! executed come before that, and nothing keeps them from having been executed before the others came.
+//! While it waits, a thread executes tasks. Its arrival is an event only when the barrier is over for it: the tasks
+//! that it executed come before that, and nothing keeps them from having been executed before the others came.
 
 use super::tasks;
 use super::team::Member;

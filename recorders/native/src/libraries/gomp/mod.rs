@@ -1,13 +1,15 @@
 //! OpenMP as gcc compiles it: the functions of libgomp, in a runtime of our own on the baton.
 //!
-//! libgomp's threads wait for each other by spinning and by futex calls that nobody can see, and pass on work in memory that
-//! nobody records. So its functions that start threads, synchronize or hand out work are taken over entirely. What is
-//! recorded is the order that OpenMP promises and no more: that a region begins and ends together, that barriers and critical
-//! sections are what they are, that a task comes after its creation and its dependences and before what waits for it. Which
-//! thread gets which iterations is a number from a relaxed atomic counter; which thread executes which task, an `input`.
+//! libgomp's threads wait for each other by spinning and by futex calls that nobody can see, and pass on work in memory
+//! that nobody records. So its functions that start threads, synchronize or hand out work are taken over entirely. What
+//! is recorded is the order that OpenMP promises and no more: that a region begins and ends together, that barriers and
+//! critical sections are what they are, that a task comes after its creation and its dependences and before what waits
+//! for it. Which thread gets which iterations is a number from a relaxed atomic counter; which thread executes which
+//! task, an `input`.
 //!
-//! The rest (times, places, allocators, devices, teams) remains libgomp's own, which believes that every thread is alone.
-//! Cancellation is never active. Reductions of tasks are not modelled: a program that uses them is ended, with a message.
+//! The rest (times, places, allocators, devices, teams) remains libgomp's own, which believes that every thread is
+//! alone. Cancellation is never active. Reductions of tasks are not modelled: a program that uses them is ended, with a
+//! message.
 
 mod barrier;
 mod block;
@@ -67,8 +69,8 @@ pub fn member(inside: &RuntimeGuard) -> Rc<Member> {
     of(inside).member.borrow().clone()
 }
 
-/// What the calling thread's member answers; `None` for a thread that came to no OpenMP yet. For what is no event: the thread
-/// may be without the baton, so that it must not count references, which others that have it count, too.
+/// What the calling thread's member answers; `None` for a thread that came to no OpenMP yet. For what is no event: the
+/// thread may be without the baton, so that it must not count references, which others that have it count, too.
 pub fn ask_member<R>(answer: impl FnOnce(&Member) -> R) -> Option<R> {
     // SAFETY: null or a thread, which lives for ever; and as in `of`.
     let of = unsafe { slot().as_ref()?.openmp.get().cast::<OfThread>().as_ref()? };

@@ -1,4 +1,5 @@
-//! What a program asks OpenMP about its threads, and what it sets. At first, all is as libgomp has it from the environment.
+//! What a program asks OpenMP about its threads, and what it sets. At first, all is as libgomp has it from the
+//! environment.
 
 use super::ask_member;
 use super::share::Kind;

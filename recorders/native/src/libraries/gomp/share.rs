@@ -1,7 +1,7 @@
 //! Work that is shared out: the iterations of a loop, or sections, in pieces.
 //!
-//! A thread that gets a piece takes its number from a counter, as by an atomic addition without order. The number orders the
-//! pieces of one thread with what other threads took before, and nothing that they did.
+//! A thread that gets a piece takes its number from a counter, as by an atomic addition without order. The number
+//! orders the pieces of one thread with what other threads took before, and nothing that they did.
 
 use super::block;
 use super::team::Member;
@@ -46,7 +46,8 @@ pub struct Share {
     /// For loops whose iterations wait for each other: how often each outer loop runs, and what was posted.
     pub counts: Vec<u64>,
     pub posts: RefCell<BTreeMap<u64, u64>>,
-    /// Memory for all of its threads, if it wants some, and how much. They use it until the barrier behind it: it is kept.
+    /// Memory for all of its threads, if it wants some, and how much. They use it until the barrier behind it: it is
+    /// kept.
     memory: Cell<(*mut u8, usize)>,
 }
 

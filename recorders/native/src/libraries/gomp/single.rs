@@ -1,4 +1,5 @@
-//! Single blocks: the first thread that comes executes it. What its variables are then, others may get behind a barrier.
+//! Single blocks: the first thread that comes executes it. What its variables are then, others may get behind a
+//! barrier.
 
 use super::team::Member;
 use super::{barrier, member};

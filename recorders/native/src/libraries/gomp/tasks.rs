@@ -1,7 +1,7 @@
 //! Tasks: which are to be executed, by whom, and what waits for them.
 //!
-//! A task comes after its creation and after the tasks that it depends on; what waits for it comes after it. Which task a
-//! thread executes next is an `input` of it: any that is ready would do.
+//! A task comes after its creation and after the tasks that it depends on; what waits for it comes after it. Which task
+//! a thread executes next is an `input` of it: any that is ready would do.
 
 use super::depend::{self, Table};
 use super::team::{Member, Team};

@@ -1,7 +1,7 @@
 //! Teams: who executes a parallel region, and the threads that are kept for the next one.
 //!
-//! The end of a region is a barrier. Between regions a thread of the pool waits for work; getting it comes after whatever its
-//! master did before.
+//! The end of a region is a barrier. Between regions a thread of the pool waits for work; getting it comes after
+//! whatever its master did before.
 
 use super::share::Share;
 use super::tasks::Task;
@@ -33,7 +33,8 @@ pub struct Team {
     pub barrier: u64,
     pub loops: u64,
     pub blocks: u64,
-    /// How many have come to a barrier so far, and how many of these have found that it is over, since the region began.
+    /// How many have come to a barrier so far, and how many of these have found that it is over, since the region
+    /// began.
     pub arrived: Cell<usize>,
     pub entered: Cell<usize>,
     /// Tasks that wait for a thread.
