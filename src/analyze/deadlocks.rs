@@ -5,13 +5,13 @@
 
 use super::decider::Decider;
 use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
-use crate::candidates::{Cycle, Cycles};
+use crate::candidates::{Cycle, Cycles, Scope};
 use crate::encode::Form;
-use crate::prune::{Grounds, Needs};
+use crate::prune::{Grounds, Needs, held_at};
 use crate::schedule::Goal;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
 use crate::symbols::{UnrecordedCalls, hidden_between};
-use crate::trace::EventId;
+use crate::trace::{EventId, ObjectId};
 use crate::verdict::{Analysis, CutRefutation, Deadlock, Refutation, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -36,13 +36,16 @@ impl Decided {
     }
 }
 
-/// Decides every cycle of positions.
-pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
+/// Decides every cycle of positions, or those in scope.
+pub(super) fn decide(known: &Decider<'_>, scope: Option<&Scope>, threads: NonZeroUsize) -> Decided {
     if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
         // A whole trace has no deadlock, and formulas are broken to see what becomes of races.
-        return Decided::default();
+        return Decided {
+            incomplete: scope.is_some(),
+            ..Decided::default()
+        };
     }
-    let cycles = Cycles::of(known.trace, known.sections);
+    let cycles = Cycles::within(known.trace, known.sections, scope);
     tracing::info!(
         cycles = cycles.list.len(),
         nodes = cycles.waiting.len(),
@@ -52,7 +55,9 @@ pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
         let case = Case { known, cycles: &cycles };
         let decide = || {
             let mut rejected = Vec::new();
-            let deadlock = case.decide(cycle, &mut rejected);
+            let mut deadlock = case.decide(cycle, &mut rejected);
+            // Those of a scope are other numbers.
+            deadlock.positions = deadlock.example.iter().map(|&event| known.trace.pc(event)).collect();
             (deadlock, rejected)
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
@@ -110,6 +115,10 @@ impl Case<'_, '_> {
             tried: 0,
         };
         if known.options.out_of_time() {
+            return deadlock;
+        }
+        if let Some(verdict) = self.kept_apart(cycle, &deadlock.example) {
+            deadlock.verdict = verdict;
             return deadlock;
         }
         let fast = !known.solver_only();
@@ -222,6 +231,35 @@ impl Case<'_, '_> {
         }
     }
 
+    /// A lock that keeps two of these apart: their numbers in the cycle, and the lock.
+    fn common_lock(&self, nodes: &[u32]) -> Option<(usize, usize, ObjectId)> {
+        let node = |at: usize| &self.cycles.waiting[nodes[at] as usize];
+        let pairs = (0..nodes.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+        pairs
+            .into_iter()
+            .find_map(|(a, b)| Some((a, b, node(a).common_lock(node(b))?)))
+    }
+
+    /// The verdict if common locks keep the threads from being there at once. The example is of the first instance.
+    fn kept_apart(&self, cycle: &Cycle, example: &[EventId]) -> Option<Verdict> {
+        let known = self.known;
+        let (a, b, lock) = self.common_lock(cycle.instances.first()?)?;
+        if !cycle.instances.iter().all(|nodes| self.common_lock(nodes).is_some()) {
+            return None;
+        }
+        if known.trace.cut().is_some() {
+            return Some(Verdict::Unknown(Unknown::Cut(CutRefutation::Locks)));
+        }
+        let acquired = |event: EventId| {
+            let held = held_at(known.trace, known.sections, event);
+            held.iter().find(|&&(held, ..)| held == lock).map(|&(.., event)| event)
+        };
+        Some(Verdict::Refuted(Refutation::CommonLock {
+            lock,
+            acquired: (acquired(example[a]), acquired(example[b])),
+        }))
+    }
+
     /// The verdict when no prefix brings operations of the cycle next that wait for each other.
     fn excluded(&self, cycle: &Cycle, example: &[EventId]) -> Verdict {
         let known = self.known;
@@ -290,7 +328,9 @@ impl Case<'_, '_> {
         };
         let mut pending = Vec::new();
         let mut instances = cycle.instances.iter();
-        instances.all(|nodes| self.visit_from(nodes, needs, &mut pending, &mut each).is_continue())
+        instances.all(|nodes| {
+            self.common_lock(nodes).is_some() || self.visit_from(nodes, needs, &mut pending, &mut each).is_continue()
+        })
     }
 
     fn visit_from(

@@ -104,7 +104,7 @@ impl Default for Options {
 /// Which pairs to decide, and with how many threads. Verdicts do not depend on the latter.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'s> {
-    /// Only these pairs; `None` for all.
+    /// Only these pairs and cycles; `None` for all.
     pub scope: Option<&'s Scope>,
     /// Only these candidates.
     pub shard: Shard,
@@ -132,7 +132,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     analysis
 }
 
-/// Decides the pairs in `scope` that have conflicting accesses.
+/// Decides the pairs in `scope` that have conflicting accesses, and the cycles of operations that wait.
 #[must_use]
 pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analysis {
     let work = Work {
@@ -167,8 +167,12 @@ pub fn analyze_with<F: Follow>(
             trace,
             known.decide(work, follow.begin(&known.candidates.list)?, follow)?,
         );
-        if work.scope.is_none() && work.shard == Shard::WHOLE {
-            stage(follow, "deadlocks", || deadlocks::decide(known, work.threads)).add_to(&mut analysis);
+        let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
+        if asks && work.shard == Shard::WHOLE {
+            let decided = stage(follow, "deadlocks", || {
+                deadlocks::decide(known, work.scope, work.threads)
+            });
+            decided.add_to(&mut analysis);
         }
         Ok(analysis)
     })
@@ -257,7 +261,7 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
     let mut analysis = collect(trace, decisions);
     let no_pairs = Scope::default();
     with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
-        deadlocks::decide(known, NonZeroUsize::MIN).add_to(&mut analysis);
+        deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
     });
     analysis
 }

@@ -5,6 +5,7 @@
 //! thread holds are one node (Tunç et al., PLDI 2023, call these abstract events), and two threads that hold one lock exclude each
 //! other. Cycles with a chord are left out: where all of their operations wait, those of a shorter cycle do.
 
+use super::Scope;
 use crate::semantics::blocking::Wait;
 use crate::trace::{CodePosition, EventId, ObjectId, Sections, ThreadId, Trace};
 use hashbrown::HashMap;
@@ -39,13 +40,14 @@ impl Waiting {
         self.thread != other.thread && (other.wait == Wait::End(self.thread) || holds())
     }
 
-    /// Whether the two threads cannot be there at once: both hold a lock, and not both as readers.
-    fn excludes(&self, other: &Waiting) -> bool {
-        let holds = |&(lock, shared): &(ObjectId, bool)| {
+    /// A lock by which the two threads cannot be there at once: both hold it, and not both as readers.
+    #[must_use]
+    pub fn common_lock(&self, other: &Waiting) -> Option<ObjectId> {
+        let holds = |&&(lock, shared): &&(ObjectId, bool)| {
             let theirs = other.held.binary_search_by_key(&lock, |&(held, _)| held);
             theirs.is_ok_and(|at| !(shared && other.held[at].1))
         };
-        self.held.iter().any(holds)
+        self.held.iter().find(holds).map(|&(lock, _)| lock)
     }
 }
 
@@ -70,11 +72,12 @@ pub struct Cycles {
 }
 
 impl Cycles {
-    /// Finds them.
+    /// Finds all, or those that are in scope. In a scope are also cycles whose threads hold a common lock, and such with a chord: who asks
+    /// about them is owed the reason.
     #[must_use]
-    pub fn of(trace: &Trace, sections: &Sections) -> Cycles {
-        let waiting = waiting(trace, sections);
-        let mut search = Search::new(&waiting);
+    pub fn within(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Cycles {
+        let waiting = waiting(trace, sections, scope);
+        let mut search = Search::new(&waiting, scope);
         for root in 0..waiting.len() as u32 {
             search.path.push(root);
             search.extend();
@@ -82,13 +85,18 @@ impl Cycles {
         }
         let incomplete = search.steps == 0;
         let mut by_positions: BTreeMap<Vec<CodePosition>, Vec<Vec<u32>>> = BTreeMap::new();
+        let asked = |positions: &[CodePosition]| {
+            scope.is_none_or(|scope| scope.cycles.iter().any(|asked| asked.has(positions)))
+        };
         for mut cycle in std::mem::take(&mut search.found) {
             let rotated = |by: usize| cycle[by..].iter().chain(&cycle[..by]);
             let positions = |by: usize| rotated(by).map(|&node| waiting[node as usize].position);
             let least = (0..cycle.len()).min_by(|&a, &b| positions(a).cmp(positions(b)));
             cycle.rotate_left(least.unwrap_or(0));
-            let positions = cycle.iter().map(|&node| waiting[node as usize].position).collect();
-            by_positions.entry(positions).or_default().push(cycle);
+            let positions: Vec<CodePosition> = cycle.iter().map(|&node| waiting[node as usize].position).collect();
+            if asked(&positions) {
+                by_positions.entry(positions).or_default().push(cycle);
+            }
         }
         let cycles = by_positions.into_iter();
         let mut list: Vec<Cycle> = cycles
@@ -114,7 +122,7 @@ impl Cycles {
 type Node = (ThreadId, CodePosition, Wait, Vec<(ObjectId, bool)>);
 
 /// What waits in a trace, as far as it can be part of a cycle.
-fn waiting(trace: &Trace, sections: &Sections) -> Vec<Waiting> {
+fn waiting(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Vec<Waiting> {
     let held_at = |event: EventId| {
         let open = sections.open_after(trace.thread(event), trace.place(event));
         let mut held: Vec<(ObjectId, bool)> = open
@@ -125,15 +133,19 @@ fn waiting(trace: &Trace, sections: &Sections) -> Vec<Waiting> {
         held
     };
     let mut nodes: HashMap<Node, Vec<EventId>> = HashMap::new();
+    let position = |event: EventId| match scope {
+        Some(scope) => scope.positions.get(&event).copied(),
+        None => Some(trace.pc(event)),
+    };
     for event in trace.events() {
-        let Some(wait) = Wait::of(trace, sections, event) else {
+        let (Some(wait), Some(position)) = (Wait::of(trace, sections, event), position(event)) else {
             continue;
         };
         let held = held_at(event);
         // One level more of what the thread holds already is to be had.
         let own = |&(lock, _): &(ObjectId, bool)| matches!(wait, Wait::Lock { lock: wanted, .. } if wanted == lock);
         if !held.iter().any(own) {
-            let key = (trace.thread(event), trace.pc(event), wait, held);
+            let key = (trace.thread(event), position, wait, held);
             nodes.entry(key).or_default().push(event);
         }
     }
@@ -167,6 +179,16 @@ fn waiting(trace: &Trace, sections: &Sections) -> Vec<Waiting> {
     nodes
 }
 
+/// The most operations of a cycle that somebody asks about: if it may be a deadlock, and if it cannot.
+fn longest(scope: &Scope) -> (usize, usize) {
+    let lengths = scope.cycles.iter().map(|asked| match asked.0.len() {
+        // Of the many that one operation is part of, those that cannot be one are told only if they are short.
+        1 => (usize::MAX, 2),
+        length => (length, length),
+    });
+    lengths.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)))
+}
+
 struct Search<'w> {
     waiting: &'w [Waiting],
     /// Those whose thread holds a lock, and those of each thread.
@@ -174,13 +196,17 @@ struct Search<'w> {
     of_thread: HashMap<ThreadId, Vec<u32>>,
     /// Each waits for the next one.
     path: Vec<u32>,
+    /// How many of the path have a lock or a chord with one before, so that no cycle that has them is a deadlock of its own.
+    loose: usize,
+    /// The most operations of a cycle without such, and with.
+    longest: (usize, usize),
     found: Vec<Vec<u32>>,
     /// Those left.
     steps: u32,
 }
 
 impl<'w> Search<'w> {
-    fn new(waiting: &'w [Waiting]) -> Search<'w> {
+    fn new(waiting: &'w [Waiting], scope: Option<&Scope>) -> Search<'w> {
         let mut holding: HashMap<ObjectId, Vec<u32>> = HashMap::new();
         let mut of_thread: HashMap<ThreadId, Vec<u32>> = HashMap::new();
         for (number, node) in (0..).zip(waiting) {
@@ -194,6 +220,8 @@ impl<'w> Search<'w> {
             holding,
             of_thread,
             path: Vec::new(),
+            loose: 0,
+            longest: scope.map_or((usize::MAX, 0), longest),
             found: Vec::new(),
             steps: MAX_STEPS,
         }
@@ -218,21 +246,35 @@ impl<'w> Search<'w> {
             let new = &self.waiting[next as usize];
             let (before, last) = (&self.path[..self.path.len() - 1], &self.waiting[last as usize]);
             let of = |number: &u32| &self.waiting[*number as usize];
+            let is_strict = {
+                self.path.iter().all(|other| of(other).common_lock(new).is_none())
+                    // No chord: it blocks nobody else, and nobody but the first blocks it.
+                    && before.iter().all(|other| !new.blocks(of(other)))
+                    && self.path[1..].iter().all(|other| !of(other).blocks(new))
+            };
+            let longest = match is_strict && self.loose == 0 {
+                true => self.longest.0,
+                false => self.longest.1,
+            };
             let fits = new.thread > self.waiting[root as usize].thread
                 && new.blocks(last)
-                && self.path.iter().all(|other| of(other).thread != new.thread && !of(other).excludes(new))
-                // No chord: it blocks nobody else, and nobody but the first blocks it.
-                && before.iter().all(|other| !new.blocks(of(other)))
-                && self.path[1..].iter().all(|other| !of(other).blocks(new));
+                && self.path.iter().all(|other| of(other).thread != new.thread)
+                && self.path.len() < longest;
             if !fits {
                 continue;
             }
             let closes = self.waiting[root as usize].blocks(new);
             self.path.push(next);
-            match closes {
-                true => self.found.push(self.path.clone()),
-                false => self.extend(),
+            // Behind a cycle, that the first blocks the last one is a chord.
+            let loose = usize::from(!is_strict || closes);
+            self.loose += loose;
+            if closes {
+                self.found.push(self.path.clone());
             }
+            if !closes || self.longest.1 > 0 {
+                self.extend();
+            }
+            self.loose -= loose;
             self.path.pop();
         }
     }

@@ -20,7 +20,7 @@ mod visit;
 mod tests;
 
 pub use cycles::{Cycle, Cycles, Waiting};
-pub use scope::Scope;
+pub use scope::{AskedCycle, Scope};
 pub(crate) use visit::SitePairs;
 pub use visit::{Frees, Visited};
 

@@ -108,6 +108,7 @@ fn a_scope_keeps_what_it_names_and_tells_apart_what_it_tells_apart() {
         let scope = Scope {
             positions: accesses.map(|event| (event, position(event))).collect(),
             pairs: pairs.iter().copied().collect(),
+            ..Scope::default()
         };
         Candidates::within(&trace, &order, &contexts, &needs, Some(&scope)).list
     };

@@ -17,11 +17,11 @@ use anyhow::{bail, ensure};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use trace_format::TraceFile;
 use witness::analyze::Options as AnalysisOptions;
-use witness::confirm::{Finding, Question, Unmatched, races as warned_races};
+use witness::confirm::{About, Finding, Question, Unmatched, decided};
 use witness::explore::{Exploration, Goal, Learnt, Options, Program, Progress, What, at_places_first, explore};
 use witness::symbols::{Places, Symbols};
-use witness::trace::Trace;
 use witness::warnings::{Format, Warning};
 
 /// What is asked for.
@@ -55,9 +55,9 @@ impl Aim {
             }
             warnings.push(explain::warning([explain::side(&pair[0]), explain::side(&pair[1])]));
         }
-        let questions: Vec<Question> = warned_races(&warnings).map(Question::of).collect();
+        let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
         if questions.is_empty() {
-            bail!("the reports warn of no data race");
+            bail!("the reports warn of no data race and of no lock order");
         }
         Ok(Some(Aim {
             warnings,
@@ -187,6 +187,8 @@ impl<'a> Aimed<'a> {
     ) -> anyhow::Result<Exploration> {
         let (aim, answers) = (self.aim, &self.answers);
         let is_near = |position: u64| answers.borrow().is_near(position);
+        // What a search in memory says of deadlocks is not said of these places.
+        let is_asked_for_deadlock = aim.questions.iter().any(|question| question.about == About::Deadlock);
         let order = at_places_first(&is_near);
         let options = Options {
             order: &order,
@@ -202,8 +204,8 @@ impl<'a> Aimed<'a> {
                 runs::remove(&path, None);
                 return Ok(());
             }
-            if run == 0 || is_untold || learnt.shows.iter().any(shows_race) {
-                let asked = confirm::ask(&path, Trace::open(&path)?, &aim.questions, &aim.options)?;
+            if run == 0 || is_untold || is_asked_for_deadlock || learnt.shows.iter().any(shows_race) {
+                let asked = confirm::ask(&path, &TraceFile::open(&path)?, &aim.questions, &aim.options)?;
                 if run == 0 {
                     aim.must_exist(&asked)?;
                 }

@@ -7,11 +7,11 @@ use hashbrown::HashSet;
 use std::path::{Path, PathBuf};
 use trace_format::TraceFile;
 use witness::analyze::{Glance, Options};
-use witness::confirm::{Confirmation, Finding, Outcome, Run, Suppressed};
+use witness::confirm::{Confirmation, Outcome, Run, Suppressed};
 use witness::report::{Findings, Noise};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::{Analysis, Fact, Refutation, Verdict};
+use witness::verdict::{Analysis, Fact, Verdict};
 use witness::warnings::Warning;
 
 /// A trace, and what it says.
@@ -24,13 +24,8 @@ pub struct Asked {
 impl Asked {
     /// Whether a question has a witness here.
     pub fn is_witnessed(&self, question: usize) -> bool {
-        match &self.confirmation.answers[question].finding {
-            Finding::Decided(pairs) => {
-                let verdict = &self.confirmation.analysis.pairs[pairs[0]].verdict;
-                matches!(verdict, Verdict::Witnessed(_))
-            }
-            Finding::BothAtomic(..) | Finding::Unknown(_) => false,
-        }
+        let Confirmation { analysis, answers } = &self.confirmation;
+        answers[question].is_witnessed(analysis)
     }
 }
 
@@ -83,19 +78,26 @@ pub fn used(warnings: &[Warning], asked: &[Asked], options: &Options) -> Vec<boo
     used
 }
 
-/// Where other outcomes may bring about a race: at the pairs themselves, and at the reads by which they are excluded.
+/// Where other outcomes may bring about a race or a deadlock: at the places themselves, and at the reads by which they are excluded.
 pub fn places_near(analysis: &Analysis, trace: &Trace) -> Vec<u64> {
     let mut near = Vec::new();
     for pair in &analysis.pairs {
         near.extend([pair.positions.0, pair.positions.1]);
-        if let Verdict::Refuted(Refutation::Core(core)) | Verdict::NotInTrace(Refutation::Core(core)) = &pair.verdict {
-            near.extend(core.iter().filter_map(|fact| match fact {
-                Fact::Read { read, .. } => Some(trace.pc(*read)),
-                _ => None,
-            }));
-        }
+        near.extend(reads_of_core(&pair.verdict, trace));
+    }
+    for deadlock in &analysis.deadlocks {
+        near.extend(&deadlock.positions);
+        near.extend(reads_of_core(&deadlock.verdict, trace));
     }
     near
+}
+
+/// Where the reads are that exclude something.
+fn reads_of_core<'a>(verdict: &'a Verdict, trace: &'a Trace) -> impl Iterator<Item = u64> + 'a {
+    verdict.core().into_iter().flatten().filter_map(|fact| match fact {
+        Fact::Read { read, .. } => Some(trace.pc(*read)),
+        _ => None,
+    })
 }
 
 /// What the runs have said, one after the other.

@@ -16,9 +16,10 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_format::TraceFile;
 use witness::analyze::Options;
 use witness::confirm::{
-    Class, ConfirmResults, Confirmation, Outcome, Question, Run, Suppressed, Text, confirm_all, races,
+    Class, ConfirmResults, Confirmation, Outcome, Question, Run, Suppressed, Text, confirm_all, decided,
 };
 use witness::import;
 use witness::record;
@@ -35,7 +36,8 @@ use witness::warnings::{self, Format, Warning};
 /// lists of file:line file:line. It searches the trace for the places that they name, by module and offset, otherwise
 /// by file, line and function; a line that has moved is offered as a guess. Each pair then gets a schedule that leads
 /// to it, which the checker has accepted, or the reason why no order of the trace's events does. What the trace does
-/// not show stays unknown. Warnings of other problems are counted.
+/// not show stays unknown. Warnings of lock orders are decided in the same way: whether a schedule leads to a deadlock
+/// there. Warnings of other problems are counted.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "witness confirm [OPTIONS] TRACE REPORT...\n       witness confirm [OPTIONS] --run REPORT... -- PROGRAM...",
@@ -112,12 +114,12 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         _ => bail!("no report is given: witness confirm TRACE REPORT..."),
     };
     let warnings = read_all(reports, args.format)?;
-    let questions: Vec<Question> = races(&warnings).map(Question::of).collect();
+    let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
     let options = args.analysis.options();
     let (asked, all_schedules) = match trace {
         Some(path) => {
             let opened = import::open(path, None, false)?;
-            let asked = ask(path, Trace::from_file(&opened.file)?, &questions, &options)?;
+            let asked = ask(path, &opened.file, &questions, &options)?;
             (vec![asked], None)
         }
         None => record_until_witnessed(args, &warnings, &questions, &options)?,
@@ -162,10 +164,14 @@ fn read(path: &Path, format: Option<Format>) -> anyhow::Result<Vec<Warning>> {
 }
 
 /// Asks a trace.
-pub fn ask(path: &Path, trace: Trace, questions: &[Question], options: &Options) -> anyhow::Result<Asked> {
+pub fn ask(path: &Path, file: &TraceFile, questions: &[Question], options: &Options) -> anyhow::Result<Asked> {
+    let trace = Trace::from_file(file)?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
-    let confirmation = confirm_all(&trace, &Symbols::new(trace.tables()), questions, options);
+    let symbols = Symbols::new(trace.tables());
+    let mut confirmation = confirm_all(&trace, &symbols, questions, options);
+    confirmation.add_standstill((file, &trace), &symbols, questions)?;
+    drop(symbols);
     Ok(Asked {
         path: path.to_owned(),
         trace,
@@ -266,7 +272,7 @@ struct Further<'f, 'a> {
 
 impl Further<'_, '_> {
     fn add(&self, number: u32, how: &str, path: &Path) -> anyhow::Result<()> {
-        let run = ask(path, Trace::open(path)?, self.questions, self.options)?;
+        let run = ask(path, &TraceFile::open(path)?, self.questions, self.options)?;
         let events = run.trace.len();
         let mut answers = self.answers.borrow_mut();
         answers.add(run);
@@ -307,7 +313,7 @@ pub fn report(args: &Telling<'_>, warnings: &[Warning], asked: Vec<Asked>, color
             };
             let Confirmation { analysis, answers } = &asked.confirmation;
             let mut noise = Noise::of(&words, analysis, &filters);
-            suppressed.hide_pairs(warnings, answers, analysis, &mut noise);
+            suppressed.hide(warnings, answers, analysis, &mut noise);
             noise
         })
         .collect();

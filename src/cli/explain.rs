@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::analyze::Options;
-use witness::confirm::{Class, Finding, Outcome, Question, Run, Sought, Suppressed, confirm};
+use witness::confirm::{About, Class, Finding, Outcome, Question, Run, Sought, Suppressed, confirm};
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Text, Words};
 use witness::results::Summary;
 use witness::symbols::Symbols;
@@ -63,15 +63,13 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
             None => Sought::Described(side.clone()),
         });
     }
-    let Ok(sought) = <[Sought; 2]>::try_from(sought) else {
-        unreachable!("two texts give two accesses");
-    };
     let options = Options {
         // One pair is worth all its facts.
         explanations: None,
         ..args.analysis.options()
     };
     let question = Question {
+        about: About::Race,
         sides: sought,
         variable: None,
     };
@@ -122,11 +120,11 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
                 writeln!(out, "witness: {note}")?;
             }
             let shown =
-                matches!(confirmed.answer.finding, Finding::Decided(_)) || !runs[0].findings.analysis.pairs.is_empty();
+                matches!(confirmed.answer.finding, Finding::Pairs(_)) || !runs[0].findings.analysis.pairs.is_empty();
             if shown {
                 Text { paint }.export(&[runs[0].findings], out)?;
             }
-            if !matches!(confirmed.answer.finding, Finding::Decided(_)) {
+            if !matches!(confirmed.answer.finding, Finding::Pairs(_)) {
                 let class = confirmed.class().title().to_uppercase();
                 for sentence in confirmed.explanation() {
                     writeln!(out, "{}: {sentence}", paint.access(&class))?;
@@ -197,7 +195,7 @@ pub fn warning(sides: [Side; 2]) -> Warning {
         format: Format::Pairs,
         title: "suspected race".to_owned(),
         kind: Kind::Race,
-        sides,
+        sides: sides.into(),
         location: None,
         stacks: Vec::new(),
     }

@@ -1,7 +1,9 @@
-//! From the verdicts on all pairs that a question may mean to the answer.
+//! From the verdicts on all pairs, or cycles, that a question may mean to the answer.
 
+use super::About;
 use super::matching::{How, Place};
 use super::scope::{Asked, ChoiceId, pairs};
+use crate::semantics::locks::Step;
 use crate::trace::{AccessKind, CellId, EventId, ThreadId, Trace};
 use crate::verdict::{Analysis, Refutation, Verdict};
 use hashbrown::{HashMap, HashSet};
@@ -12,18 +14,34 @@ pub struct Answer {
     /// What was found.
     pub finding: Finding,
     /// What each side was taken for; `None` if it is not in the trace, or may be several places.
-    pub places: [Option<Place>; 2],
+    pub places: Vec<Option<Place>>,
     /// If all that was asked about is refuted, or not in this trace: a witnessed pair of the analysis, in the same functions on the same memory.
     pub related_race: Option<usize>,
 }
 
 impl Answer {
-    fn new(finding: Finding, places: [Option<Place>; 2]) -> Answer {
+    fn new(finding: Finding, places: impl Into<Vec<Option<Place>>>) -> Answer {
         Answer {
             finding,
-            places,
+            places: places.into(),
             related_race: None,
         }
+    }
+
+    /// The verdict that it rests on, in the analysis that it is of; `None` if it rests on none.
+    #[must_use]
+    pub fn verdict<'a>(&self, analysis: &'a Analysis) -> Option<&'a Verdict> {
+        match &self.finding {
+            Finding::Pairs(pairs) => Some(&analysis.pairs[pairs[0]].verdict),
+            Finding::Deadlocks(rows) => Some(&analysis.deadlocks[rows[0]].verdict),
+            Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => None,
+        }
+    }
+
+    /// Whether a schedule, or the run itself, shows what was asked about.
+    #[must_use]
+    pub fn is_witnessed(&self, analysis: &Analysis) -> bool {
+        matches!(self.finding, Finding::Ended(_)) || matches!(self.verdict(analysis), Some(Verdict::Witnessed(_)))
     }
 
     /// Whether it holds only if the sides were taken for the right places.
@@ -39,9 +57,15 @@ pub enum Finding {
     /// The verdict of these pairs of the analysis, the one that speaks for all of them first: a
     /// witnessed one, else one that is not decided, else one that is not in this trace, else (all are refuted) the one that
     /// needed the strongest argument.
-    Decided(Vec<usize>),
+    Pairs(Vec<usize>),
+    /// The verdict of these deadlocks of the analysis, the one that speaks for all of them first, in the same order.
+    Deadlocks(Vec<usize>),
+    /// Witnessed: the recorded run itself ended in this deadlock. Who waits for whom.
+    Ended(Vec<String>),
     /// Refuted: wherever the two sides share memory, both accesses are atomic. These two, for one.
     BothAtomic(EventId, EventId),
+    /// Refuted: this acquisition, like all at one of the places, only tries to take its lock, and goes on without it.
+    Attempt(EventId),
     /// The trace cannot answer.
     Unknown(Unmatched),
 }
@@ -50,28 +74,45 @@ pub enum Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmatched {
     /// These sides do not occur in it.
-    NotInTrace([bool; 2]),
+    NotInTrace(Vec<bool>),
     /// One side is an allocation, which is no access in a trace.
     Allocation,
-    /// The report gives the place of neither side.
+    /// The report gives the place of no side.
     NotGiven,
     /// Both occur, but never access the same memory.
     NoSharedMemory,
-    /// Both occur and access the same memory, but always in this one thread.
+    /// All occur, with the same memory or locks, but always in this one thread.
     OneThread(ThreadId),
+    /// All of these acquisitions occur, but nowhere does each want a lock that the next one's thread holds.
+    NoCycle {
+        /// Some of them are by readers.
+        readers: bool,
+    },
+    /// The acquisitions may be part of cycles that were too many to be looked at, or are not what this analysis decides.
+    NotLookedAt,
     /// Both occur and access the same memory, but neither writes.
     OnlyReads,
-    /// Each of these pairs of places may be meant, and their verdicts differ.
-    Ambiguous(Vec<[String; 2]>),
+    /// Each of these pairs, or cycles, of places may be meant, and their verdicts differ.
+    Ambiguous(Vec<Vec<String>>),
 }
 
 /// The answer to a question, given what the analysis found.
 pub(super) fn answer(trace: &Trace, asked: &Asked, analysis: &Analysis, question: usize) -> Answer {
     let sides = &asked.choices[question];
-    let place = |side: usize| match &sides[side][..] {
+    let place = |side: &[ChoiceId]| match side {
         [one] => Some(asked.places[*one as usize].clone()),
         _ => None,
     };
+    let both = || [place(&sides[0]), place(&sides[1])];
+    if asked.about[question] == About::Deadlock {
+        return deadlock(
+            trace,
+            asked,
+            analysis,
+            question,
+            sides.iter().map(|side| place(side)).collect(),
+        );
+    }
     let missing = [sides[0].is_empty(), sides[1].is_empty()];
     let partner = |side: usize| {
         let places = sides[side].iter().map(|&choice| asked.places[choice as usize].how);
@@ -81,9 +122,9 @@ pub(super) fn answer(trace: &Trace, asked: &Asked, analysis: &Analysis, question
         let why = if asked.allocates[question] {
             Unmatched::Allocation
         } else {
-            Unmatched::NotInTrace(missing)
+            Unmatched::NotInTrace(missing.into())
         };
-        return Answer::new(Finding::Unknown(why), [place(0), place(1)]);
+        return Answer::new(Finding::Unknown(why), both());
     }
     if partner(0) && partner(1) {
         return Answer::new(Finding::Unknown(Unmatched::NotGiven), [None, None]);
@@ -93,30 +134,104 @@ pub(super) fn answer(trace: &Trace, asked: &Asked, analysis: &Analysis, question
         .filter(|(_, found)| !found.is_empty())
         .collect();
     let places = |(a, b): (ChoiceId, ChoiceId)| [a, b].map(|choice| Some(asked.places[choice as usize].clone()));
-    let class = |found: &[usize]| match analysis.pairs[found[0]].verdict {
-        Verdict::Witnessed(_) => 0,
-        Verdict::Unknown(_) => 1,
-        Verdict::NotInTrace(_) => 2,
-        Verdict::Refuted(_) => 3,
-    };
+    let class = |found: &[usize]| class(&analysis.pairs[found[0]].verdict);
     match &decided[..] {
         // Where some of the places that may be meant share no memory, the others are.
-        [] => Answer::new(undecided(trace, asked, question), [place(0), place(1)]),
-        [(choices, found)] => Answer::new(Finding::Decided(found.clone()), places(*choices)),
+        [] => Answer::new(undecided(trace, asked, question), both()),
+        [(choices, found)] => Answer::new(Finding::Pairs(found.clone()), places(*choices)),
         [(choices, first), others @ ..] if others.iter().all(|(_, found)| class(found) == class(first)) => {
             let all = first.iter().chain(others.iter().flat_map(|(_, found)| found));
             let mut all: Vec<usize> = all.copied().collect();
             let mut seen = HashSet::new();
             all.retain(|&pair| seen.insert(pair));
-            Answer::new(Finding::Decided(all), places(*choices))
+            Answer::new(Finding::Pairs(all), places(*choices))
         }
         _ => {
             let at = |choice: ChoiceId| asked.places[choice as usize].at.clone();
-            let meant = decided.iter().map(|&((a, b), _)| [at(a), at(b)]);
+            let meant = decided.iter().map(|&((a, b), _)| vec![at(a), at(b)]);
             let ambiguous = Finding::Unknown(Unmatched::Ambiguous(meant.collect()));
-            Answer::new(ambiguous, [place(0), place(1)])
+            Answer::new(ambiguous, both())
         }
     }
+}
+
+/// What speaks for several comes first.
+fn class(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Witnessed(_) => 0,
+        Verdict::Unknown(_) => 1,
+        Verdict::NotInTrace(_) => 2,
+        Verdict::Refuted(_) => 3,
+    }
+}
+
+/// The answer to a question about acquisitions that wait for each other.
+fn deadlock(trace: &Trace, asked: &Asked, analysis: &Analysis, question: usize, places: Vec<Option<Place>>) -> Answer {
+    let sides = &asked.choices[question];
+    let unknown = |why: Unmatched, places| Answer::new(Finding::Unknown(why), places);
+    if sides.is_empty() {
+        return unknown(Unmatched::NotGiven, places);
+    }
+    if sides.iter().any(Vec::is_empty) {
+        let missing = sides.iter().map(Vec::is_empty).collect();
+        return unknown(Unmatched::NotInTrace(missing), places);
+    }
+    let cycle = asked.cycle(question);
+    let class = |row: usize| class(&analysis.deadlocks[row].verdict);
+    let is_meant = |row: &usize| {
+        let events = analysis.deadlocks[*row].example.iter();
+        let labels = events.map(|event| asked.scope.positions[event]);
+        cycle.has(&labels.collect::<Vec<_>>())
+    };
+    let mut rows: Vec<usize> = (0..analysis.deadlocks.len()).filter(is_meant).collect();
+    rows.sort_by_key(|&row| (class(row), row));
+    let (Some(&best), Some(&last)) = (rows.first(), rows.last()) else {
+        let finding = match analysis.more_cycles {
+            true => Finding::Unknown(Unmatched::NotLookedAt),
+            false => without_cycle(trace, asked, question),
+        };
+        return Answer::new(finding, places);
+    };
+    // One place that may be several differs from several cycles through the same places.
+    if class(best) != class(last) && sides.iter().any(|side| side.len() > 1) {
+        let at = |event: &EventId| {
+            let choices = sides.iter().flatten().copied();
+            let mut here = choices.filter(|&choice| asked.events[choice as usize].contains(event));
+            here.next()
+                .map_or_else(String::new, |choice| asked.places[choice as usize].at.clone())
+        };
+        let meant = rows
+            .iter()
+            .map(|&row| analysis.deadlocks[row].example.iter().map(at).collect());
+        return unknown(Unmatched::Ambiguous(meant.collect()), places);
+    }
+    Answer::new(Finding::Deadlocks(rows), places)
+}
+
+/// What keeps acquisitions that occur from being a cycle.
+fn without_cycle(trace: &Trace, asked: &Asked, question: usize) -> Finding {
+    let sides = &asked.choices[question];
+    let of_side = |side: &Vec<ChoiceId>| -> Vec<EventId> {
+        let events = side.iter().flat_map(|&choice| &asked.events[choice as usize]);
+        events.copied().collect()
+    };
+    let sides: Vec<Vec<EventId>> = sides.iter().map(of_side).collect();
+    let step = |event: EventId| Step::of(trace.op(event)).map(|(_, step)| step);
+    let attempts = |event: &EventId| trace.is_attempt(*event) || matches!(step(*event), Some(Step::FindHeld { .. }));
+    if let Some(side) = sides.iter().find(|side| side.iter().all(attempts)) {
+        return Finding::Attempt(side[0]);
+    }
+    let threads: HashSet<ThreadId> = sides.iter().flatten().map(|&event| trace.thread(event)).collect();
+    let mut threads = threads.into_iter();
+    Finding::Unknown(match (threads.next(), threads.next()) {
+        (Some(only), None) if sides.len() > 1 => Unmatched::OneThread(only),
+        _ => Unmatched::NoCycle {
+            readers: sides
+                .iter()
+                .flatten()
+                .any(|&event| step(event) == Some(Step::Take { shared: true })),
+        },
+    })
 }
 
 /// The pairs of the analysis that two choices come to, the one that speaks for all of them first.
@@ -147,7 +262,8 @@ pub(super) fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: Choice
 
 /// What keeps two sides that occur from being a pair of conflicting accesses.
 fn undecided(trace: &Trace, asked: &Asked, question: usize) -> Finding {
-    let sides = asked.choices[question].each_ref().map(|side| {
+    let sides = [0, 1].map(|side: usize| {
+        let side = &asked.choices[question][side];
         let events = side.iter().flat_map(|&choice| &asked.events[choice as usize]);
         events.copied().collect::<Vec<EventId>>()
     });

@@ -1,30 +1,32 @@
-//! Other tools' warnings, attached to the pairs that they mean, for the reports of an analysis.
+//! Other tools' warnings, attached to the pairs and deadlocks that they mean, for the reports of an analysis.
 
 use super::Finding;
 use super::frames::is_intercepted;
 use super::outcome::Outcome;
 use super::words::described;
-use crate::report::AttachedWarning;
+use crate::report::{AttachedTo, AttachedWarning};
 
 impl Outcome<'_> {
-    /// The warnings of races that trace `run` answers best. A suppressed one is included if it means a pair: that pair
+    /// The warnings that trace `run` answers best. A suppressed one is included if it means a pair or a deadlock: that
     /// is hidden with it.
     #[must_use]
     pub fn attached_warnings(&self, run: usize) -> Vec<AttachedWarning> {
         let answered = self.confirmed().filter(|confirmed| confirmed.run == run);
-        let answered = answered.filter(|confirmed| confirmed.hidden().is_none() || confirmed.pair().is_some());
+        let answered = answered.filter(|confirmed| confirmed.hidden().is_none() || confirmed.verdict().is_some());
         let attached = answered.map(|confirmed| {
             let warning = confirmed.warning;
-            let frame = warning.sides[0].frames().iter().find(|frame| !is_intercepted(frame));
+            let frames = warning.sides.first().map_or(&[][..], |side| side.frames());
+            let frame = frames.iter().find(|frame| !is_intercepted(frame));
             AttachedWarning {
                 origin: format!("{}:{}", warning.report, warning.line),
                 tool: warning.format.to_string(),
                 row: match &confirmed.answer.finding {
-                    Finding::Decided(pairs) => Some(pairs[0]),
-                    Finding::BothAtomic(..) | Finding::Unknown(_) => None,
+                    Finding::Pairs(pairs) => Some(AttachedTo::Pair(pairs[0])),
+                    Finding::Deadlocks(rows) => Some(AttachedTo::Deadlock(rows[0])),
+                    Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => None,
                 },
                 verdict: confirmed.class().name(),
-                sides: [0, 1].map(|side| described(&warning.sides[side])),
+                sides: warning.sides.iter().map(described).collect(),
                 place: frame.and_then(|frame| frame.file.clone().zip(frame.line)),
                 explanation: confirmed.explanation(),
             }

@@ -1,4 +1,4 @@
-//! From an access as a report describes it to the places in the trace that it may be.
+//! From an access or an acquisition as a report describes it to the places in the trace that it may be.
 //!
 //! Only the best evidence counts: the instruction (module and offset, with the build id or the source position to show
 //! that it is the same build), then file, line and function, then file and line. Line drift (the same function, some
@@ -8,7 +8,7 @@
 
 use super::frames::{PathFit, agree, is_allocation, is_intercepted, is_of_the_system, path_fit};
 use crate::symbols::{self, Symbols, file_name, same_function};
-use crate::trace::{AccessKind, CodePosition, StackId, Trace};
+use crate::trace::{AccessKind, CodePosition, EventId, StackId, Trace};
 use crate::warnings::{Frame, Side, Stack};
 use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
@@ -18,12 +18,22 @@ const DRIFT: u32 = 30;
 /// The same if the function is not known.
 const BLIND_DRIFT: u32 = 3;
 
-/// A kind of access at an instruction that was reached through a call stack.
+/// A kind of access, or of using a lock, at an instruction that was reached through a call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Spot {
     pub(super) pc: CodePosition,
     pub(super) stack: StackId,
     pub(super) kind: AccessKind,
+}
+
+impl Spot {
+    pub(super) fn of(trace: &Trace, event: EventId, kind: AccessKind) -> Spot {
+        Spot {
+            pc: trace.pc(event),
+            stack: trace.stack(event),
+            kind,
+        }
+    }
 }
 
 /// How a description was matched, the surest first.
@@ -78,10 +88,12 @@ pub(super) struct Choice {
     pub(super) spots: Vec<Spot>,
 }
 
-/// All that a trace accesses memory at.
+/// All places at which a trace accesses memory, or all at which it takes locks.
 pub(super) struct Spots<'a> {
     trace: &'a Trace,
     symbols: &'a Symbols<'a>,
+    /// Whether they are of operations that take locks.
+    of_locks: bool,
     /// Build ids of the modules, in hexadecimal digits.
     build_ids: HashMap<&'a str, String>,
     all: Vec<(Spot, Rc<[symbols::Frame]>)>,
@@ -102,15 +114,29 @@ struct Fit {
 }
 
 impl<'a> Spots<'a> {
-    pub(super) fn of(trace: &'a Trace, symbols: &'a Symbols<'a>) -> Spots<'a> {
-        let accesses = trace.accesses();
-        let spots: HashSet<Spot> = accesses
-            .map(|access| Spot {
-                pc: trace.pc(access.event),
-                stack: trace.stack(access.event),
-                kind: access.kind,
-            })
-            .collect();
+    /// Where memory is accessed.
+    pub(super) fn of_accesses(trace: &'a Trace, symbols: &'a Symbols<'a>) -> Spots<'a> {
+        let spots = trace
+            .accesses()
+            .map(|access| Spot::of(trace, access.event, access.kind));
+        Spots::of(trace, symbols, false, spots)
+    }
+
+    /// Where these operations take locks.
+    pub(super) fn of_acquisitions(trace: &'a Trace, symbols: &'a Symbols<'a>, acquisitions: &[EventId]) -> Spots<'a> {
+        let spots = acquisitions
+            .iter()
+            .map(|&event| Spot::of(trace, event, AccessKind::Use));
+        Spots::of_waits(trace, symbols, spots)
+    }
+
+    /// Where locks are waited for.
+    pub(super) fn of_waits(trace: &'a Trace, symbols: &'a Symbols<'a>, waits: impl Iterator<Item = Spot>) -> Spots<'a> {
+        Spots::of(trace, symbols, true, waits)
+    }
+
+    fn of(trace: &'a Trace, symbols: &'a Symbols<'a>, of_locks: bool, spots: impl Iterator<Item = Spot>) -> Spots<'a> {
+        let spots: HashSet<Spot> = spots.collect();
         let mut all: Vec<_> = spots.into_iter().map(|spot| (spot, symbols.frames(spot.pc))).collect();
         all.sort_unstable_by_key(|(spot, _)| *spot);
         let modules = trace
@@ -122,6 +148,7 @@ impl<'a> Spots<'a> {
         Spots {
             trace,
             symbols,
+            of_locks,
             build_ids: modules
                 .map(|module| (module.path.as_str(), hex(&module.build_id)))
                 .collect(),
@@ -246,11 +273,10 @@ impl<'a> Spots<'a> {
     fn best(&self, fits: Vec<Fit>, side: &Side, outer: &[Frame]) -> Vec<Choice> {
         let drifted = |fit: &Fit| matches!(fit.how, How::Drift { .. });
         // The kind of access speaks against a line that has moved, but not against one that has not: compilers
-        // leave out reads before writes. Nor has an access moved to where a lock is used.
-        let fits: Vec<Fit> = fits
-            .into_iter()
-            .filter(|fit| !drifted(fit) || has_kind(side, fit.spot.kind) && fit.spot.kind != AccessKind::Use)
-            .collect();
+        // leave out reads before writes. Nor has an access moved to where a lock is used; and next to
+        // a line that takes a lock is often one that takes another.
+        let may_drift = |fit: &Fit| !self.of_locks && has_kind(side, fit.spot.kind) && fit.spot.kind != AccessKind::Use;
+        let fits: Vec<Fit> = fits.into_iter().filter(|fit| !drifted(fit) || may_drift(fit)).collect();
         let rank = |fit: &Fit| {
             let distance = match fit.how {
                 How::Drift { by } => by.unsigned_abs(),

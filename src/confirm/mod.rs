@@ -1,8 +1,8 @@
 //! Decides which pairs of a trace a question means, and answers it.
 //!
-//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace.
-//! `matching` matches the descriptions with places in the trace. The analysis decides the resulting pairs alone,
-//! distinguished by call stack and variable (`scope`). The verdicts of all pairs that a question may mean make its
+//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace. Or it names the
+//! acquisitions of locks by which threads are said to wait for each other. `matching` matches the descriptions with places in the trace. The analysis decides the resulting pairs alone,
+//! or cycles, distinguished by call stack and variable (`scope`). The verdicts of all pairs that a question may mean make its
 //! answer. An uncertain match is called a guess; if several matches would give different verdicts, the answer is
 //! *ambiguous*.
 
@@ -14,6 +14,7 @@ mod outcome;
 mod related_races;
 mod results;
 mod scope;
+mod standstill;
 mod suppressed;
 mod text;
 mod words;
@@ -23,36 +24,49 @@ mod tests;
 
 pub use answer::{Answer, Finding, Unmatched};
 pub use matching::{How, Place};
-pub use outcome::{Class, Confirmed, Outcome, Run, races};
+pub use outcome::{Class, Confirmed, Outcome, Run, decided};
 pub use results::{ConfirmResults, ConfirmSummary, OtherResult, SCHEMA, SideResult, WarningResult};
 pub use suppressed::Suppressed;
 pub use text::Text;
 pub use words::described;
 
 use crate::analyze::{Options, analyze_within};
+use crate::semantics::locks::Step;
 use crate::symbols::Symbols;
 use crate::trace::{EventId, Trace};
 use crate::verdict::Analysis;
-use crate::warnings::{Location, Side, Warning};
+use crate::warnings::{Kind, Location, Side, Stack, Warning};
 use hashbrown::HashMap;
 use matching::Spots;
 use scope::Asked;
 
-/// Two accesses that somebody asks about.
+/// What somebody asks about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Question {
-    /// The accesses.
-    pub sides: [Sought; 2],
+    /// Whether the sides race, or wait for each other.
+    pub about: About,
+    /// The two accesses, or the acquisitions each of which waits for a lock that the thread of the next one holds. One acquisition alone
+    /// stands for each cycle that it is part of.
+    pub sides: Vec<Sought>,
     /// The global variable that they are said to share.
     pub variable: Option<String>,
 }
 
-/// One access that somebody asks about.
+/// How the sides of a question stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum About {
+    /// They are two accesses that race.
+    Race,
+    /// They are acquisitions that wait for each other for ever.
+    Deadlock,
+}
+
+/// One access or acquisition that somebody asks about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Sought {
     /// As a report describes it. Without a stack, any access that conflicts with the other side is meant.
     Described(Side),
-    /// This event.
+    /// This access.
     Event(EventId),
 }
 
@@ -68,8 +82,15 @@ impl Question {
                 ..side
             })
         };
+        let about = match warning.kind {
+            Kind::LockOrder => About::Deadlock,
+            _ => About::Race,
+        };
+        // An acquisition without a place is as good as none; an access without one is any that conflicts.
+        let has_place = |side: &&Side| about == About::Race || matches!(side.stack, Stack::Frames(_));
         Question {
-            sides: warning.sides.clone().map(sought),
+            about,
+            sides: warning.sides.iter().filter(has_place).cloned().map(sought).collect(),
             variable: match &warning.location {
                 Some(Location::Global { name }) => Some(name.clone()),
                 _ => None,
@@ -115,10 +136,24 @@ pub fn confirm_all(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question],
 }
 
 fn decide(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> (Asked, Confirmation) {
-    let spots = Spots::of(trace, symbols);
-    let asked = Asked::of(trace, symbols, &spots, questions);
+    let spots = Spots::of_accesses(trace, symbols);
+    let acquisitions = match questions.iter().any(|question| question.about == About::Deadlock) {
+        true => acquisitions(trace),
+        false => Vec::new(),
+    };
+    let of_acquisitions = Spots::of_acquisitions(trace, symbols, &acquisitions);
+    let asked = Asked::of(trace, symbols, (&spots, &of_acquisitions), &acquisitions, questions);
     let analysis = analyze_within(trace, options, &asked.scope);
     let answers = (0..questions.len()).map(|question| answer::answer(trace, &asked, &analysis, question));
     let answers = answers.collect();
     (asked, Confirmation { analysis, answers })
+}
+
+/// The operations by which threads take locks, or try to.
+fn acquisitions(trace: &Trace) -> Vec<EventId> {
+    let acquires = |event: &EventId| match Step::of(trace.op(*event)) {
+        Some((_, step)) => step.takes() || matches!(step, Step::FindHeld { .. }),
+        None => false,
+    };
+    trace.events().filter(acquires).collect()
 }

@@ -1,8 +1,8 @@
 //! The outcome of each warning, over one or several traces.
 
 use super::{Answer, Finding, Suppressed, Unmatched};
-use crate::report::Findings;
 use crate::report::noise::Hidden;
+use crate::report::{DeadlockRow, Findings};
 use crate::results::ExplorationResult;
 use crate::verdict::{Pair, Verdict};
 use crate::warnings::{Kind, Side, Stack, Warning};
@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 pub struct Run<'a> {
     /// The trace, the verdicts of the pairs that were meant, and where they are stored.
     pub findings: Findings<'a>,
-    /// One answer for each race.
+    /// One answer for each warning that is [decided].
     pub answers: &'a [Answer],
 }
 
 /// What other tools warned of, and what the traces say of it.
 pub struct Outcome<'a> {
-    /// All warnings, also those of other things than races.
+    /// All warnings, also those of other things than races and deadlocks.
     pub warnings: &'a [Warning],
     /// The traces, at least one.
     pub runs: &'a [Run<'a>],
@@ -64,7 +64,7 @@ impl Class {
     }
 }
 
-/// A race that was warned of, with the best answer that there is.
+/// A race or a deadlock that was warned of, with the best answer that there is.
 #[derive(Clone, Copy)]
 pub struct Confirmed<'a> {
     /// The warning.
@@ -92,18 +92,31 @@ impl<'a> Confirmed<'a> {
     /// Whether all schedules were covered, so that what no trace shows is impossible on this input. Each race that is possible has a trace that
     /// was asked; so it counts that the places were understood, not that the traces come there.
     pub(super) fn is_covered(&self) -> bool {
-        let covers = |all: &ExplorationResult| all.exhausted && !all.has_unproven_race();
+        let is_race = self.warning.kind == Kind::Race;
+        let covers = |all: &ExplorationResult| {
+            all.exhausted
+                && match is_race {
+                    true => !all.has_unproven_race(),
+                    // Perhaps it is this one.
+                    false => !all.found.iter().any(|found| found.kind == "deadlock"),
+                }
+        };
         self.exploration.is_some_and(covers)
             && match &self.answer.finding {
-                Finding::Decided(pairs) => {
-                    matches!(self.findings.analysis.pairs[pairs[0]].verdict, Verdict::NotInTrace(_))
+                Finding::Pairs(_) | Finding::Deadlocks(_) => {
+                    matches!(self.verdict(), Some(Verdict::NotInTrace(_)))
                 }
-                Finding::Unknown(Unmatched::NoSharedMemory | Unmatched::OneThread(_) | Unmatched::OnlyReads) => true,
+                Finding::Unknown(
+                    Unmatched::NoSharedMemory
+                    | Unmatched::OneThread(_)
+                    | Unmatched::OnlyReads
+                    | Unmatched::NoCycle { .. },
+                ) => true,
                 Finding::Unknown(Unmatched::NotInTrace(missing)) => {
                     let sides = self.warning.sides.iter().zip(missing);
                     sides.into_iter().all(|(side, &missing)| !missing || self.exists(side))
                 }
-                Finding::BothAtomic(..) | Finding::Unknown(_) => false,
+                Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => false,
             }
     }
 
@@ -120,11 +133,26 @@ impl<'a> Confirmed<'a> {
         })
     }
 
+    /// The verdict that it rests on; `None` if it rests on none.
+    #[must_use]
+    pub fn verdict(&self) -> Option<&'a Verdict> {
+        self.answer.verdict(self.findings.analysis)
+    }
+
+    /// The deadlock that speaks for it.
+    #[must_use]
+    pub fn deadlock(&self) -> Option<DeadlockRow<'a>> {
+        match &self.answer.finding {
+            Finding::Deadlocks(rows) => self.findings.deadlocks().find(|deadlock| deadlock.row == rows[0]),
+            _ => None,
+        }
+    }
+
     /// The pair that speaks for it.
     #[must_use]
     pub fn pair(&self) -> Option<&'a Pair> {
         match &self.answer.finding {
-            Finding::Decided(pairs) => Some(&self.findings.analysis.pairs[pairs[0]]),
+            Finding::Pairs(pairs) => Some(&self.findings.analysis.pairs[pairs[0]]),
             _ => None,
         }
     }
@@ -133,18 +161,19 @@ impl<'a> Confirmed<'a> {
     #[must_use]
     pub fn hidden(&self) -> Option<&'a Hidden> {
         self.own.or(match &self.answer.finding {
-            Finding::Decided(pairs) => self.findings.noise.hidden(pairs[0]),
-            Finding::BothAtomic(..) | Finding::Unknown(_) => None,
+            Finding::Pairs(pairs) => self.findings.noise.hidden(pairs[0]),
+            Finding::Deadlocks(rows) => self.findings.noise.deadlock(rows[0]).1,
+            Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => None,
         })
     }
 
     /// The number of its witness.
     #[must_use]
     pub fn witness(&self) -> Option<usize> {
-        let Finding::Decided(pairs) = &self.answer.finding else {
-            return None;
-        };
-        self.findings.number(pairs[0])
+        match &self.answer.finding {
+            Finding::Pairs(pairs) => self.findings.number(pairs[0]),
+            _ => self.deadlock()?.number,
+        }
     }
 
     /// If it is refuted or not in this trace: a related race that is shown, and the number of its witness.
@@ -159,34 +188,34 @@ impl<'a> Confirmed<'a> {
 }
 
 fn class(answer: &Answer, findings: &Findings<'_>) -> Class {
-    match &answer.finding {
-        Finding::Decided(pairs) => match findings.analysis.pairs[pairs[0]].verdict {
-            Verdict::Witnessed(_) => Class::Witnessed,
-            Verdict::Refuted(_) => Class::Refuted,
-            Verdict::NotInTrace(_) => Class::NotInTrace,
-            Verdict::Unknown(_) => Class::Unknown,
-        },
-        Finding::BothAtomic(..) => Class::Refuted,
-        Finding::Unknown(_) => Class::Unknown,
+    match (answer.verdict(findings.analysis), &answer.finding) {
+        (Some(Verdict::Witnessed(_)), _) | (None, Finding::Ended(_)) => Class::Witnessed,
+        (Some(Verdict::Refuted(_)), _) | (None, Finding::BothAtomic(..) | Finding::Attempt(_)) => Class::Refuted,
+        (Some(Verdict::NotInTrace(_)), _) => Class::NotInTrace,
+        (Some(Verdict::Unknown(_)), _) | (None, _) => Class::Unknown,
     }
 }
 
-/// The races among some warnings: those that a trace is asked about.
-pub fn races(warnings: &[Warning]) -> impl Iterator<Item = &Warning> {
-    warnings.iter().filter(|warning| warning.kind == Kind::Race)
+/// Those of some warnings that a trace is asked about: of races, and of lock orders.
+pub fn decided(warnings: &[Warning]) -> impl Iterator<Item = &Warning> {
+    warnings.iter().filter(|warning| is_decided(warning))
+}
+
+pub(super) fn is_decided(warning: &Warning) -> bool {
+    matches!(warning.kind, Kind::Race | Kind::LockOrder)
 }
 
 impl<'a> Outcome<'a> {
-    /// The races, in the order of the reports. A witness in any trace counts. A refutation speaks of the operations of its own trace,
+    /// The races and deadlocks, in the order of the reports. A witness in any trace counts. A refutation speaks of the operations of its own trace,
     /// so it counts only where no other trace leaves the same warning open; of equals, one that is no guess.
     pub fn confirmed(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
         let (runs, suppressed, exploration) = (self.runs, self.suppressed, self.exploration);
         let numbered = self.warnings.iter().enumerate();
-        let races = numbered.filter(|(_, warning)| warning.kind == Kind::Race);
-        races.enumerate().map(move |(row, (number, warning))| {
+        let decided = numbered.filter(|(_, warning)| is_decided(warning));
+        decided.enumerate().map(move |(row, (number, warning))| {
             let rank = |run: &Run<'_>| {
                 let answer = &run.answers[row];
-                let matched = matches!(answer.finding, Finding::Decided(_) | Finding::BothAtomic(..));
+                let matched = !matches!(answer.finding, Finding::Unknown(_));
                 let without_related = answer.related_race.is_none();
                 let open = match class(answer, &run.findings) {
                     Class::Witnessed => 0,
@@ -209,20 +238,20 @@ impl<'a> Outcome<'a> {
         })
     }
 
-    /// The races that are shown.
+    /// Those that are shown.
     pub fn shown(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
         self.confirmed().filter(|confirmed| confirmed.hidden().is_none())
     }
 
-    /// What was warned of besides races, and what hides it.
+    /// What was warned of besides races and deadlocks, and what hides it.
     pub fn others(&self) -> impl Iterator<Item = (&'a Warning, Option<&'a Hidden>)> + use<'a> {
         let suppressed = self.suppressed;
         let numbered = self.warnings.iter().enumerate();
-        let others = numbered.filter(|(_, warning)| warning.kind != Kind::Race);
+        let others = numbered.filter(|(_, warning)| !is_decided(warning));
         others.map(move |(number, warning)| (warning, suppressed.by(number)))
     }
 
-    /// The number of races that are shown and end in this way.
+    /// The number of those that are shown and end in this way.
     #[must_use]
     pub fn count(&self, class: Class) -> usize {
         self.shown().filter(|confirmed| confirmed.class() == class).count()
@@ -247,7 +276,7 @@ impl<'a> Outcome<'a> {
         related.difference(&self.witnesses()).count()
     }
 
-    /// The number of races that are not shown: suppressed ones, and those that the baseline has.
+    /// The number of those that are not shown: suppressed ones, and those that the baseline has.
     #[must_use]
     pub fn hidden(&self) -> (usize, usize) {
         let hidden: Vec<&Hidden> = self.confirmed().filter_map(|confirmed| confirmed.hidden()).collect();

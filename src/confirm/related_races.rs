@@ -29,11 +29,15 @@ pub(super) fn find(
 ) {
     let is_refuted = |question: &usize| match &confirmation.answers[*question].finding {
         // The first pair speaks for all; a witness or an unknown one would come before a refuted one.
-        Finding::Decided(pairs) => matches!(
+        Finding::Pairs(pairs) => matches!(
             confirmation.analysis.pairs[pairs[0]].verdict,
             Verdict::Refuted(_) | Verdict::NotInTrace(_)
         ),
-        Finding::BothAtomic(..) | Finding::Unknown(_) => false,
+        Finding::Deadlocks(_)
+        | Finding::Ended(_)
+        | Finding::BothAtomic(..)
+        | Finding::Attempt(_)
+        | Finding::Unknown(_) => false,
     };
     let refuted: Vec<usize> = (0..confirmation.answers.len()).filter(is_refuted).collect();
     if refuted.is_empty() {
@@ -122,6 +126,6 @@ fn near(trace: &Trace, symbols: &Symbols<'_>, asked: &Asked, questions: &[usize]
             }
         }
     }
-    let choices = (0..questions.len() as ChoiceId).map(|row| [vec![2 * row], vec![2 * row + 1]]);
+    let choices = (0..questions.len() as ChoiceId).map(|row| vec![vec![2 * row], vec![2 * row + 1]]);
     Asked::of_events(trace, choices.collect(), events)
 }

@@ -22,18 +22,18 @@ pub struct ConfirmResults {
     pub tool: String,
     /// The traces that were asked.
     pub traces: Vec<TraceSummary>,
-    /// The data races that were warned of, in the order of the reports.
+    /// The data races and lock orders that were warned of, in the order of the reports.
     pub warnings: Vec<WarningResult>,
     /// What else was warned of.
     pub others: Vec<OtherResult>,
-    /// The warnings of data races, counted.
+    /// The warnings of data races and lock orders, counted.
     pub summary: ConfirmSummary,
     /// What can be said of all schedules, if the traces are of an exploration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exploration: Option<ExplorationResult>,
 }
 
-/// A warning of a data race.
+/// A warning of a data race, or of a lock order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarningResult {
     /// The report that it is in.
@@ -46,11 +46,11 @@ pub struct WarningResult {
     pub title: String,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
-    /// The id of the race, as in `witness-results/1`, if the warning means a pair of the trace.
+    /// The id of the race or deadlock, as in `witness-results/1`, if the warning means one of the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`, `both atomic`. Unknown: `not in this trace`, `allocation`,
-    /// `no places given`, `no shared memory`, `one thread`, `only reads`, `ambiguous`, or as in `witness-results/1`.
+    /// `no places given`, `no shared memory`, `one thread`, `only reads`, `no cycle`, `cycles`, `ambiguous`, or as in `witness-results/1`.
     /// Witnessed: null.
     pub reason: Option<String>,
     /// The reason in words, one fact a sentence.
@@ -59,9 +59,9 @@ pub struct WarningResult {
     pub guess: bool,
     /// How the places were found, as far as it has to be known.
     pub notes: Vec<String>,
-    /// The two accesses, in the order of the report.
-    pub sides: [SideResult; 2],
-    /// Pairs of instructions that the verdict speaks of.
+    /// The two accesses, in the order of the report; of a lock order, the acquisitions that would wait.
+    pub sides: Vec<SideResult>,
+    /// Pairs, or cycles, of instructions that the verdict speaks of.
     pub pairs: usize,
     /// The trace that it comes from: a row of `traces`.
     pub trace: usize,
@@ -93,10 +93,10 @@ pub struct RelatedRaceResult {
     pub schedule: Option<String>,
 }
 
-/// One access that was warned of.
+/// One access, or acquisition, that was warned of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideResult {
-    /// `read` or `write`; null if the report does not say.
+    /// `read`, `write` or `acquire`; null if the report does not say.
     pub op: Option<String>,
     /// Function, in the report.
     pub function: Option<String>,
@@ -110,14 +110,14 @@ pub struct SideResult {
     pub how: Option<String>,
 }
 
-/// A warning that is of no data race.
+/// A warning that is of neither.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherResult {
     /// The report that it is in.
     pub report: String,
     /// The line there.
     pub line: usize,
-    /// What it is of: `descriptor`, `lock-order`, `lock-misuse`, `thread-leak`, `signal`, `other`.
+    /// What it is of: `descriptor`, `lock-misuse`, `thread-leak`, `signal`, `other`.
     pub kind: String,
     /// What the tool calls it.
     pub title: String,
@@ -206,24 +206,36 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         title: warning.title.clone(),
         verdict: confirmed.class().name().to_owned(),
         id: match &confirmed.answer.finding {
-            super::Finding::Decided(pairs) => Some(confirmed.findings.noise.id(pairs[0]).to_owned()),
-            super::Finding::BothAtomic(..) | super::Finding::Unknown(_) => None,
+            super::Finding::Pairs(pairs) => Some(confirmed.findings.noise.id(pairs[0]).to_owned()),
+            super::Finding::Deadlocks(rows) => Some(confirmed.findings.noise.deadlock(rows[0]).0.to_owned()),
+            super::Finding::Ended(_)
+            | super::Finding::BothAtomic(..)
+            | super::Finding::Attempt(_)
+            | super::Finding::Unknown(_) => None,
         },
         reason: confirmed.reason().map(str::to_owned),
         explanation: confirmed.explanation(),
         guess: confirmed.answer.is_guess(),
         notes: confirmed.notes(),
-        sides: [0, 1].map(|side| {
-            let place = confirmed.answer.places[side].as_ref();
-            SideResult {
-                place: place.map(|place| place.at.clone()).filter(|at| !at.is_empty()),
-                how: place.map(|place| how(place.how).to_owned()),
-                ..described(&warning.sides[side])
-            }
-        }),
+        sides: warning
+            .sides
+            .iter()
+            .enumerate()
+            .map(|(number, side)| {
+                let place = confirmed.answer.places.get(number).and_then(Option::as_ref);
+                SideResult {
+                    place: place.map(|place| place.at.clone()).filter(|at| !at.is_empty()),
+                    how: place.map(|place| how(place.how).to_owned()),
+                    ..described(side)
+                }
+            })
+            .collect(),
         pairs: match &confirmed.answer.finding {
-            super::Finding::Decided(pairs) => pairs.len(),
-            super::Finding::BothAtomic(..) | super::Finding::Unknown(_) => 0,
+            super::Finding::Pairs(rows) | super::Finding::Deadlocks(rows) => rows.len(),
+            super::Finding::Ended(_)
+            | super::Finding::BothAtomic(..)
+            | super::Finding::Attempt(_)
+            | super::Finding::Unknown(_) => 0,
         },
         trace: confirmed.run,
         witness,
@@ -245,9 +257,13 @@ fn line(hidden: &Hidden) -> Option<String> {
 fn described(side: &Side) -> SideResult {
     let frame = side.frames().iter().find(|frame| !is_intercepted(frame));
     SideResult {
-        op: side
-            .writes
-            .map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        op: match side.writes {
+            _ if side.acquires => Some("acquire"),
+            Some(true) => Some("write"),
+            Some(false) => Some("read"),
+            None => None,
+        }
+        .map(str::to_owned),
         function: frame.and_then(|frame| frame.function.clone()),
         file: frame.and_then(|frame| frame.file.clone()),
         line: frame.and_then(|frame| frame.line),

@@ -5,6 +5,7 @@
 
 use super::answer::{Answer, Finding};
 use super::frames::is_intercepted;
+use super::outcome::is_decided;
 use crate::report::Noise;
 use crate::report::noise::{Hidden, Names, ReportType, Reported, Suppressions};
 use crate::verdict::Analysis;
@@ -41,24 +42,33 @@ impl Suppressed {
         &self.used
     }
 
-    /// Hides the pairs that only suppressed warnings mean.
-    pub fn hide_pairs(&self, warnings: &[Warning], answers: &[Answer], analysis: &Analysis, noise: &mut Noise) {
+    /// Hides the pairs and deadlocks that only suppressed warnings mean.
+    pub fn hide(&self, warnings: &[Warning], answers: &[Answer], analysis: &Analysis, noise: &mut Noise) {
         let numbered = (0..).zip(warnings);
-        let races = numbered.filter(|(_, warning)| warning.kind == Kind::Race);
-        let mut by: Vec<Option<Option<&Hidden>>> = vec![None; analysis.pairs.len()];
-        for ((number, _), answer) in races.zip(answers) {
-            if let Finding::Decided(pairs) = &answer.finding {
-                for &pair in pairs {
-                    by[pair] = match by[pair] {
-                        None => Some(self.by(number)),
-                        Some(before) => Some(before.and(self.by(number))),
-                    };
-                }
+        let decided = numbered.filter(|(_, warning)| is_decided(warning));
+        let mut of_pairs: Vec<Option<Option<&Hidden>>> = vec![None; analysis.pairs.len()];
+        let mut of_deadlocks = vec![None; analysis.deadlocks.len()];
+        for ((number, _), answer) in decided.zip(answers) {
+            let (rows, by) = match &answer.finding {
+                Finding::Pairs(rows) => (rows, &mut of_pairs),
+                Finding::Deadlocks(rows) => (rows, &mut of_deadlocks),
+                Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => continue,
+            };
+            for &row in rows {
+                by[row] = match by[row] {
+                    None => Some(self.by(number)),
+                    Some(before) => Some(before.and(self.by(number))),
+                };
             }
         }
-        for (row, by) in by.into_iter().enumerate() {
+        for (row, by) in of_pairs.into_iter().enumerate() {
             if let Some(Some(by)) = by {
                 noise.hide(row, &analysis.pairs[row], by);
+            }
+        }
+        for (row, by) in of_deadlocks.into_iter().enumerate() {
+            if let Some(Some(by)) = by {
+                noise.hide_deadlock(row, &analysis.deadlocks[row], by);
             }
         }
     }

@@ -86,7 +86,8 @@ fn side(frames: &[(&str, &str, u32)], writes: bool) -> Side {
 
 fn ask(trace: &Trace, a: Side, b: Side) -> (Answer, Analysis) {
     let question = Question {
-        sides: [a, b].map(Sought::Described),
+        about: About::Race,
+        sides: vec![Sought::Described(a), Sought::Described(b)],
         variable: None,
     };
     let symbols = Symbols::new(trace.tables());
@@ -96,7 +97,7 @@ fn ask(trace: &Trace, a: Side, b: Side) -> (Answer, Analysis) {
 
 fn verdict(answer: &Answer, analysis: &Analysis) -> &'static str {
     match &answer.finding {
-        Finding::Decided(pairs) => match &analysis.pairs[pairs[0]].verdict {
+        Finding::Pairs(pairs) => match &analysis.pairs[pairs[0]].verdict {
             Verdict::Witnessed(_) => "witnessed",
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => "ordered",
             Verdict::Refuted(_) => "refuted",
@@ -104,7 +105,7 @@ fn verdict(answer: &Answer, analysis: &Analysis) -> &'static str {
             Verdict::Unknown(_) => "undecided",
         },
         Finding::BothAtomic(..) => "both atomic",
-        Finding::Unknown(_) => "unknown",
+        Finding::Ended(_) | Finding::Deadlocks(_) | Finding::Attempt(_) | Finding::Unknown(_) => "unknown",
     }
 }
 
@@ -184,7 +185,7 @@ fn drift_is_a_guess_within_the_function() {
     );
     for (function, line) in [("moved", 120), ("other", 51), ("", 56)] {
         let (answer, _) = ask(&trace, side(&[(function, "main.c", line)], true), get());
-        let expected = Finding::Unknown(Unmatched::NotInTrace([true, false]));
+        let expected = Finding::Unknown(Unmatched::NotInTrace(vec![true, false]));
         assert_eq!(answer.finding, expected, "{function}:{line}");
     }
 }
@@ -213,7 +214,7 @@ fn why_two_places_are_no_pair() {
     assert_eq!(why(Side::default(), Side::default()), unknown(Unmatched::NotGiven));
     assert_eq!(
         why(at("gone", 9, true), Side::default()),
-        unknown(Unmatched::NotInTrace([true, false]))
+        unknown(Unmatched::NotInTrace(vec![true, false]))
     );
 }
 
@@ -258,11 +259,11 @@ fn a_variable_that_one_side_does_not_touch_tells_nothing() {
     ];
     let trace = Trace::from_events(tables, &events);
     let question = Question {
-        sides: [
-            side(&[("flag", "main.c", 60)], true),
-            side(&[("get", "main.c", 20)], false),
-        ]
-        .map(Sought::Described),
+        about: About::Race,
+        sides: vec![
+            Sought::Described(side(&[("flag", "main.c", 60)], true)),
+            Sought::Described(side(&[("get", "main.c", 20)], false)),
+        ],
         variable: Some("total".to_owned()),
     };
     let symbols = Symbols::new(trace.tables());
@@ -277,8 +278,8 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
         line: 1,
         format: crate::warnings::Format::Tsan,
         title: "data race".to_owned(),
-        kind: crate::warnings::Kind::Race,
-        sides: [Side::default(), Side::default()],
+        kind: Kind::Race,
+        sides: vec![Side::default(); 2],
         location: None,
         stacks: Vec::new(),
     };
@@ -358,7 +359,7 @@ fn of_several_traces_the_one_that_says_most_counts() {
     // Of two that leave it open, the one that has the places.
     let open = (
         Answer {
-            finding: Finding::Decided(vec![0]),
+            finding: Finding::Pairs(vec![0]),
             ..refuted.0.clone()
         },
         {

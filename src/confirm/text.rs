@@ -115,6 +115,31 @@ impl Text {
             };
             writeln!(out, "  {reason}{sentence}")?;
         }
+        if let Some((deadlock, number)) = group.first.deadlock().zip(group.first.witness())
+            && let Some(schedule) = deadlock.schedule()
+        {
+            let shown = Told {
+                findings,
+                paint: self.paint,
+                sources,
+                number,
+                rows: &[],
+            };
+            let is_new = told.insert((group.first.run, number));
+            if !is_new || told.len() > TOLD_RACES {
+                writeln!(
+                    out,
+                    "  {}\n{}",
+                    findings.deadlock_headline(deadlock.deadlock),
+                    shown.replay_line()
+                )?;
+            } else {
+                match Replay::of(checker, schedule) {
+                    Ok(replay) => shown.deadlock_body(deadlock.deadlock, schedule, &replay, out)?,
+                    Err(rejection) => writeln!(out, "witness: internal error: {rejection}")?,
+                }
+            }
+        }
         let related = group.first.related_race();
         if related.is_some() {
             writeln!(
@@ -147,7 +172,7 @@ impl Text {
         writeln!(out)
     }
 
-    /// What was warned of besides races.
+    /// What was warned of besides races and deadlocks.
     fn others(&self, outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
         let (hidden, shown): (Vec<_>, Vec<_>) = outcome.others().partition(|(_, hidden)| hidden.is_some());
@@ -161,7 +186,7 @@ impl Text {
         if counts.is_empty() {
             return Ok(());
         }
-        writeln!(out, "Not decided, since they are no data races: {}", counts.join(", "))?;
+        writeln!(out, "Not decided: {}", counts.join(", "))?;
         for (warning, _) in shown {
             writeln!(
                 out,
@@ -213,10 +238,15 @@ fn groups<'a>(outcome: &Outcome<'a>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, Vec<String>), usize> = BTreeMap::new();
     for confirmed in outcome.shown() {
-        let key = match confirmed.pair() {
-            Some(pair) => {
+        let positions = match (confirmed.pair(), confirmed.deadlock()) {
+            (Some(pair), _) => Some(vec![pair.positions.0, pair.positions.1]),
+            (_, Some(row)) => Some(row.deadlock.positions.clone()),
+            (None, None) => None,
+        };
+        let key = match positions {
+            Some(positions) => {
                 let symbols = confirmed.findings.symbols;
-                let mut places = vec![symbols.place(pair.positions.0), symbols.place(pair.positions.1)];
+                let mut places: Vec<String> = positions.iter().map(|&position| symbols.place(position)).collect();
                 places.sort();
                 places.push(confirmed.class().name().to_owned());
                 if confirmed.answer.is_guess() {

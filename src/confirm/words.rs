@@ -4,16 +4,17 @@ use super::{Confirmed, Finding, How, Unmatched};
 use crate::results::{refutation_name, unknown_name};
 use crate::symbols::printable;
 use crate::verdict::Verdict;
-use crate::warnings::{Side, Stack};
+use crate::warnings::{Kind, Side, Stack};
 
 /// Another place that a reason names before it only counts the rest.
 const LISTED: usize = 4;
 
-/// An access as its report has it: `write by thread T2: holds_b /tmp/demo/wrong_lock.c:28`.
+/// An access, or an acquisition, as its report has it: `write by thread T2: holds_b /tmp/demo/wrong_lock.c:28`.
 #[must_use]
 pub fn described(side: &Side) -> String {
     let atomic = if side.atomic == Some(true) { "atomic " } else { "" };
     let action = match side.writes {
+        _ if side.acquires => "acquisition of a lock",
         Some(true) => "write",
         Some(false) => "read",
         None => "access",
@@ -44,12 +45,14 @@ impl Confirmed<'_> {
             return Some("all schedules");
         }
         Some(match &self.answer.finding {
-            Finding::Decided(_) => match &self.pair()?.verdict {
+            Finding::Pairs(_) | Finding::Deadlocks(_) => match self.verdict()? {
                 Verdict::Witnessed(_) => return None,
                 Verdict::Refuted(refutation) | Verdict::NotInTrace(refutation) => refutation_name(refutation),
                 Verdict::Unknown(unknown) => unknown_name(unknown),
             },
+            Finding::Ended(_) => return None,
             Finding::BothAtomic(..) => "both atomic",
+            Finding::Attempt(_) => "attempt",
             Finding::Unknown(why) => match why {
                 Unmatched::NotInTrace(_) => "not in this trace",
                 Unmatched::Allocation => "allocation",
@@ -57,6 +60,8 @@ impl Confirmed<'_> {
                 Unmatched::NoSharedMemory => "no shared memory",
                 Unmatched::OneThread(_) => "one thread",
                 Unmatched::OnlyReads => "only reads",
+                Unmatched::NoCycle { .. } => "no cycle",
+                Unmatched::NotLookedAt => "cycles",
                 Unmatched::Ambiguous(_) => "ambiguous",
             },
         })
@@ -70,7 +75,7 @@ impl Confirmed<'_> {
             return self.by_all_schedules();
         }
         match &self.answer.finding {
-            Finding::Decided(pairs) => {
+            Finding::Pairs(pairs) => {
                 let mut sentences = self.pair().map_or_else(Vec::new, |pair| words.explanation(pair));
                 if pairs.len() > 1 && self.witness().is_none() {
                     let mut reasons: Vec<&str> = pairs[1..]
@@ -94,10 +99,25 @@ impl Confirmed<'_> {
                 }
                 sentences
             }
+            Finding::Deadlocks(rows) => {
+                let deadlock = &self.findings.analysis.deadlocks[rows[0]];
+                words.explanation_of_deadlock(deadlock)
+            }
             Finding::BothAtomic(a, b) => vec![format!(
                 "both accesses are atomic, which is no data race: {}; {}",
                 words.sentence(*a),
                 words.sentence(*b)
+            )],
+            Finding::Ended(waits) => {
+                let mut sentences = vec!["the recorded run itself ended in this deadlock".to_owned()];
+                sentences.extend(waits.iter().cloned());
+                sentences
+            }
+            Finding::Attempt(event) => vec![format!(
+                "{} only tries to take {}, at {}, and goes on without it",
+                words.thread(words.trace.thread(*event)),
+                words.awaited(*event),
+                words.place(*event)
             )],
             Finding::Unknown(why) => vec![self.unmatched(why)],
         }
@@ -108,8 +128,12 @@ impl Confirmed<'_> {
         let all = self.exploration.expect("all schedules were covered");
         let assumed: String = all.assumed.iter().map(|what| format!(", with {what}")).collect();
         let mut sentences = vec![format!(
-            "every schedule of this input was covered, {}, under sequential consistency{assumed}: none brings the two accesses together",
-            all.size()
+            "every schedule of this input was covered, {}, under sequential consistency{assumed}: {}",
+            all.size(),
+            match self.warning.kind {
+                Kind::Race => "none brings the two accesses together",
+                _ => "in none do threads wait for each other",
+            }
         )];
         match &self.answer.finding {
             Finding::Unknown(Unmatched::NotInTrace(missing)) => {
@@ -118,7 +142,11 @@ impl Confirmed<'_> {
                 sentences.push(format!("never executed: {}", sides.join("; and ")));
             }
             Finding::Unknown(why) => sentences.push(self.unmatched(why)),
-            Finding::Decided(_) | Finding::BothAtomic(..) => {}
+            Finding::Pairs(_)
+            | Finding::Deadlocks(_)
+            | Finding::Ended(_)
+            | Finding::BothAtomic(..)
+            | Finding::Attempt(_) => {}
         }
         sentences
     }
@@ -149,9 +177,31 @@ impl Confirmed<'_> {
                 "one side is the allocation of the memory, which is not an access in a trace: each use comes after it"
                     .to_owned()
             }
+            Unmatched::NotGiven if self.warning.kind == Kind::LockOrder => {
+                "the report does not say where the locks are acquired".to_owned()
+            }
             Unmatched::NotGiven => "the report gives the place of neither access".to_owned(),
             Unmatched::NoSharedMemory => {
                 "both places are in this trace, but never access the same memory in it".to_owned()
+            }
+            Unmatched::OneThread(thread) if self.warning.kind == Kind::LockOrder => format!(
+                "in this trace, only {} acquires locks at these places, and one thread does not wait for itself",
+                self.findings.words().thread(*thread)
+            ),
+            Unmatched::NoCycle { readers } => {
+                let beside = match readers {
+                    true => {
+                        " (readers do not wait for readers; that one waits behind a writer that waits is not looked at)"
+                    }
+                    false => "",
+                };
+                format!(
+                    "all of these places are in this trace, but nowhere does each thread want a lock that the next one holds there{beside}"
+                )
+            }
+            Unmatched::NotLookedAt => {
+                "this analysis has not looked at all cycles of locks: they are too many, or it is one of whole traces"
+                    .to_owned()
             }
             Unmatched::OneThread(thread) => format!(
                 "both places are in this trace, but only {} accesses the same memory at both",
@@ -161,11 +211,7 @@ impl Confirmed<'_> {
                 "both places are in this trace, but neither writes to the memory that both access".to_owned()
             }
             Unmatched::Ambiguous(choices) => {
-                let listed: Vec<String> = choices
-                    .iter()
-                    .take(LISTED)
-                    .map(|[a, b]| format!("{a} and {b}"))
-                    .collect();
+                let listed: Vec<String> = choices.iter().take(LISTED).map(|places| places.join(" and ")).collect();
                 let more = choices.len().saturating_sub(LISTED);
                 let more = if more > 0 {
                     format!(", or {more} more")
@@ -214,7 +260,7 @@ impl Confirmed<'_> {
                             .find(|&&event| known.is_none_or(|known| symbols.place(words.trace.pc(event)) != known.at));
                         let event = *other.unwrap_or(&events[1]);
                         let found = match &self.answer.finding {
-                            Finding::Decided(pairs) if pairs.len() > 1 => format!("{} pairs, one with", pairs.len()),
+                            Finding::Pairs(pairs) if pairs.len() > 1 => format!("{} pairs, one with", pairs.len()),
                             _ => "found in the trace:".to_owned(),
                         };
                         notes.push(format!(

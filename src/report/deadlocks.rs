@@ -6,7 +6,7 @@ use super::{Findings, Words};
 use crate::results::{DeadlockResult, WaitResult};
 use crate::schedule::Schedule;
 use crate::trace::{EventId, Op};
-use crate::verdict::{Deadlock, Instances, Pair, Verdict};
+use crate::verdict::{Deadlock, Instances, Pair, Refutation, Verdict};
 
 /// A cycle of code positions.
 #[derive(Clone, Copy)]
@@ -138,7 +138,17 @@ impl Words<'_> {
     /// One sentence for each fact that the verdict on a deadlock leans on; none for a witnessed one.
     #[must_use]
     pub fn explanation_of_deadlock(&self, deadlock: &Deadlock) -> Vec<String> {
-        let (Some(&first), Some(&last)) = (deadlock.example.first(), deadlock.example.last()) else {
+        let by = |acquired: Option<EventId>| {
+            let thread = self.trace.thread(acquired?);
+            let mut example = deadlock.example.iter().copied();
+            example.find(|&event| self.trace.thread(event) == thread)
+        };
+        let (held_first, held_last) = match &deadlock.verdict {
+            Verdict::Refuted(Refutation::CommonLock { acquired, .. }) => (by(acquired.0), by(acquired.1)),
+            _ => (None, None),
+        };
+        let (first, last) = (deadlock.example.first().copied(), deadlock.example.last().copied());
+        let (Some(first), Some(last)) = (held_first.or(first), held_last.or(last)) else {
             return Vec::new();
         };
         self.explanation(&Pair {

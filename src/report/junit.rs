@@ -138,7 +138,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
             _ => TestCaseStatus::skipped(),
         };
         status.set_message(warning.explanation.join("; "));
-        let mut case = TestCase::new(format!("{} and {}", warning.sides[0], warning.sides[1]), status);
+        let mut case = TestCase::new(warning.sides.join(" and "), status);
         case.set_classname(warning.origin.as_str());
         suite.add_test_case(case);
     }

@@ -41,7 +41,7 @@ pub use junit::JUnit;
 pub use live::{Live, deadlock_in_short, in_short};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
-pub use races::{AttachedWarning, Race, Row};
+pub use races::{AttachedTo, AttachedWarning, Race, Row};
 pub use sarif::Sarif;
 pub use source_text::SourceText;
 pub use text::Text;

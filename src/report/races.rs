@@ -69,16 +69,25 @@ pub struct AttachedWarning {
     pub origin: String,
     /// Who wrote it.
     pub tool: String,
-    /// The row of the pair that speaks for it; `None` if there is none.
-    pub row: Option<usize>,
+    /// What speaks for it; `None` if nothing does.
+    pub row: Option<AttachedTo>,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: &'static str,
-    /// The two accesses, as the tool describes them.
-    pub sides: [String; 2],
-    /// File and line of the first access, as far as the tool gives them.
+    /// The accesses, or acquisitions, as the tool describes them.
+    pub sides: Vec<String>,
+    /// File and line of the first one, as far as the tool gives them.
     pub place: Option<(String, u32)>,
     /// The reason, one fact a sentence.
     pub explanation: Vec<String>,
+}
+
+/// What speaks for a warning of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedTo {
+    /// The pair in this row of the analysis.
+    Pair(usize),
+    /// The deadlock in this row.
+    Deadlock(usize),
 }
 
 /// What a race is but for its places: address, size, block and kind of the two accesses.
@@ -207,9 +216,9 @@ impl<'a> Findings<'a> {
         format!("{}; {}", self.access(pair.example.0), self.access(pair.example.1))
     }
 
-    /// The warnings that a pair speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …, `90 more`.
+    /// The warnings that a pair or a deadlock speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …, `90 more`.
     #[must_use]
-    pub fn warnings_about(&self, row: usize) -> Vec<String> {
+    pub fn warnings_about(&self, row: AttachedTo) -> Vec<String> {
         let mut warnings = self.attached_warnings.iter().filter(|warning| warning.row == Some(row));
         let first = warnings.by_ref().take(LISTED_WARNINGS);
         let mut told: Vec<String> = first

@@ -13,7 +13,7 @@ use super::condense::{Line, lines};
 use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
 use super::words::name_of;
-use super::{Exporter, Findings, Race, Unfinished};
+use super::{AttachedTo, Exporter, Findings, Race, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{FoundResult, Summary, UNPROVEN_RACE, refutation_name, unknown_name};
@@ -271,7 +271,7 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
     let rule = RULES.iter().position(|(id, ..)| *id == rule).unwrap_or(UNDECIDED);
     let [a, b] = [pair.example.0, pair.example.1].map(|event| findings.access(event));
     let command = replay_command(findings, race.number());
-    let warnings = findings.warnings_about(race.first().row);
+    let warnings = findings.warnings_about(AttachedTo::Pair(race.first().row));
     let warned = match &warnings[..] {
         [] => String::new(),
         warnings => format!("\nWarned of by {}.", warnings.join(", ")),
@@ -349,7 +349,7 @@ fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
             findings
                 .attached_warnings
                 .iter()
-                .any(|warning| warning.row == Some(row.row))
+                .any(|warning| warning.row == Some(AttachedTo::Pair(row.row)))
         };
         let (what, reason) = match &row.pair.verdict {
             Verdict::Unknown(unknown) => ("Not decided", unknown_name(unknown)),
@@ -376,7 +376,7 @@ fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
     results.collect()
 }
 
-/// Other tools' warnings that no pair of the trace answers.
+/// Other tools' warnings that nothing in the trace answers.
 fn unmatched(findings: &Findings<'_>) -> Vec<Value> {
     let open = findings
         .attached_warnings
@@ -384,10 +384,9 @@ fn unmatched(findings: &Findings<'_>) -> Vec<Value> {
         .filter(|warning| warning.row.is_none() && warning.verdict == "unknown");
     let results = open.map(|warning| {
         let text = format!(
-            "{} warns of {} and {}, which is not decided. {}",
+            "{} warns of {}, which is not decided. {}",
             warning.tool,
-            warning.sides[0],
-            warning.sides[1],
+            warning.sides.join(" and "),
             warning.explanation.join("; ")
         );
         let (file, line) = match &warning.place {

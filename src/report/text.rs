@@ -355,10 +355,22 @@ impl Told<'_> {
             Ok(replay) => replay,
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
         };
-        let words = self.findings.words();
         writeln!(out, "==================")?;
         let title = "WARNING: witness: deadlock (witnessed)".to_owned();
         writeln!(out, "{}", self.paint.warning(title))?;
+        self.deadlock_body(deadlock, schedule, &replay, out)?;
+        writeln!(out, "==================\n")
+    }
+
+    /// The operations that wait for each other, the schedule, and how to see it again.
+    pub(crate) fn deadlock_body(
+        &self,
+        deadlock: &Deadlock,
+        schedule: &Schedule,
+        replay: &Replay,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let words = self.findings.words();
         let after = deadlock.example.iter().cycle().skip(1);
         for (&event, &next) in deadlock.example.iter().zip(after) {
             let (thread, holder) = (self.findings.trace.thread(event), self.findings.trace.thread(next));
@@ -375,8 +387,7 @@ impl Told<'_> {
             }
             writeln!(out)?;
         }
-        self.schedule(schedule, &replay, out)?;
-        writeln!(out, "==================\n")
+        self.schedule(schedule, replay, out)
     }
 
     /// The two accesses, what they access, the schedule, and how to see it again.

@@ -23,7 +23,7 @@ pub(super) fn read(name: &str, text: &str) -> Vec<Warning> {
                 format: Format::Go,
                 title: "data race".to_owned(),
                 kind: Kind::Race,
-                sides: Default::default(),
+                sides: Kind::Race.unknown_sides(),
                 location: None,
                 stacks: Vec::new(),
             });
@@ -66,6 +66,7 @@ fn heading(text: &str) -> Option<Side> {
         _ => return None,
     };
     words.next().is_none().then(|| Side {
+        acquires: false,
         writes: Some(writes),
         atomic: Some(atomic),
         size: None,

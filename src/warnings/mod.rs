@@ -59,6 +59,16 @@ impl Format {
     ];
 }
 
+impl Kind {
+    /// The sides of a warning of this kind before anything is known of them.
+    fn unknown_sides(self) -> Vec<Side> {
+        match self {
+            Kind::Race => vec![Side::default(); 2],
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -98,8 +108,9 @@ pub struct Warning {
     pub title: String,
     /// What it is.
     pub kind: Kind,
-    /// The two accesses of a race, in the order of the report.
-    pub sides: [Side; 2],
+    /// The two accesses of a race, in the order of the report. Of a lock-order inversion, the acquisitions that would wait, each for a lock
+    /// that the thread of the next one holds; those that the report gives. Of others none.
+    pub sides: Vec<Side>,
     /// What they access, or what a warning of another kind is about.
     pub location: Option<Location>,
     /// The call stacks of a warning of another kind, each with the innermost activation first: those that say what the
@@ -144,9 +155,11 @@ impl Kind {
     }
 }
 
-/// One access of a race, as the report has it.
+/// One access of a race, or one acquisition of a lock-order inversion, as the report has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Side {
+    /// Whether it takes a lock, and is no access.
+    pub acquires: bool,
     /// Whether it writes; `None` if the report does not say.
     pub writes: Option<bool>,
     /// Whether it is atomic; `None` if the tool does not tell.
@@ -159,7 +172,7 @@ pub struct Side {
     pub stack: Stack,
 }
 
-/// The call stack of an access.
+/// The call stack of an access or an acquisition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stack {
     /// The tool gives only the other side, or the report ends before this one.
@@ -172,6 +185,16 @@ pub enum Stack {
 }
 
 impl Side {
+    /// An acquisition that was reached through these activations, innermost first.
+    fn acquisition(thread: Option<String>, frames: Vec<Frame>) -> Side {
+        Side {
+            acquires: true,
+            thread,
+            stack: Stack::Frames(frames),
+            ..Side::default()
+        }
+    }
+
     /// The activations, innermost first; empty if the report has none.
     #[must_use]
     pub fn frames(&self) -> &[Frame] {

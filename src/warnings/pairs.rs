@@ -62,10 +62,12 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
             format: Format::Pairs,
             title: "suspected race".to_owned(),
             kind: Kind::Race,
-            sides: frames.map(|frame| Side {
-                stack: Stack::Frames(vec![frame]),
-                ..Side::default()
-            }),
+            sides: frames
+                .map(|frame| Side {
+                    stack: Stack::Frames(vec![frame]),
+                    ..Side::default()
+                })
+                .into(),
             location: None,
             stacks: Vec::new(),
         })

@@ -30,7 +30,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
             format: Format::Witness,
             title: format!("data race ({})", pair.verdict),
             kind: Kind::Race,
-            sides: [side(&pair.a), side(&pair.b)],
+            sides: vec![side(&pair.a), side(&pair.b)],
             location: None,
             stacks: Vec::new(),
         });
@@ -41,6 +41,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Warning>, ReadError> {
 fn side(access: &AccessResult) -> Side {
     let frames: Vec<Frame> = access.stack.iter().map(frame).collect();
     Side {
+        acquires: false,
         writes: Some(!matches!(access.op.as_str(), "read" | "atomic read")),
         atomic: Some(access.op.starts_with("atomic")),
         size: Some(access.size),

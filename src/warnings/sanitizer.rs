@@ -79,6 +79,8 @@ struct Report {
     width: usize,
     owner: Owner,
     sides: usize,
+    /// Of a lock-order inversion: which stacks are of acquisitions that would wait, and by which threads.
+    waits: Vec<(usize, Option<String>)>,
 }
 
 impl Report {
@@ -91,7 +93,7 @@ impl Report {
                 format: Format::Tsan,
                 title: title.to_owned(),
                 kind,
-                sides: Default::default(),
+                sides: kind.unknown_sides(),
                 location: None,
                 stacks: vec![Vec::new()],
             },
@@ -101,6 +103,7 @@ impl Report {
                 _ => Owner::Deed,
             },
             sides: 0,
+            waits: Vec::new(),
         }
     }
 
@@ -130,7 +133,8 @@ impl Report {
             }
         } else if let Some(access) = access(text) {
             self.owner = Owner::Nobody;
-            if self.sides < 2 {
+            if self.sides < 2 && self.warning.kind != Kind::LockOrder {
+                self.warning.sides.resize_with(2, Side::default);
                 self.owner = Owner::Side(self.sides);
                 self.warning.sides[self.sides] = access;
                 self.sides += 1;
@@ -144,6 +148,12 @@ impl Report {
             self.warning.location = location.or(self.warning.location.take());
         } else if is_deed(text, self.warning.kind) {
             self.owner = Owner::Deed;
+            if let Some((_, who)) = text.split_once(" acquired here while holding ") {
+                let thread = who
+                    .split_once(" in ")
+                    .map(|(_, thread)| thread.trim_end_matches(':').to_owned());
+                self.waits.push((self.warning.stacks.len(), thread));
+            }
             self.warning.stacks.push(Vec::new());
         } else if text.ends_with(':') || text.is_empty() {
             self.owner = Owner::Nobody;
@@ -153,6 +163,12 @@ impl Report {
     fn finish(mut self) -> Warning {
         if self.warning.kind == Kind::Race && self.warning.location == Some(Location::Descriptor) {
             self.warning.kind = Kind::Descriptor;
+        }
+        for (stack, thread) in self.waits {
+            let frames = self.warning.stacks[stack].clone();
+            if self.warning.kind == Kind::LockOrder && !frames.is_empty() {
+                self.warning.sides.push(Side::acquisition(thread, frames));
+            }
         }
         self.warning.stacks.retain(|stack| !stack.is_empty());
         self.warning
@@ -189,6 +205,7 @@ fn access(text: &str) -> Option<Side> {
     };
     let thread = rest.split(" (mutexes:").next().unwrap_or(rest);
     Some(Side {
+        acquires: false,
         writes: Some(writes),
         atomic: Some(atomic),
         size: lines::word_after(of, "size ").and_then(lines::number),

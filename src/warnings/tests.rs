@@ -9,7 +9,8 @@ fn one(text: &str) -> Warning {
 }
 
 fn tops(warning: &Warning) -> [String; 2] {
-    warning.sides.clone().map(|side| {
+    [0, 1].map(|side| {
+        let side: &Side = &warning.sides[side];
         side.frames()
             .first()
             .map_or_else(|| format!("{:?}", side.stack), Frame::to_string)
@@ -68,6 +69,44 @@ fn other_kinds_are_classified() {
     #0 open <null> (a+0x2)
 ");
     assert_eq!(descriptor.kind, Kind::Descriptor);
+}
+
+#[test]
+fn acquisitions_of_a_lock_order_are_those_that_wait() {
+    let warning = one(
+        "WARNING: ThreadSanitizer: lock-order-inversion (potential deadlock) (pid=1)
+  Cycle in lock order graph: M0 (0x7b) => M1 (0x7c) => M0
+
+  Mutex M1 acquired here while holding mutex M0 in thread T1 'worker':
+    #0 pthread_mutex_lock <null> (libtsan.so.2+0x1)
+    #1 first a.c:10 (a+0x2)
+
+  Mutex M0 previously acquired by the same thread here:
+    #0 pthread_mutex_lock <null> (libtsan.so.2+0x1)
+    #1 first a.c:9 (a+0x3)
+
+  Mutex M0 acquired here while holding mutex M1 in main thread:
+    #0 pthread_mutex_lock <null> (libtsan.so.2+0x1)
+    #1 second a.c:20 (a+0x4)
+
+  Thread T1 (tid=2, running) created by main thread at:
+    #0 pthread_create <null> (libtsan.so.2+0x1)
+    #1 main a.c:30 (a+0x5)
+",
+    );
+    let inner: Vec<String> = warning.sides.iter().map(|side| side.frames()[1].to_string()).collect();
+    assert_eq!(inner, ["first a.c:10", "second a.c:20"]);
+    let threads: Vec<Option<&str>> = warning.sides.iter().map(|side| side.thread.as_deref()).collect();
+    assert_eq!(threads, [Some("thread T1 'worker'"), Some("main thread")]);
+    // Suppressions look at all stacks.
+    assert_eq!(warning.stacks.len(), 3);
+    // Without its stacks, nothing is known of where.
+    let cut = one(
+        "WARNING: ThreadSanitizer: lock-order-inversion (potential deadlock) (pid=1)
+  Mutex M1 acquired here while holding mutex M0 in thread T1:
+",
+    );
+    assert_eq!(cut.sides, []);
 }
 
 #[test]

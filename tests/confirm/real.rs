@@ -58,7 +58,7 @@ fn sides(warning: &WarningResult) -> String {
             side.how.as_deref().unwrap_or("-")
         )
     };
-    format!("{} | {}", side(&warning.sides[0]), side(&warning.sides[1]))
+    warning.sides.iter().map(side).collect::<Vec<_>>().join(" | ")
 }
 
 /// The verdict that a program's expectation gives to a pair of lines in a recording under `fifo`, if it gives one.
@@ -133,10 +133,10 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
                 warning.verdict,
                 sides(warning)
             );
-            let [Some(a), Some(b)] = [0, 1].map(|side| warning.sides[side].line) else {
+            let [Some(a), Some(b)] = [0, 1].map(|side| warning.sides.get(side)?.line) else {
                 continue;
             };
-            let mut both = warning.sides.clone().map(|side| (side.line, side.op));
+            let mut both: Vec<_> = warning.sides.iter().map(|side| (side.line, side.op.clone())).collect();
             both.sort();
             let by_report = verdicts.entry(((a.min(b), a.max(b)), format!("{both:?}"))).or_default();
             by_report.entry(&warning.report).or_default().insert(&warning.verdict);

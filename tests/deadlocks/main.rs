@@ -9,6 +9,8 @@ mod command;
 #[allow(dead_code, reason = "shared with the tests of live replay")]
 mod program;
 
+mod confirm;
+
 use command::{run, witness};
 use program::{POLICIES, Program, place};
 use std::collections::BTreeSet;

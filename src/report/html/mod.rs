@@ -7,7 +7,7 @@ mod overview;
 mod picture;
 mod race;
 
-use super::{Exporter, Findings, SourceText, Unfinished};
+use super::{DeadlockRow, Exporter, Findings, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, tool};
@@ -45,6 +45,10 @@ impl Exporter for Html {
             .iter()
             .map(|findings| findings.path.display().to_string())
             .collect();
+        let heading = match total.deadlocks + total.unknown_cycles {
+            0 => "Data races",
+            _ => "Data races and deadlocks",
+        };
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -54,13 +58,13 @@ impl Exporter for Html {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     meta name="generator" content=(tool());
-                    title { "Data races: " (names.join(", ")) }
+                    title { (heading) ": " (names.join(", ")) }
                     style { (PreEscaped(STYLE)) }
                 }
                 body {
                     header {
                         div.title {
-                            h1 { "Data races" }
+                            h1 { (heading) }
                             p { code { (names.join(", ")) } " · " (tool()) }
                         }
                         (counts(&total))
@@ -120,6 +124,9 @@ fn counts(total: &Summary) -> Markup {
             @for (name, count) in shown {
                 li class={ "count " (name) } { strong { (count) } " " (overview::said(name)) }
             }
+            @if total.deadlocks > 0 {
+                li.count.witnessed { strong { (total.deadlocks) } " deadlock" @if total.deadlocks != 1 { "s" } }
+            }
         }
     }
 }
@@ -172,9 +179,14 @@ fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
             Some(race::section(number, findings, race, &replay, sources))
         })
         .collect();
+    let deadlocks = findings.shown_deadlocks().take(PICTURES).filter_map(|row| {
+        let replay = Replay::of(&checker, row.schedule()?).ok()?;
+        Some((row, race::deadlock(number, findings, &row, &replay, sources)))
+    });
+    let (waiting, deadlocks): (Vec<DeadlockRow<'_>>, Vec<Markup>) = deadlocks.unzip();
     html! {
         section.trace {
-            (overview::table(number, findings, &races[..told.len().min(races.len())]))
+            (overview::table(number, findings, &races[..told.len().min(races.len())], &waiting))
             @if races.len() > told.len() {
                 p.note {
                     "The other " (races.len() - told.len()) " races have no picture here; "
@@ -182,6 +194,7 @@ fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
                 }
             }
             @for race in &told { (race) }
+            @for deadlock in &deadlocks { (deadlock) }
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The table of all pairs, to be filtered.
+//! The table of all pairs and cycles of locks, to be filtered.
 
 use super::anchor;
 use crate::report::noise::Hidden;
-use crate::report::{Findings, Race, Row};
+use crate::report::results::{reason_of, verdict_of};
+use crate::report::{AttachedTo, DeadlockRow, Findings, Race, Row};
 use crate::results::{refutation_name, unknown_name};
 use crate::symbols::{file_name, printable};
 use crate::trace::EventId;
@@ -20,7 +21,14 @@ struct Entry<'a> {
     count: usize,
 }
 
-pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]) -> Markup {
+/// The table. The races and deadlocks in `pictured` and `waiting` have a picture.
+pub(super) fn table(
+    trace: usize,
+    findings: &Findings<'_>,
+    pictured: &[Race<'_>],
+    waiting: &[DeadlockRow<'_>],
+) -> Markup {
+    let deadlocks: Vec<DeadlockRow<'_>> = findings.shown_deadlocks().collect();
     let entries = entries(findings);
     let verdicts = ["witnessed", "unknown", "not-in-trace", "refuted", "suppressed", "known"];
     let unmatched: Vec<_> = findings
@@ -32,6 +40,7 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
     let has = |verdict: &str| {
         entries.iter().any(|entry| entry.verdict == verdict)
             || unmatched.iter().any(|warning| warning.verdict == verdict)
+            || deadlocks.iter().any(|row| verdict_of(&row.deadlock.verdict) == verdict)
     };
     let verdicts: Vec<&str> = verdicts.into_iter().filter(|verdict| has(verdict)).collect();
     html! {
@@ -47,6 +56,7 @@ pub(super) fn table(trace: usize, findings: &Findings<'_>, pictured: &[Race<'_>]
             table.pairs {
                 thead { tr { th { "Verdict" } th { "Accesses" } th { "Memory" } th { "Why" } th.number { "Pairs" } } }
                 tbody {
+                    @for row in deadlocks.iter().take(LISTED) { (cycle(trace, findings, row, waiting)) }
                     @for entry in entries.iter().take(LISTED) { (line(trace, findings, entry, pictured)) }
                     @for warning in unmatched.iter().take(LISTED) {
                         tr data-verdict=(warning.verdict) {
@@ -130,7 +140,7 @@ fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Ra
             td { span class={ "badge " (entry.verdict) } { (said(entry.verdict)) } }
             td {
                 @for event in [pair.example.0, pair.example.1] { (access(findings, event)) }
-                @for warning in findings.warnings_about(entry.row.row) { div.faint { "warned of by " (warning) } }
+                @for warning in findings.warnings_about(AttachedTo::Pair(entry.row.row)) { div.faint { "warned of by " (warning) } }
             }
             td { code { (memory.unwrap_or_default()) } }
             td {
@@ -143,6 +153,42 @@ fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Ra
                 }
             }
             td.number { (entry.count) }
+        }
+    }
+}
+
+/// A cycle of operations that wait for each other.
+fn cycle(trace: usize, findings: &Findings<'_>, row: &DeadlockRow<'_>, pictured: &[DeadlockRow<'_>]) -> Markup {
+    let words = findings.words();
+    let verdict = verdict_of(&row.deadlock.verdict);
+    let reason = reason_of(&row.deadlock.verdict).unwrap_or("a schedule shows it");
+    let explanation = words.explanation_of_deadlock(row.deadlock);
+    let has_picture = pictured.iter().any(|other| other.row == row.row);
+    let number = row.number.filter(|_| has_picture);
+    let mut awaited: Vec<String> = row.deadlock.example.iter().map(|&event| words.awaited(event)).collect();
+    awaited.dedup();
+    html! {
+        tr data-verdict=(verdict) data-race=[number.map(|number| anchor(trace, number))] {
+            td { span class={ "badge " (verdict) } { (said(verdict)) } }
+            td {
+                @for &event in &row.deadlock.example {
+                    div.access title=(words.place(event)) {
+                        span.kind { "wait" } " " code { (file_name(&words.place(event))) }
+                    }
+                }
+                @for warning in findings.warnings_about(AttachedTo::Deadlock(row.row)) { div.faint { "warned of by " (warning) } }
+            }
+            td { (awaited.join(", ")) }
+            td {
+                @if let Some(number) = number {
+                    a href={ "#" (anchor(trace, number)) } { (reason) }
+                } @else if explanation.is_empty() {
+                    (reason)
+                } @else {
+                    details { summary { (reason) } ul { @for sentence in &explanation { li { (sentence) } } } }
+                }
+            }
+            td.number { "1" }
         }
     }
 }

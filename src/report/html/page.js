@@ -38,7 +38,7 @@
     const number = Number(row.dataset.step);
     const total = all(".row.step", section).at(-1).dataset.step;
     const texts = all(".action", row).map((action) => action.textContent);
-    const title = row.classList.contains("race-row") ? `Race: ${texts.join(" — ")}` : `${row.dataset.thread} ${texts[0]}`;
+    const title = row.classList.contains("race-row") ? `${row.dataset.what}: ${texts.join(" — ")}` : `${row.dataset.thread} ${texts[0]}`;
     panel.append(make("h4", "", title));
     const locks = held(section, number);
     panel.append(make("p", "", [`step ${number} of ${total}`, ...(locks.length ? locks : ["no lock is held"])].join(" · ")));

@@ -6,11 +6,13 @@
 mod drawing;
 
 use super::Sources;
+use super::race::LETTERS;
 use crate::replay::{PendingAccess, Replay};
 use crate::report::Findings;
 use crate::report::condense::{Line, lines};
 use crate::report::links::{Kind, Links};
 use crate::report::words::value;
+use crate::schedule::Goal;
 use crate::symbols::{Frame, file_name};
 use crate::trace::{ObjectId, ThreadId};
 use drawing::class;
@@ -215,33 +217,39 @@ impl<'a> Picture<'a> {
 
     fn race(&self) -> Markup {
         let last = self.replay.executed.len() + 1;
-        let lettered = self.replay.accesses.iter().zip(["a", "b"]);
+        let lettered = self.replay.accesses.iter().zip(LETTERS);
         let pending: Vec<_> = lettered.filter(|(access, _)| !access.performed).collect();
         let Some((&(second, _), before)) = pending.split_last() else {
             return html! {};
         };
         let event = second.event;
+        let what = match self.replay.accepted.goal {
+            Goal::Deadlock(_) => "Deadlock",
+            Goal::UseAfterFree { .. } => "Use after free",
+            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::OtherValue { .. } => "Race",
+        };
         let words = self.findings.words();
         let frame = words.frame(event);
         // The first access, if that is next too.
         let first = before.first().map(|(first, _)| words.frame(first.event));
         html! {
             div.row.step.race-row data-step=(last) data-event=(event.0)
+                data-what=(what)
                 data-thread=(if before.is_empty() { words.thread(second.thread) } else { "race".to_owned() })
                 data-file=[frame.file.as_deref()] data-line=[frame.line]
                 data-file-a=[first.as_ref().and_then(|frame| frame.file.as_deref())]
                 data-line-a=[first.as_ref().and_then(|frame| frame.line)]
             {
                 span.number { (last) }
-                @for (access, letter) in &pending { (self.card(access, letter)) }
+                @for (access, letter) in &pending { (self.card(access, *letter)) }
             }
         }
     }
 
-    fn card(&self, pending: &PendingAccess, letter: &str) -> Markup {
+    fn card(&self, pending: &PendingAccess, letter: char) -> Markup {
         let words = self.findings.words();
         let access = self.findings.trace.access(pending.event);
-        let mut action = access.map_or_else(String::new, |access| words.intent(access));
+        let mut action = access.map_or_else(|| words.wait(pending.event), |access| words.intent(access));
         if let Some(access) = access {
             match (access.kind.reads(), access.kind.writes(), pending.memory) {
                 (true, false, Some(memory)) => action += &format!(", now {}", value(memory)),

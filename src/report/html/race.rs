@@ -1,15 +1,18 @@
-//! One race: its two accesses, and the picture of its witness.
+//! One race, or one deadlock: its accesses, or the operations that wait, and the picture of its witness.
 
 use super::picture::Picture;
 use super::{Sources, anchor};
 use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
 use crate::report::location::location;
-use crate::report::{Findings, Race};
-use crate::schedule::Goal;
+use crate::report::{AttachedTo, DeadlockRow, Findings, Race};
+use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
+
+/// What the events of a goal are called.
+pub(super) const LETTERS: std::ops::RangeInclusive<char> = 'a'..='z';
 
 pub(super) fn section(
     trace: usize,
@@ -51,15 +54,15 @@ pub(super) fn section(
                 (schedule.len()) " events, " (switches) " context switch" @if switches != 1 { "es" }
                 @if race.rows.len() > 1 { " · " (race.rows.len()) " pairs of instructions" }
                 " · id " code { (race.first().id) }
-                @for warning in findings.warnings_about(race.first().row) { " · warned of by " (warning) }
+                @for warning in findings.warnings_about(AttachedTo::Pair(race.first().row)) { " · warned of by " (warning) }
             }
             div.stage {
                 (Picture::of(findings, replay, sources).draw())
                 aside.source aria-label="Source" {}
             }
             div.pair {
-                @for (shown, letter) in replay.accesses.iter().zip(["a", "b"]) {
-                    (access(findings, shown, letter, sources))
+                @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
+                    (side(findings, shown, letter, sources))
                 }
             }
             (others(findings, race))
@@ -68,6 +71,49 @@ pub(super) fn section(
                 dt { "see it again" } dd { code { (command) } }
                 dt { "see it live" } dd { code { (command) " --live" } }
                 @if let Some(line) = findings.suppression(pair) { dt { "suppress it" } dd { code { (line) } } }
+            }
+        }
+    }
+}
+
+/// A witnessed deadlock, in the same form.
+pub(super) fn deadlock(
+    trace: usize,
+    findings: &Findings<'_>,
+    row: &DeadlockRow<'_>,
+    replay: &Replay,
+    sources: &Sources,
+) -> Markup {
+    let (words, number) = (findings.words(), row.number.unwrap_or_default());
+    let awaited: Vec<String> = row.deadlock.example.iter().map(|&event| words.awaited(event)).collect();
+    let command = replay_command(findings, number);
+    let switches = row.schedule().map_or(0, Schedule::switches);
+    html! {
+        section.race id=(anchor(trace, number)) tabindex="-1" {
+            h2 {
+                span.badge.witnessed { (number) }
+                " Deadlock: threads wait for " span.memory { (awaited.join(" and ")) }
+            }
+            p.about {
+                (row.schedule().map_or(0, Schedule::len)) " events, " (switches) " context switch" @if switches != 1 { "es" }
+                " · id " code { (row.id) }
+                @for warning in findings.warnings_about(AttachedTo::Deadlock(row.row)) { " · warned of by " (warning) }
+            }
+            div.stage {
+                (Picture::of(findings, replay, sources).draw())
+                aside.source aria-label="Source" {}
+            }
+            div.pair {
+                @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
+                    (side(findings, shown, letter, sources))
+                }
+            }
+            p.verdict {
+                "Each of these operations waits for another of the threads, for ever. An independent checker has executed this schedule."
+            }
+            dl.commands {
+                dt { "see it again" } dd { code { (command) } }
+                dt { "see it live" } dd { code { (command) " --live" } }
             }
         }
     }
@@ -94,12 +140,13 @@ fn others(findings: &Findings<'_>, race: &Race<'_>) -> Markup {
     }
 }
 
-/// One of the two accesses, with its call stack, its locks and its source.
-fn access(findings: &Findings<'_>, pending: &PendingAccess, letter: &str, sources: &Sources) -> Markup {
+/// One of the accesses, or operations that wait, with its call stack, its locks and its source.
+fn side(findings: &Findings<'_>, pending: &PendingAccess, letter: char, sources: &Sources) -> Markup {
     let (trace, words) = (findings.trace, findings.words());
-    let kind = trace
-        .access(pending.event)
-        .map_or("", |access| words.access_noun(access));
+    let kind = match trace.access(pending.event) {
+        Some(access) => words.access_noun(access).to_owned(),
+        None => format!("wait for {}", words.awaited(pending.event)),
+    };
     let frames = findings
         .symbols
         .stack(trace.pc(pending.event), trace.stack(pending.event));

@@ -108,6 +108,15 @@ impl Noise {
         }
     }
 
+    /// The same for a deadlock.
+    pub fn hide_deadlock(&mut self, row: usize, deadlock: &Deadlock, why: &Hidden) {
+        if let Some((_, hidden)) = self.deadlocks.get_mut(row)
+            && !matches!(deadlock.verdict, Verdict::Refuted(_))
+        {
+            hidden.get_or_insert_with(|| why.clone());
+        }
+    }
+
     /// Without the pairs whose ids another trace speaks for.
     #[must_use]
     pub fn only(&self, own: impl Fn(&str) -> bool) -> Noise {

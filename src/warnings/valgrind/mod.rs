@@ -41,6 +41,7 @@ fn access(text: &str) -> Option<Side> {
         _ => return None,
     };
     Some(Side {
+        acquires: false,
         writes: Some(writes),
         // Neither knows which accesses are atomic.
         atomic: None,
@@ -62,6 +63,11 @@ fn location(text: &str) -> Option<Location> {
     let heap =
         text.contains("inside a block of size ") || text.contains("Allocation context:") && text.contains("offset");
     heap.then(|| Location::Heap { stack: Vec::new() })
+}
+
+/// Whether a sentence begins the stack of the acquisition that completes an order of locks: that which would wait.
+fn completes_order(text: &str) -> bool {
+    text.contains("followed by a later acquisition of lock")
 }
 
 /// The kind of what is no race, by its first sentence.

@@ -1,7 +1,7 @@
 //! The text of Helgrind and DRD, out of a log in which every line of theirs begins with `==PID==`.
 
-use super::{Said, explains, kind, said};
-use crate::warnings::{Format, Frame, Kind, Location, Stack, Warning, lines, position};
+use super::{Said, completes_order, explains, kind, said};
+use crate::warnings::{Format, Frame, Kind, Location, Side, Stack, Warning, lines, position};
 use std::collections::BTreeMap;
 
 /// The tool whose banner a line is, or whose words it has.
@@ -58,6 +58,8 @@ enum Owner {
     Heap,
     /// The last stack of what is no race.
     Deed,
+    /// The same, and it is that of an acquisition that would wait.
+    Completion,
 }
 
 /// What one process has said.
@@ -130,6 +132,10 @@ impl Process<'_> {
         if self.order {
             if text.contains("acquisition of lock") {
                 self.begin_stack();
+                self.owner = match completes_order(text) {
+                    true => Owner::Completion,
+                    false => Owner::Deed,
+                };
             }
             return;
         }
@@ -165,10 +171,21 @@ impl Process<'_> {
                     }
                 }
             }
-            (Owner::Deed, title) => {
+            (owner @ (Owner::Deed | Owner::Completion), title) => {
                 self.title = title;
-                if let Some(stack) = self.warnings.last_mut().and_then(|warning| warning.stacks.last_mut()) {
-                    stack.push(frame);
+                let Some(warning) = self.warnings.last_mut() else {
+                    return;
+                };
+                let Some(stack) = warning.stacks.last_mut() else {
+                    return;
+                };
+                stack.push(frame);
+                if owner == Owner::Completion {
+                    // The last side has the last stack, as far as that has been read.
+                    if stack.len() > 1 {
+                        warning.sides.pop();
+                    }
+                    warning.sides.push(Side::acquisition(None, stack.clone()));
                 }
             }
             (Owner::Heap, _) => {
@@ -194,7 +211,7 @@ impl Process<'_> {
             format: self.format,
             title: title.to_owned(),
             kind,
-            sides: Default::default(),
+            sides: kind.unknown_sides(),
             location: None,
             stacks: Vec::new(),
         }

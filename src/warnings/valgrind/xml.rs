@@ -1,7 +1,7 @@
 //! Valgrind's XML, protocol 4, as Helgrind and DRD write it (docs/internals/xml-output-protocol4.txt in Valgrind).
 
-use super::{Said, explains, kind, said};
-use crate::warnings::{Format, Frame, Kind, Location, ReadError, Stack, Warning};
+use super::{Said, completes_order, explains, kind, said};
+use crate::warnings::{Format, Frame, Kind, Location, ReadError, Side, Stack, Warning};
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// Elements of a document that are read; reports of real programs have some tens of thousands.
@@ -69,6 +69,8 @@ enum Owner {
     Heap,
     /// What is no race.
     Deed,
+    /// The acquisition by which a lock order is violated, or was established.
+    Completion,
 }
 
 fn warning(error: Node<'_, '_>, format: Format) -> Warning {
@@ -78,7 +80,7 @@ fn warning(error: Node<'_, '_>, format: Format) -> Warning {
         format,
         title: child(error, "kind").unwrap_or("error").to_owned(),
         kind: Kind::Other,
-        sides: Default::default(),
+        sides: Kind::Race.unknown_sides(),
         location: None,
         stacks: Vec::new(),
     };
@@ -103,10 +105,11 @@ fn warning(error: Node<'_, '_>, format: Format) -> Warning {
         match said(sentence) {
             Some(Said::Race(side)) => {
                 (warning.kind, warning.title) = (Kind::Race, "data race".to_owned());
+                warning.sides = Kind::Race.unknown_sides();
                 warning.sides[0] = side;
                 owner = Owner::Side(0);
             }
-            Some(Said::Other(side)) => {
+            Some(Said::Other(side)) if warning.kind == Kind::Race => {
                 warning.sides[1] = side;
                 owner = Owner::Side(1);
             }
@@ -116,11 +119,18 @@ fn warning(error: Node<'_, '_>, format: Format) -> Warning {
                 }
                 warning.location.get_or_insert(location);
             }
+            Some(Said::Other(_)) => {}
             None if first => {
                 warning.kind = kind(sentence);
+                warning.sides = warning.kind.unknown_sides();
                 warning.title = sentence.to_owned();
-                owner = Owner::Deed;
+                // Unlike the text, this begins with the acquisition that violates the order.
+                owner = match warning.kind {
+                    Kind::LockOrder => Owner::Completion,
+                    _ => Owner::Deed,
+                };
             }
+            None if warning.kind == Kind::LockOrder && completes_order(sentence) => owner = Owner::Completion,
             None if warning.kind != Kind::Race && !explains(sentence) => owner = Owner::Deed,
             None => {}
         }
@@ -143,7 +153,11 @@ fn stack(warning: &mut Warning, owner: Owner, stack: Node<'_, '_>) {
             }
         }
         Owner::Deed if !frames.is_empty() => warning.stacks.push(frames),
-        Owner::Nobody | Owner::Side(_) | Owner::Deed => {}
+        Owner::Completion if !frames.is_empty() => {
+            warning.sides.push(Side::acquisition(None, frames.clone()));
+            warning.stacks.push(frames);
+        }
+        Owner::Nobody | Owner::Side(_) | Owner::Deed | Owner::Completion => {}
     }
 }
 
