@@ -48,6 +48,8 @@ pub struct Made<'a> {
     pub events: u64,
     /// What it means for the exit status.
     pub code: ExitCode,
+    /// That the program failed, after *the program*, if it did.
+    pub failure: Option<String>,
     /// Whether it is the first to end so.
     pub shows_end: bool,
     /// Whether it is too long to be searched: then a look tells whether it is worth its analysis.
@@ -111,6 +113,7 @@ impl<'a> Made<'a> {
             events: file.len(),
             code,
             is_unsearched: false,
+            failure: program_end::failure_of(end),
             shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..)))),
         })
     }

@@ -48,6 +48,15 @@ fn waits_for_ever(trace: &Path) -> bool {
     standstill.is_ok_and(|standstill| standstill.is_deadlock())
 }
 
+/// As [`failure`], of a run of which there is only the trace.
+pub fn failure_of(end: ProgramEnd) -> Option<String> {
+    match end {
+        ProgramEnd::Exited(status) if status != 0 => Some(format!("exited with status {status}")),
+        ProgramEnd::Signaled(signal) if !asks_to_end(signal) => Some(format!("was killed by {}", signal_name(signal))),
+        _ => None,
+    }
+}
+
 /// That the program failed, after *the program*; `None` if it did not.
 pub fn failure(recorded: &Recorded) -> Option<String> {
     match (recorded.status.code(), recorded.status.signal()) {

@@ -202,6 +202,11 @@ impl Shown<'_> {
             "witness: run {run} (chosen): {threads} threads, {events} events: {}",
             path.display()
         );
+        if let Some(how) = &made.failure {
+            say!(
+                "witness: run {run}: the program {how}; its clocks stood still in that run, so a check of elapsed time may fail by that alone"
+            );
+        }
         record::say_standstill(path, "");
         if made.is_unsearched && !keep && !self.processes[0].is_worthwhile(path)? {
             return Ok(());

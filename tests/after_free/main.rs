@@ -72,6 +72,18 @@ fn uses_after_free_are_predicted_and_shown_live() {
 }
 
 #[test]
+fn a_second_free_uses_what_the_first_has_freed() {
+    let program = compiled("twice", "session_closed_twice");
+    program.record(POLICIES[0], &[]);
+    let (found, status) = analyzed(&program);
+    let places = BTreeSet::from([program.line("free"), program.line("again")]);
+    assert_eq!(found, [("use-after-free".to_owned(), places)]);
+    assert_eq!(status, 66);
+    let live = program.live(&["--witness", "1"]);
+    assert_eq!(live.status, 66, "{}", live.stdout);
+}
+
+#[test]
 fn their_twins_have_none() {
     for (_, twin) in PROGRAMS {
         let program = compiled("twins", twin);

@@ -155,6 +155,57 @@ fn runs_are_chosen_so_that_they_fail() {
     assert!(chosen.stderr.contains("deadlock: thread "), "{}", chosen.stderr);
 }
 
+/// The main thread waits until the other one has slept, and fails if no time has passed.
+const ELAPSED: &str = "
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int ready;
+static long now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+static void *sleeper(void *unused)
+{
+    usleep(60000);
+    pthread_mutex_lock(&lock);
+    ready = 1;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void)
+{
+    long begun = now();
+    pthread_t thread;
+    pthread_create(&thread, 0, sleeper, 0);
+    pthread_mutex_lock(&lock);
+    while (!ready)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, 0);
+    return now() - begun < 50;
+}";
+
+#[test]
+fn a_chosen_run_that_fails_says_that_its_clocks_stood() {
+    let folder = folder("run-elapsed");
+    std::fs::write(folder.join("elapsed.c"), &ELAPSED[1..]).expect("a file");
+    witness(&folder, &["cc", "-pthread", "elapsed.c", "-o", "elapsed"]).expect(0);
+    let run = witness(&folder, &["run", "--runs", "3", "-o", "r.bin", "--", "./elapsed"]);
+    assert_eq!(run.status, 68, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stderr
+            .contains("witness: run 2: the program exited with status 1; its clocks stood still in that run"),
+        "{}",
+        run.stderr
+    );
+}
+
 #[test]
 fn long_runs_are_made_again_with_one_delay() {
     let folder = folder("run-delayed");

@@ -473,6 +473,13 @@ fn run_analyzes_every_process_and_info_names_them() {
 }
 
 #[test]
+fn permits_that_other_processes_give_meanwhile_are_there() {
+    let program = Program::instrumented("attempts", "attempts");
+    let (output, _) = program.record("attempts", &[], &[]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn processes_that_wait_for_each_other_are_in_no_deadlock() {
     let program = Program::instrumented("between", "between");
     for how in ["mutex", "semaphore"] {

@@ -5,8 +5,10 @@ use recorder_ring::plan::{Step, kind};
 
 /// The kind of an atomic comparison: a load or a read-modify-write, as its moment will have it.
 pub const COMPARISON: u8 = 0xff;
-/// The kind of closing a descriptor: its end if it is open then, else a use.
+/// The kind of ending a block or closing a descriptor: its end if it is there then, else a use.
 pub const CLOSING: u8 = 0xfe;
+/// How many bytes the end of a block uses that is none.
+const USED: usize = 4;
 
 /// One operation of the program, which nobody can stop half-way.
 #[derive(Clone, Copy, Debug)]
@@ -105,9 +107,9 @@ impl Intent {
     pub const fn free(pc: usize, block: usize) -> Intent {
         Intent::of(Access {
             pc,
-            kind: kind::FREE,
+            kind: CLOSING,
             addr: block,
-            size: 1,
+            size: USED,
             pieces: false,
         })
     }

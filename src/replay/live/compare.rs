@@ -46,6 +46,8 @@ pub struct Comparison<'t> {
     places: Places,
     objects: HashMap<ObjectId, ObjectId>,
     objects_back: HashMap<ObjectId, ObjectId>,
+    /// Numbers of the kernel's objects in the recorded run, and in the live one.
+    kernel_objects: HashMap<u64, u64>,
     unset: Unset,
 }
 
@@ -61,6 +63,7 @@ impl<'t> Comparison<'t> {
             places,
             objects: HashMap::new(),
             objects_back: HashMap::new(),
+            kernel_objects: HashMap::new(),
             unset: Unset::default(),
         }
     }
@@ -142,7 +145,11 @@ impl<'t> Comparison<'t> {
         if recorded.kind != live.kind || recorded.size != live.size && recorded.kind != AccessKind::Free {
             return Some(Difference::Event);
         }
-        if !self.places.meet(recorded.incarnation, recorded.addr, live.addr) {
+        let same = match (kernel_object(recorded.addr), kernel_object(live.addr)) {
+            (Some(was), Some(is)) => self.same_variable((was, recorded), (is, live)),
+            _ => self.places.meet(recorded.incarnation, recorded.addr, live.addr),
+        };
+        if !same {
             let expected = self.places.live(recorded.incarnation, recorded.addr);
             return Some(Difference::Memory(expected));
         }
@@ -160,6 +167,15 @@ impl<'t> Comparison<'t> {
         let left = || (value_written(self.recorded, recorded), value_written(self.live, live));
         self.unset.passes(self.recorded, recorded, left);
         None
+    }
+
+    /// Whether two accesses are of the same variable of an object of the kernel. Objects are numbered as the program comes to them. Which
+    /// variable an operation stores to says where it came among all of the object; what depends on that loads the
+    /// variables again.
+    fn same_variable(&mut self, (was, recorded): (u64, Access), (is, live): (u64, Access)) -> bool {
+        let within = |addr: u64| addr << (64 - KERNEL_OBJECT);
+        *self.kernel_objects.entry(was).or_insert(is) == is
+            && (recorded.kind == AccessKind::AtomicStore || within(recorded.addr) == within(live.addr))
     }
 
     /// Whether a pending access is the one of the schedule; where it is in the live run, if so.
@@ -233,6 +249,14 @@ fn value_written(trace: &Trace, access: Access) -> u64 {
         let shift = 8 * (trace.cell(used.cell).addr - access.addr) as u32;
         value | used.written.checked_shl(shift).unwrap_or(0)
     })
+}
+
+/// At which bit the number of an object of the kernel begins in the addresses of its variables.
+const KERNEL_OBJECT: u32 = 36;
+
+/// The object of the kernel (a file, a name, a pipe) that a variable of the recorder's own is of: `FORMAT.md`, section 10.
+fn kernel_object(addr: u64) -> Option<u64> {
+    (addr >> 60 == 0b1010).then_some(addr >> KERNEL_OBJECT)
 }
 
 /// The objects of an operation.

@@ -2,7 +2,7 @@
 //! read of the thread that sends it.
 
 use crate::c_library::channels::descriptor::{also_uses, as_recorded};
-use crate::c_library::channels::{self, shared};
+use crate::c_library::channels::{self, names, shared};
 use crate::c_library::epoll;
 use crate::c_library::ports::{self, Named};
 use crate::platform::{memory, sys};
@@ -48,7 +48,7 @@ fn amount(done: ssize_t) -> usize {
     usize::try_from(done).unwrap_or(0)
 }
 
-fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
+pub(super) fn arrived(to: *const c_void, len: ssize_t, pc: usize) {
     arrives(to, amount(len), pc);
 }
 
@@ -364,9 +364,6 @@ library! {
     socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int, "r8": system {} (result, pc) {
         if result == 0 { both_as_recorded(ends, pc); channels::is_pair([*ends, *ends.add(1)], kind & 0xf == libc::SOCK_STREAM, pc); writes(ends, 8, pc); }
     }
-    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": quick { passes_text(path, pc); } (len, pc) {
-        arrived(to.cast(), len, pc);
-    }
     getcwd(to: *mut c_char, room: usize) -> *mut c_char, "rdx": slow {} (path, pc) {
         writes_text(path, pc);
     }
@@ -423,24 +420,59 @@ library! {
         shared::reads(from, at.is_null().then_some(from), pc);
         if done >= 0 { writes(at, size_of::<off_t>(), pc); }
     }
-    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { passes_text(path, pc); } (file, pc) {
+    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system {
+        passes_text(path, pc);
+        let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
+    } (file, pc) {
+        if looks { names::looks(libc::AT_FDCWD, path, pc); }
         file = opened(file, flags, pc);
     }
-    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system { passes_text(path, pc); } (file, pc) {
+    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "rcx": system {
+        passes_text(path, pc);
+        let looks = names::opens(flags, libc::AT_FDCWD, path, pc);
+    } (file, pc) {
+        if looks { names::looks(libc::AT_FDCWD, path, pc); }
         file = opened(file, flags, pc);
     }
     openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         passes_text(path, pc);
+        let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
+        if looks { names::looks(folder, path, pc); }
         file = opened(file, flags, pc);
     }
     openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "r8": system {
         passes_text(path, pc);
+        let looks = names::opens(flags, folder, path, pc);
     } (file, pc) {
+        if looks { names::looks(folder, path, pc); }
         file = opened(file, flags, pc);
     }
-    creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system { passes_text(path, pc); } (file, pc) {
-        file = opened(file, libc::O_TRUNC, pc);
+    creat(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
+        passes_text(path, pc);
+        let looks = names::opens(libc::O_CREAT | libc::O_TRUNC, libc::AT_FDCWD, path, pc);
+    } (file, pc) {
+        if looks { names::looks(libc::AT_FDCWD, path, pc); }
+        file = opened(file, libc::O_CREAT | libc::O_TRUNC, pc);
+    }
+    creat64(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
+        passes_text(path, pc);
+        let looks = names::opens(libc::O_CREAT | libc::O_TRUNC, libc::AT_FDCWD, path, pc);
+    } (file, pc) {
+        if looks { names::looks(libc::AT_FDCWD, path, pc); }
+        file = opened(file, libc::O_CREAT | libc::O_TRUNC, pc);
+    }
+    lseek(file: c_int, to: off_t, from: c_int) -> off_t, "rcx": (slow file) {} (at, pc) {
+        shared::reads(file, Some(file), pc);
+    }
+    lseek64(file: c_int, to: off_t, from: c_int) -> off_t, "rcx": (slow file) {} (at, pc) {
+        shared::reads(file, Some(file), pc);
+    }
+    tee(from: c_int, file: c_int, len: usize, flags: c_uint) -> ssize_t, "r8": (output file) {
+        channels::sends(file, len, pc);
+    } (done, pc) {
+        channels::sent(file, amount(done));
+        if done > 0 { channels::is_ready(from, pc); }
     }
     ftruncate(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
     ftruncate64(file: c_int, len: off_t) -> c_int, "rdx": (slow file) { shared::writes(file, pc); } (result, pc) {}
@@ -466,6 +498,73 @@ macro_rules! with_six {
 crate::platform::real::real! {
     fn recvfrom(file: c_int, to: *mut c_void, len: usize, flags: c_int, from: *mut sockaddr, from_len: *mut socklen_t) -> ssize_t;
     fn sendto(file: c_int, from: *const c_void, len: usize, flags: c_int, to: *const sockaddr, to_len: socklen_t) -> ssize_t;
+    fn copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, len: usize, flags: c_uint) -> ssize_t;
+    fn splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, len: usize, flags: c_uint) -> ssize_t;
+}
+
+/// A function that has the kernel move bytes from one file to another.
+type Moves = unsafe fn(c_int, *mut off_t, c_int, *mut off_t, usize, c_uint) -> ssize_t;
+
+/// Makes a call that moves bytes.
+///
+/// # Safety
+/// The program's own arguments.
+unsafe fn moves(
+    call: Moves,
+    (from, from_at): (c_int, *mut off_t),
+    (to, to_at): (c_int, *mut off_t),
+    len: usize,
+    flags: c_uint,
+    pc: usize,
+) -> ssize_t {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let Some(inside) = channels::descriptor::enter(to, pc) else {
+            return call(from, from_at, to, to_at, len, flags);
+        };
+        also_uses(from, pc);
+        channels::sends(to, len, pc);
+        passes(from_at, size_of::<off_t>(), pc);
+        passes(to_at, size_of::<off_t>(), pc);
+        let done = crate::runtime::blocking::when_ready(&inside, from, libc::POLLIN, || {
+            call(from, from_at, to, to_at, len, flags)
+        });
+        let errno = crate::runtime::guard::save_errno();
+        channels::sent(to, amount(done));
+        if done >= 0 {
+            channels::received(from, amount(done), pc);
+            writes(from_at, size_of::<off_t>(), pc);
+            writes(to_at, size_of::<off_t>(), pc);
+        }
+        crate::runtime::guard::restore_errno(errno);
+        done
+    }
+}
+
+unsafe extern "C-unwind" fn copy_range(
+    from: c_int,
+    from_at: *mut off_t,
+    to: c_int,
+    to_at: *mut off_t,
+    len: usize,
+    flags: c_uint,
+    pc: usize,
+) -> ssize_t {
+    // SAFETY: the program's own arguments.
+    unsafe { moves(copy_file_range, (from, from_at), (to, to_at), len, flags, pc) }
+}
+
+unsafe extern "C-unwind" fn splice_pipes(
+    from: c_int,
+    from_at: *mut off_t,
+    to: c_int,
+    to_at: *mut off_t,
+    len: usize,
+    flags: c_uint,
+    pc: usize,
+) -> ssize_t {
+    // SAFETY: the program's own arguments.
+    unsafe { moves(splice, (from, from_at), (to, to_at), len, flags, pc) }
 }
 
 unsafe extern "C-unwind" fn receive_from(
@@ -530,5 +629,7 @@ mod exported {
     with_six! {
         recvfrom = super::receive_from;
         sendto = super::send_to;
+        copy_file_range = super::copy_range;
+        splice = super::splice_pipes;
     }
 }

@@ -77,7 +77,6 @@ settle_before! {
     pkey_set(key: c_int, rights: c_uint) -> c_int;
     madvise(addr: *mut c_void, len: usize, advice: c_int) -> c_int;
     mremap(addr: *mut c_void, len: usize, new_len: usize, flags: c_int, new_addr: *mut c_void) -> *mut c_void;
-    shmdt(addr: *const c_void) -> c_int;
 }
 
 export! { munmap = unmap, "rdx"; }

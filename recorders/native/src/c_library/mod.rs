@@ -14,11 +14,15 @@ mod kernel_objects;
 pub mod loader;
 mod mappings;
 mod numbers;
+mod paths;
 mod ports;
 pub mod processes;
+mod segments;
+
 mod sort;
 mod static_guards;
 mod stdio;
+mod stream_locks;
 mod strings;
 mod system;
 mod temporary;

@@ -7,8 +7,10 @@ use super::format::{Arguments, before_scan, printed, scanned};
 use super::library::{reads_text, writes_text};
 use crate::runtime::accesses::{enter, passes, reads, writes};
 use crate::runtime::guard::{restore_errno, save_errno};
+use crate::scheduling::thread::slot;
+use core::cell::Cell;
 use core::ffi::c_void;
-use libc::{FILE, c_char, c_int, ssize_t};
+use libc::{FILE, c_char, c_int, c_long, off_t, ssize_t};
 
 /// What a bounded print has written: at most `room` bytes with the end.
 fn kept(len: c_int, room: usize) -> usize {
@@ -30,9 +32,37 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
 
 /// The calling thread is about to write to a stream, or to have what it keeps written.
 unsafe fn to_stream(stream: *mut FILE, pc: usize) {
+    LAST_WRITER.0.set((0, 0));
     // SAFETY: promised by the caller.
     channels::stream_writes(unsafe { descriptor(stream) }, pc);
 }
+
+/// The same of one byte. Of a regular file this is recorded only if the byte may be written by this call, or if another thread
+/// wrote to a stream last: what nobody else can see yet orders nothing.
+unsafe fn byte_to_stream(stream: *mut FILE, pc: usize) {
+    // SAFETY: promised by the caller; the C library's layout of a stream, which its macros make part of programs.
+    let (file, has_room) = unsafe {
+        let field = |offset: usize| stream.byte_add(offset).cast::<usize>().read();
+        (descriptor(stream), field(WRITE_POINTER) < field(WRITE_END))
+    };
+    let me = (stream as usize, slot() as usize);
+    let goes_on = LAST_WRITER.0.replace(me) == me;
+    if !(goes_on && has_room && channels::is_no_channel(file)) {
+        channels::stream_writes(file, pc);
+    }
+}
+
+/// Offsets of `_IO_write_ptr` and `_IO_write_end`.
+const WRITE_POINTER: usize = 40;
+const WRITE_END: usize = 48;
+
+/// The stream that a byte was written to last, and the thread.
+struct LastWriter(Cell<(usize, usize)>);
+
+// SAFETY: only the thread with the baton gets here.
+unsafe impl Sync for LastWriter {}
+
+static LAST_WRITER: LastWriter = LastWriter(Cell::new((0, 0)));
 
 /// The calling thread has read from a stream.
 unsafe fn from_stream(stream: *mut FILE, pc: usize) {
@@ -159,6 +189,44 @@ library! {
         from_stream(from, pc);
         writes_text(line, pc);
     }
+    fgetc(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
+    getc(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
+    getchar() -> c_int, "rdi": slow {} (result, pc) { from_input(pc); }
+    fgetc_unlocked(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
+    getc_unlocked(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
+    getchar_unlocked() -> c_int, "rdi": slow {} (result, pc) { from_input(pc); }
+    getw(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
+    __uflow(from: *mut FILE) -> c_int, "rsi": slow {} (result, pc) { from_stream(from, pc); }
+    fputc(byte: c_int, to: *mut FILE) -> c_int, "rdx": slow { byte_to_stream(to, pc); } (result, pc) {}
+    putc(byte: c_int, to: *mut FILE) -> c_int, "rdx": slow { byte_to_stream(to, pc); } (result, pc) {}
+    putchar(byte: c_int) -> c_int, "rsi": slow { to_output(pc); } (result, pc) {}
+    fputc_unlocked(byte: c_int, to: *mut FILE) -> c_int, "rdx": slow { byte_to_stream(to, pc); } (result, pc) {}
+    putc_unlocked(byte: c_int, to: *mut FILE) -> c_int, "rdx": slow { byte_to_stream(to, pc); } (result, pc) {}
+    putchar_unlocked(byte: c_int) -> c_int, "rsi": slow { to_output(pc); } (result, pc) {}
+    putw(word: c_int, to: *mut FILE) -> c_int, "rdx": slow { to_stream(to, pc); } (result, pc) {}
+    __overflow(to: *mut FILE, byte: c_int) -> c_int, "rdx": slow { to_stream(to, pc); } (result, pc) {}
+    fputs_unlocked(text: *const c_char, to: *mut FILE) -> c_int, "rdx": slow { to_stream(to, pc); reads_text(text, pc); } (result, pc) {}
+    fflush_unlocked(stream: *mut FILE) -> c_int, "rsi": slow { if !stream.is_null() { to_stream(stream, pc); } } (result, pc) {}
+    ungetc(byte: c_int, from: *mut FILE) -> c_int, "rdx": slow {} (result, pc) { from_stream(from, pc); }
+    fwrite_unlocked(from: *const c_void, size: usize, count: usize, to: *mut FILE) -> usize, "r8": slow {
+        to_stream(to, pc);
+        passes(from, size.saturating_mul(count), pc);
+    } (done, pc) {}
+    fread_unlocked(to: *mut c_void, size: usize, count: usize, from: *mut FILE) -> usize, "r8": slow {} (done, pc) {
+        from_stream(from, pc);
+        writes(to, size * done, pc);
+    }
+    fgets_unlocked(to: *mut c_char, size: c_int, from: *mut FILE) -> *mut c_char, "rcx": slow {} (line, pc) {
+        from_stream(from, pc);
+        writes_text(line, pc);
+    }
+    fseek(stream: *mut FILE, to: c_long, from: c_int) -> c_int, "rcx": slow { to_stream(stream, pc); } (result, pc) { from_stream(stream, pc); }
+    fseeko(stream: *mut FILE, to: off_t, from: c_int) -> c_int, "rcx": slow { to_stream(stream, pc); } (result, pc) { from_stream(stream, pc); }
+    fseeko64(stream: *mut FILE, to: off_t, from: c_int) -> c_int, "rcx": slow { to_stream(stream, pc); } (result, pc) { from_stream(stream, pc); }
+    rewind(stream: *mut FILE) -> (), "rsi": slow { to_stream(stream, pc); } (nothing, pc) { from_stream(stream, pc); }
+    ftell(stream: *mut FILE) -> c_long, "rsi": slow {} (at, pc) { from_stream(stream, pc); }
+    ftello(stream: *mut FILE) -> off_t, "rsi": slow {} (at, pc) { from_stream(stream, pc); }
+    ftello64(stream: *mut FILE) -> off_t, "rsi": slow {} (at, pc) { from_stream(stream, pc); }
     getline(line: *mut *mut c_char, room: *mut usize, from: *mut FILE) -> ssize_t, "rcx": slow { looks_for_room(line, room, pc); } (len, pc) {
         from_stream(from, pc);
         has_line(line, room, len, pc);

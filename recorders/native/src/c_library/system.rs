@@ -1,6 +1,6 @@
 //! Small structures that the system fills in: times, file states, sets of signals, results of waiting.
 
-use crate::c_library::channels::shared;
+use crate::c_library::channels::{names, shared};
 use crate::runtime::accesses::{arrives, comes, passes, reads, returns, writes};
 use crate::runtime::process_numbers;
 use crate::scheduling::clocks;
@@ -100,27 +100,33 @@ library! {
         reads(time, size_of::<tm>(), pc);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
     stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
+        names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
     lstat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
+        names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
     fstat(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { told(to, pc); }
     }
     fstatat(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); } (result, pc) {
+        names::looks(folder, path, pc);
         if result == 0 { told(to, pc); }
     }
     stat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
+        names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
     lstat64(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
+        names::looks(libc::AT_FDCWD, path, pc);
         if result == 0 { told(to, pc); }
     }
     fstat64(file: c_int, to: *mut FileState) -> c_int, "rdx": (slow file) {} (result, pc) {
         if result == 0 { told(to, pc); }
     }
     fstatat64(folder: c_int, path: *const c_char, to: *mut FileState, flags: c_int) -> c_int, "r8": slow { passes_text(path, pc); } (result, pc) {
+        names::looks(folder, path, pc);
         if result == 0 { told(to, pc); }
     }
     uname(to: *mut utsname) -> c_int, "rsi": quick {} (result, pc) {

@@ -36,7 +36,8 @@ unsafe fn take(semaphore: *mut sem_t, pc: usize) -> c_int {
         pending::push(Record::SemWait {
             pc: pc as u64,
             semaphore: semaphore as u64,
-            count,
+            // Another process may have posted since it was looked at.
+            count: count.max(1),
             shared: is_shared(semaphore),
         });
     }

@@ -12,14 +12,16 @@
 //!   the number in between reads it. How closing races with that: [`descriptor`].
 //!
 //! What threads share of the kernel beside that: [`shared`]. What is written to memory of several processes is not followed.
-//! - What passes through a regular file: [`contents`].
+//! - What passes through a regular file: [`contents`]; through the names of files: [`names`].
 
 pub mod contents;
 pub mod descriptor;
+pub mod names;
 pub mod queue;
 pub mod shared;
 
 use crate::events::{images, pending, variable};
+use crate::platform::hash::{Build, Table};
 use crate::platform::memory::{self, NOBODYS};
 use crate::platform::sys;
 use crate::scheduling::recording;
@@ -28,6 +30,7 @@ use descriptor::MOST_FILES;
 use libc::{c_int, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6};
 use queue::{Amount, Queue};
 use recorder_ring::Record;
+use shared::Shared;
 use std::vec::Vec;
 
 /// Queues that are always there.
@@ -51,7 +54,7 @@ static CHANNELS: Channels = Channels {
     files: [const { Cell::new(File::Other) }; MOST_FILES],
     numbers: [const { Cell::new(0) }; MOST_FILES],
     queues: UnsafeCell::new(Vec::new()),
-    objects: UnsafeCell::new(Vec::new()),
+    objects: UnsafeCell::new(Table::with_hasher(Build)),
     polls: Cell::new(false),
     binds: Cell::new(false),
     talks_to_itself: Cell::new(false),
@@ -63,7 +66,7 @@ struct Channels {
     numbers: [Cell<u32>; MOST_FILES],
     queues: UnsafeCell<Vec<Queue>>,
     /// Those that are no channels.
-    objects: UnsafeCell<Vec<shared::Object>>,
+    objects: UnsafeCell<Table<Shared, shared::Object>>,
     /// There is an `epoll` instance.
     polls: Cell<bool>,
     binds: Cell<bool>,
@@ -181,6 +184,11 @@ pub fn stream_writes(to: c_int, pc: usize) {
         with(to, |_, queue| queue.has_streams());
     }
     sends(to, 0, pc);
+}
+
+/// Whether nobody waits at its other end: it has none.
+pub fn is_no_channel(file: c_int) -> bool {
+    matches!(self::file(file), File::Other)
 }
 
 /// It has read through a stream, which may have read more.

@@ -1,5 +1,5 @@
 //! Objects of the kernel that threads share beside channels: System V semaphores and message queues, files with locks, POSIX message
-//! queues, which are files, too.
+//! queues, which are files, too; names of files.
 //!
 //! Of the contents of files, [`contents`](super::contents) knows more. Else all operations on one keep the order in which they happened: each is an atomic operation on a variable of the object's own, in
 //! addresses that no program has. (What they may do in another order only the kernel knows; so some reorderings are lost,
@@ -19,7 +19,7 @@ use core::mem::MaybeUninit;
 use libc::{c_int, dev_t, ino_t, stat};
 
 /// One object.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shared {
     /// A set of System V semaphores.
     Semaphores(c_int),
@@ -27,28 +27,26 @@ pub enum Shared {
     Messages(c_int),
     /// A file, or a POSIX message queue.
     File(dev_t, ino_t),
+    /// What a name means in a directory: the directory, and the name as a number.
+    Name(dev_t, ino_t, u64),
 }
 
 /// What is known of one.
 pub struct Object {
-    name: Shared,
     /// The queue whose variables stand for it.
-    queue: u32,
-    /// Of a file.
-    contents: Contents,
+    pub(super) queue: u32,
+    /// Of a file, or a name.
+    pub(super) contents: Contents,
 }
 
 /// Works on what is known of an object.
-fn with_object<R>(name: Shared, work: impl FnOnce(&mut Object) -> R) -> R {
+pub(super) fn with_object<R>(name: Shared, work: impl FnOnce(&mut Object) -> R) -> R {
     // SAFETY: the caller has the baton, and nothing that is called below comes back here.
     let objects = unsafe { &mut *CHANNELS.objects.get() };
-    let at = objects.iter().position(|known| known.name == name).unwrap_or_else(|| {
-        let queue = new_queue(Queue::of_states());
-        let contents = Contents::new();
-        objects.push(Object { name, queue, contents });
-        objects.len() - 1
-    });
-    work(&mut objects[at])
+    work(objects.entry(name).or_insert_with(|| Object {
+        queue: new_queue(Queue::of_states()),
+        contents: Contents::new(),
+    }))
 }
 
 /// The queue whose variables stand for an object.
@@ -59,7 +57,7 @@ fn queue_of(name: Shared) -> u32 {
 /// In a forked child: what came before is not known here.
 pub fn start_over() {
     // SAFETY: there is no other thread, and nobody is at work on the objects.
-    for object in unsafe { &mut *CHANNELS.objects.get() } {
+    for object in unsafe { &mut *CHANNELS.objects.get() }.values_mut() {
         object.contents = Contents::new();
     }
 }
@@ -95,7 +93,7 @@ fn regular(file: c_int) -> Option<Shared> {
     }
 }
 
-fn regular_in(about: &stat) -> Option<Shared> {
+pub(super) fn regular_in(about: &stat) -> Option<Shared> {
     (about.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(Shared::File(about.st_dev, about.st_ino))
 }
 
@@ -170,6 +168,8 @@ fn about(file: c_int) -> stat {
 /// Numbers by which a kind of objects is known: along a plan, those of the recorded run for the program.
 pub struct Numbers(Correspondence);
 
+/// System V segments of shared memory.
+pub static SEGMENTS: Numbers = Numbers(Correspondence::new());
 /// Sets of System V semaphores.
 pub static SETS: Numbers = Numbers(Correspondence::new());
 /// System V message queues.

@@ -1,0 +1,168 @@
+//! What is done with files by their names.
+
+use crate::c_library::channels::names::{self, Turns};
+use crate::c_library::channels::shared;
+use crate::runtime::accesses::writes;
+
+use super::files;
+use super::library::{passes_text, reads_text};
+use libc::{
+    AT_FDCWD as HERE, DIR, FILE, c_char, c_int, c_uint, dev_t, dirent, dirent64, mode_t, off_t, ssize_t, statx as Told,
+};
+
+crate::platform::real::real! {
+    fn dirfd(directory: *mut DIR) -> c_int;
+    fn fileno(stream: *mut FILE) -> c_int;
+}
+
+/// The calling thread has read a directory.
+///
+/// # Safety
+/// An open one.
+unsafe fn listed(directory: *mut DIR, pc: usize) {
+    // SAFETY: promised by the caller.
+    names::lists(unsafe { dirfd(directory) }, pc);
+}
+
+/// With what flags a stream's mode opens its file.
+///
+/// # Safety
+/// A string.
+unsafe fn flags_of(mode: *const c_char) -> c_int {
+    // SAFETY: promised by the caller: what follows the first letter is there if that is.
+    match unsafe { mode.cast::<u8>().read() } {
+        b'w' => libc::O_CREAT | libc::O_TRUNC,
+        b'a' => libc::O_CREAT,
+        _ => 0,
+    }
+}
+
+/// A stream was opened: what was in its file may be gone.
+///
+/// # Safety
+/// Null, or a stream.
+unsafe fn opened(stream: *mut FILE, flags: c_int, pc: usize) {
+    if !stream.is_null() && flags & libc::O_TRUNC != 0 {
+        // SAFETY: promised by the caller.
+        shared::writes(unsafe { fileno(stream) }, pc);
+    }
+}
+
+library! {
+    access(path: *const c_char, mode: c_int) -> c_int, "rdx": system { passes_text(path, pc); } (result, pc) {
+        names::looks(HERE, path, pc);
+    }
+    eaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": system { passes_text(path, pc); } (result, pc) {
+        names::looks(HERE, path, pc);
+    }
+    euidaccess(path: *const c_char, mode: c_int) -> c_int, "rdx": system { passes_text(path, pc); } (result, pc) {
+        names::looks(HERE, path, pc);
+    }
+    faccessat(folder: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, "r8": system { passes_text(path, pc); } (result, pc) {
+        names::looks(folder, path, pc);
+    }
+    readlink(path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "rcx": system { passes_text(path, pc); } (len, pc) {
+        names::looks(HERE, path, pc);
+        files::arrived(to.cast(), len, pc);
+    }
+    readlinkat(folder: c_int, path: *const c_char, to: *mut c_char, room: usize) -> ssize_t, "r8": system { passes_text(path, pc); } (len, pc) {
+        names::looks(folder, path, pc);
+        files::arrived(to.cast(), len, pc);
+    }
+    statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Told) -> c_int, "r9": system { passes_text(path, pc); } (result, pc) {
+        names::looks(folder, path, pc);
+        if result == 0 { writes(to, size_of::<Told>(), pc); }
+    }
+    mkdir(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
+        passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Into, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    mkdirat(folder: c_int, path: *const c_char, mode: mode_t) -> c_int, "rcx": system {
+        passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Into, folder, path, pc);
+    } (result, pc) { if looks { names::looks(folder, path, pc); } }
+    mkfifo(path: *const c_char, mode: mode_t) -> c_int, "rdx": system {
+        passes_text(path, pc);
+        let looks = names::turns(Turns::Into, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    mknod(path: *const c_char, mode: mode_t, device: dev_t) -> c_int, "rcx": system {
+        passes_text(path, pc);
+        let looks = names::turns(Turns::Into, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    symlink(to: *const c_char, path: *const c_char) -> c_int, "rdx": system {
+        passes_text(to, pc); passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Into, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    symlinkat(to: *const c_char, folder: c_int, path: *const c_char) -> c_int, "rcx": system {
+        passes_text(to, pc); passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Into, folder, path, pc);
+    } (result, pc) { if looks { names::looks(folder, path, pc); } }
+    link(of: *const c_char, path: *const c_char) -> c_int, "rdx": system {
+        passes_text(of, pc); passes_text(path, pc);
+        let looks = names::turns(Turns::Into, HERE, path, pc);
+    } (result, pc) { names::looks(HERE, of, pc); if looks { names::looks(HERE, path, pc); } }
+    linkat(from: c_int, of: *const c_char, folder: c_int, path: *const c_char, flags: c_int) -> c_int, "r9": system {
+        passes_text(of, pc); passes_text(path, pc);
+        let looks = names::turns(Turns::Into, folder, path, pc);
+    } (result, pc) { names::looks(from, of, pc); if looks { names::looks(folder, path, pc); } }
+    unlink(path: *const c_char) -> c_int, "rsi": system {
+        passes_text(path, pc);
+        let looks = names::turns(Turns::Away, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    unlinkat(folder: c_int, path: *const c_char, flags: c_int) -> c_int, "rcx": system {
+        passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Away, folder, path, pc);
+    } (result, pc) { if looks { names::looks(folder, path, pc); } }
+    rmdir(path: *const c_char) -> c_int, "rsi": system {
+        passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Away, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    remove(path: *const c_char) -> c_int, "rsi": system {
+        passes_text(path, pc); names::of_directory();
+        let looks = names::turns(Turns::Away, HERE, path, pc);
+    } (result, pc) { if looks { names::looks(HERE, path, pc); } }
+    rename(from: *const c_char, to: *const c_char) -> c_int, "rdx": system {
+        passes_text(from, pc); passes_text(to, pc); names::of_directory();
+        let looks = names::turns(Turns::Away, HERE, from, pc);
+        names::changes(HERE, to, pc);
+    } (result, pc) { if looks { names::looks(HERE, from, pc); } }
+    renameat(of: c_int, from: *const c_char, folder: c_int, to: *const c_char) -> c_int, "r8": system {
+        passes_text(from, pc); passes_text(to, pc); names::of_directory();
+        let looks = names::turns(Turns::Away, of, from, pc);
+        names::changes(folder, to, pc);
+    } (result, pc) { if looks { names::looks(of, from, pc); } }
+    renameat2(of: c_int, from: *const c_char, folder: c_int, to: *const c_char, flags: c_uint) -> c_int, "r9": system {
+        passes_text(from, pc); passes_text(to, pc); names::of_directory();
+        let looks = names::turns(Turns::Away, of, from, pc);
+        names::changes(folder, to, pc);
+    } (result, pc) { if looks { names::looks(of, from, pc); } }
+    truncate(path: *const c_char, len: off_t) -> c_int, "rdx": system {
+        passes_text(path, pc);
+        names::writes(path, pc);
+    } (result, pc) { names::looks(HERE, path, pc); }
+    truncate64(path: *const c_char, len: off_t) -> c_int, "rdx": system {
+        passes_text(path, pc);
+        names::writes(path, pc);
+    } (result, pc) { names::looks(HERE, path, pc); }
+    opendir(path: *const c_char) -> *mut DIR, "rsi": system { reads_text(path, pc); } (directory, pc) {
+        names::looks(HERE, path, pc);
+    }
+    readdir(directory: *mut DIR) -> *mut dirent, "rsi": system {} (entry, pc) { listed(directory, pc); }
+    readdir64(directory: *mut DIR) -> *mut dirent64, "rsi": system {} (entry, pc) { listed(directory, pc); }
+    fopen(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": system {
+        reads_text(path, pc); reads_text(mode, pc);
+        let flags = flags_of(mode);
+        let looks = names::opens(flags, HERE, path, pc);
+    } (stream, pc) {
+        if looks { names::looks(HERE, path, pc); }
+        opened(stream, flags, pc);
+    }
+    fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE, "rdx": system {
+        reads_text(path, pc); reads_text(mode, pc);
+        let flags = flags_of(mode);
+        let looks = names::opens(flags, HERE, path, pc);
+    } (stream, pc) {
+        if looks { names::looks(HERE, path, pc); }
+        opened(stream, flags, pc);
+    }
+}
