@@ -1,9 +1,11 @@
-//! What exploration costs beside the program's runs: the search over the forest's states, on programs that an interpreter runs in no time.
+//! What exploration costs beside the program's runs: the search over the forest's states, on programs that an
+//! interpreter runs in no time.
 //!
-//! Two threads count under one lock, so many times, with so many operations of their own in each section. The number of runs is told first;
-//! `elem/s` are runs a second.
+//! Two threads count under one lock, so many times, with so many operations of their own in each section. The number of
+//! runs is told first; `elem/s` are runs a second.
 //!
-//! Then a table: the same explorations by the search of states and by the solver, each once, ended after `WITNESS_SEARCH_SECONDS` (60).
+//! Then a table: the same explorations by the search of states and by the solver, each once, ended after
+//! `WITNESS_SEARCH_SECONDS` (60).
 
 #![allow(missing_docs, reason = "criterion's macros make public functions")]
 #![allow(dead_code, reason = "the interpreter serves the tests")]

@@ -1,4 +1,5 @@
-//! `witness explore`: runs a program along one schedule after another, until every schedule of its input is covered or a bound is reached.
+//! `witness explore`: runs a program along one schedule after another, until every schedule of its input is covered or
+//! a bound is reached.
 
 use super::ExitCode;
 use super::aim::{Aim, Aimed};
@@ -30,11 +31,12 @@ use witness::warnings::Format;
 
 /// Cover every schedule of a program, on the input that it is given.
 ///
-/// Runs the program again and again, each time along a schedule that shows something that no run has shown: another value of a
-/// read, another result of an attempt. Races, deadlocks, failures and hangs are reported with the trace of a run that shows each; a
-/// race only if the analysis of that trace proves it. When nothing is left that a run could show, every schedule is covered: *exhausted*.
-/// What was not found is then impossible on this input, under sequential consistency. Otherwise the report says why it is not
-/// exhausted. The folder keeps a journal: the same command again goes on where an exploration ended, or was killed.
+/// Runs the program again and again, each time along a schedule that shows something that no run has shown: another
+/// value of a read, another result of an attempt. Races, deadlocks, failures and hangs are reported with the trace of a
+/// run that shows each; a race only if the analysis of that trace proves it. When nothing is left that a run could
+/// show, every schedule is covered: *exhausted*. What was not found is then impossible on this input, under sequential
+/// consistency. Otherwise the report says why it is not exhausted. The folder keeps a journal: the same command again
+/// goes on where an exploration ended, or was killed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   witness explore -- ./test_queue
@@ -63,13 +65,14 @@ pub struct ExploreArgs {
     /// What each run does beyond its schedule depends on this seed.
     #[arg(long, env = "WITNESS_SEED", value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// A run fails if this holds; repeat for several, of which any is enough: status (any but 0), status=N, signal, signal=NAME,
-    /// output=REGEX (in what it prints), command=COMMAND (by `sh -c`, with what the run printed as its input and the run's status in
-    /// WITNESS_EXIT_STATUS; the run fails if the command succeeds) [default: status and signal].
+    /// A run fails if this holds; repeat for several, of which any is enough: status (any but 0), status=N, signal,
+    /// signal=NAME, output=REGEX (in what it prints), command=COMMAND (by `sh -c`, with what the run printed as its
+    /// input and the run's status in WITNESS_EXIT_STATUS; the run fails if the command succeeds) [default: status and
+    /// signal].
     #[arg(long, env = "WITNESS_FAILS_IF", value_name = "CONDITION")]
     fails_if: Vec<FailsIf>,
-    /// Look for the shortest run that ends as each failure, deadlock and hang that is found, with fewest context switches: its trace is
-    /// written beside the other, 7.short.bin for 7.bin.
+    /// Look for the shortest run that ends as each failure, deadlock and hang that is found, with fewest context
+    /// switches: its trace is written beside the other, 7.short.bin for 7.bin.
     #[arg(long, env = "WITNESS_SHORTEN")]
     shorten: bool,
     /// End each run after so many events.
@@ -78,15 +81,16 @@ pub struct ExploreArgs {
     /// End each run after S seconds: it hangs.
     #[arg(long, env = "WITNESS_TIMEOUT", value_name = "S", value_parser = seconds, default_value = "10")]
     timeout: Duration,
-    /// What finds the branches that are still open: a search of states where there are few of them and else the solver, or one of
-    /// them alone. What is found is the same.
+    /// What finds the branches that are still open: a search of states where there are few of them and else the solver,
+    /// or one of them alone. What is found is the same.
     #[arg(long, env = "WITNESS_ENGINE", value_name = "ENGINE", value_enum, default_value_t = EngineArg::Auto)]
     engine: EngineArg,
-    /// Explore until it is decided whether these two accesses race: each is file:line, a function or a variable, as for `witness explain`.
-    /// Repeat for several pairs. What may have to do with them is tried first.
+    /// Explore until it is decided whether these two accesses race: each is file:line, a function or a variable, as for
+    /// `witness explain`. Repeat for several pairs. What may have to do with them is tried first.
     #[arg(long = "for", env = "WITNESS_FOR", value_names = ["A", "B"], num_args = 2)]
     pairs: Vec<String>,
-    /// Explore until the warnings of this report are decided: any that `witness confirm` reads. Repeat for several reports.
+    /// Explore until the warnings of this report are decided: any that `witness confirm` reads. Repeat for several
+    /// reports.
     #[arg(long, env = "WITNESS_WARNINGS", value_name = "REPORT")]
     warnings: Vec<PathBuf>,
     /// The kind of these reports, as for `witness confirm` [default: recognized by their content].
@@ -172,7 +176,8 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     };
     let mut look = |program: &Program, run: usize, learnt: &Learnt| {
         let path = program.trace_of(run);
-        // Which races one shows that was not searched, only its analysis tells; and of the first one, what excludes them.
+        // Which races one shows that was not searched, only its analysis tells; and of the first one, what excludes
+        // them.
         if run == 0 || (program.is_unsearched() && path.exists()) {
             let keep = run == 0 || !learnt.shows.is_empty();
             if !keep && !races.is_worthwhile(&path)? {

@@ -23,7 +23,8 @@ use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Unknown, Verdict};
 
-/// What is said of a race, from what says most to what says least. A refutation speaks of one trace's operations, so it comes last.
+/// What is said of a race, from what says most to what says least. A refutation speaks of one trace's operations, so it
+/// comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Said {
     Confirmed,
@@ -113,7 +114,8 @@ impl<'a> Merged<'a> {
         self.traces.first().map_or(Path::new(""), |one| &one.path)
     }
 
-    /// The code positions of the pairs that some trace witnesses, one that adds nothing to the report, too, hidden or not.
+    /// The code positions of the pairs that some trace witnesses, one that adds nothing to the report, too, hidden or
+    /// not.
     pub fn witnessed(&self) -> &HashSet<(u64, u64)> {
         &self.witnessed
     }
@@ -128,8 +130,8 @@ impl<'a> Merged<'a> {
         self.traces.is_empty()
     }
 
-    /// Analyses one more trace, and drives its program along the witnesses that are not confirmed yet. The trace is removed
-    /// if it adds nothing, unless it is to be kept.
+    /// Analyses one more trace, and drives its program along the witnesses that are not confirmed yet. The trace is
+    /// removed if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
         let trace = Trace::open(path)?;
         let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis", Some(&self.reports)))?;
@@ -187,7 +189,8 @@ impl<'a> Merged<'a> {
         Ok(is_worthwhile)
     }
 
-    /// Whether something was found, and nothing is left that another run could settle; or there is nothing that one could change.
+    /// Whether something was found, and nothing is left that another run could settle; or there is nothing that one
+    /// could change.
     pub fn is_settled(&self, live: bool) -> bool {
         let open = |said: &Said| match said {
             Said::Unknown | Said::NotInTrace => true,
@@ -442,7 +445,8 @@ impl Analyzed {
         let open = pairs.filter_map(|(row, pair)| {
             let schedule = match &pair.verdict {
                 Verdict::Witnessed(schedule) => schedule,
-                // Unseen synchronization would keep the program from having both next, but not from doing one after the other.
+                // Unseen synchronization would keep the program from having both next, but not from doing one after the
+                // other.
                 Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) if !schedule.goal.is_unordered() => {
                     schedule.as_ref()
                 }

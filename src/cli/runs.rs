@@ -29,8 +29,8 @@ pub fn name(policy: Policy, seed: u64) -> String {
     }
 }
 
-/// The trace of a run: `trace.bin`, `trace.run2.bin`, `trace.run3.bin`, … No other recording takes these names while it may not take
-/// the first.
+/// The trace of a run: `trace.bin`, `trace.run2.bin`, `trace.run3.bin`, … No other recording takes these names while it
+/// may not take the first.
 pub fn trace_of(first: &Path, run: u32) -> PathBuf {
     if run == 1 {
         return first.to_owned();

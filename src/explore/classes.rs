@@ -1,13 +1,16 @@
-//! How many classes of executions a forest without open branches holds: what exploration that runs each class once would have to run.
+//! How many classes of executions a forest without open branches holds: what exploration that runs each class once
+//! would have to run.
 //!
-//! Two executions are of one class if threads do the same in them and every operation has the same sources: a read sees the same write, a
-//! lock is taken after the same release, a thread is woken by the same notify, and so on. That is reads-from equivalence (Abdulla, Atig,
-//! Jonsson, Lång, Ngo, Sagonas, OOPSLA 2019), with locks and the like in place of more memory. The order of two writes that nobody reads
-//! between makes no difference, so there are at most as many classes as Mazurkiewicz traces.
+//! Two executions are of one class if threads do the same in them and every operation has the same sources: a read sees
+//! the same write, a lock is taken after the same release, a thread is woken by the same notify, and so on. That is
+//! reads-from equivalence (Abdulla, Atig, Jonsson, Lång, Ngo, Sagonas, OOPSLA 2019), with locks and the like in place
+//! of more memory. The order of two writes that nobody reads between makes no difference, so there are at most as many
+//! classes as Mazurkiewicz traces.
 //!
-//! States are met as in the search, each with a digest of what led there: the pasts of its threads, with their sources, and the operations that later
-//! ones may have as a source. Operations that [`persistent`](super::persistent) takes for independent change different digests, or add to one, so
-//! the sets that are persistent for states are so for states with digests. Two pasts with one digest of 128 bits would be counted as one.
+//! States are met as in the search, each with a digest of what led there: the pasts of its threads, with their sources,
+//! and the operations that later ones may have as a source. Operations that [`persistent`](super::persistent) takes for
+//! independent change different digests, or add to one, so the sets that are persistent for states are so for states
+//! with digests. Two pasts with one digest of 128 bits would be counted as one.
 
 use super::machine::{Choice, Goes, Phase, State, Turn};
 use super::persistent::Persistent;
@@ -28,7 +31,8 @@ pub struct Classes {
     pub at_least: bool,
 }
 
-/// Counts the classes of a forest without open branches, until so many states were met. `None` if a loop that waits makes them infinitely many.
+/// Counts the classes of a forest without open branches, until so many states were met. `None` if a loop that waits
+/// makes them infinitely many.
 #[must_use]
 pub fn classes(forest: &Forest, most_states: usize) -> Option<Classes> {
     let tables = Tables::new(forest);

@@ -1,8 +1,9 @@
 //! What a thread may still do to what others use: the resources of everything below a class.
 //!
-//! A resource is a shared cell, an object, or the end of a thread. Two operations on no common resource, or both only looking at it, can be
-//! exchanged: in either order they lead to the same state, neither enables nor disables the other, and neither changes how the
-//! other turns out; nor do they race. All of that errs on one side: too much in a footprint costs states, too little would lose some.
+//! A resource is a shared cell, an object, or the end of a thread. Two operations on no common resource, or both only
+//! looking at it, can be exchanged: in either order they lead to the same state, neither enables nor disables the
+//! other, and neither changes how the other turns out; nor do they race. All of that errs on one side: too much in a
+//! footprint costs states, too little would lose some.
 
 use super::tables::{AccessKind, Act, Class, Tables};
 use crate::forest::{Action, ObjectId, Outcome, Patience, TreeId};
@@ -138,7 +139,8 @@ impl Footprints {
         self.cells + self.objects + thread
     }
 
-    /// What the operation of a class touches, but for the end of its thread: threads that go on alike may share a class.
+    /// What the operation of a class touches, but for the end of its thread: threads that go on alike may share a
+    /// class.
     pub(crate) fn touches(&self, class: &Class, out: &mut Vec<Touch>) {
         match class.act {
             Act::Access(kind) => {
@@ -250,7 +252,8 @@ fn stopped_by(class: &Class, blocker: Blocker) -> Option<Stopped> {
     }
 }
 
-/// The classes that a thread may come to from one in a step, as long as something stands in its way, and where threads begin that it forks.
+/// The classes that a thread may come to from one in a step, as long as something stands in its way, and where threads
+/// begin that it forks.
 fn after<'t>(tables: &'t Tables<'_>, class: &'t Class, blocker: Blocker) -> impl Iterator<Item = u32> + 't {
     let stopped = stopped_by(class, blocker);
     let edges = class.edges.iter().filter(move |edge| match stopped {

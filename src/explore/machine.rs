@@ -1,11 +1,12 @@
-//! The table of `docs/SEMANTICS.md`, section 1, over the forest: what can happen in a state, and what is the state then.
+//! The table of `docs/SEMANTICS.md`, section 1, over the forest: what can happen in a state, and what is the state
+//! then.
 //!
-//! A state is one node (class) in the tree of each thread that was forked, what shared cells hold, who holds which locks, who waits where,
-//! and the counts of semaphores, barriers and once cells. An operation whose outcome is the scheduler's choice has several turns: whom a
-//! notify wakes, whether a timed wait is over before a notify comes.
+//! A state is one node (class) in the tree of each thread that was forked, what shared cells hold, who holds which
+//! locks, who waits where, and the counts of semaphores, barriers and once cells. An operation whose outcome is the
+//! scheduler's choice has several turns: whom a notify wakes, whether a timed wait is over before a notify comes.
 //!
-//! A timed wait leaves the wait set at a moment between its two events, which is a turn of its own ([`Choice::TimesOut`]); from then
-//! on no notify finds it. A wait that was notified does not time out any more.
+//! A timed wait leaves the wait set at a moment between its two events, which is a turn of its own
+//! ([`Choice::TimesOut`]); from then on no notify finds it. A wait that was notified does not time out any more.
 
 use super::session::Opening;
 use super::tables::{AccessKind, Act, Class, Held, Tables, UNKNOWN};
@@ -68,7 +69,8 @@ pub(crate) struct State {
     pub owner: Vec<(u32, u32)>,
     /// Lock, reader, depth; in order.
     pub readers: Vec<(u32, u32, u32)>,
-    /// Permits of semaphores; how many have arrived at a barrier's open round; 0, 1, 2 for a once cell that was not begun, was begun, is done.
+    /// Permits of semaphores; how many have arrived at a barrier's open round; 0, 1, 2 for a once cell that was not
+    /// begun, was begun, is done.
     pub count: Vec<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! Exploration: the program is run again and again, each time along a prefix that shows something new, until nothing new is feasible.
+//! Exploration: the program is run again and again, each time along a prefix that shows something new, until nothing
+//! new is feasible.
 //!
 //! ```text
 //! forest = what one run shows
@@ -7,12 +8,13 @@
 //!       no:  the forest is all that the program can do on this input
 //! ```
 //!
-//! What is sought is asked of the forest's states on the way ([`Goal`]): races and deadlocks are *feasible* as soon as the forest holds what leads
-//! there, and *impossible on this input*, under sequential consistency, if nothing is open and they have not been met. Failures of the program
-//! itself (an assertion, a signal, an exit status) are ends of histories, so the run that shows the last branch before one shows it, too.
+//! What is sought is asked of the forest's states on the way ([`Goal`]): races and deadlocks are *feasible* as soon as
+//! the forest holds what leads there, and *impossible on this input*, under sequential consistency, if nothing is open
+//! and they have not been met. Failures of the program itself (an assertion, a signal, an exit status) are ends of
+//! histories, so the run that shows the last branch before one shows it, too.
 //!
-//! Each run adds a branch, so there are at most as many runs as branches: a sum over the threads' histories, where classes of executions are
-//! a product.
+//! Each run adds a branch, so there are at most as many runs as branches: a sum over the threads' histories, where
+//! classes of executions are a product.
 //!
 //! The program is behind a trait, [`Session`].
 
@@ -54,8 +56,8 @@ use solver::Solver;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of a long exploration, the
-/// exact one finds as well.
+/// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of
+/// a long exploration, the exact one finds as well.
 const NEAR_RUNS: usize = 200;
 
 /// From then on, every other time threads are to go on in turn.
@@ -70,24 +72,24 @@ const OPENINGS_AT_ONCE: usize = 16;
 /// As many states are searched before the solver is asked, unless the bound is less.
 const STATES_FIRST: usize = 200_000;
 
-/// Of each search so many branches are run, one for each of these runs that were made before, and this many at most: a search costs more, the more
-/// runs have shown, while a run more or less matters less. It does not depend on how many runs are made at the same time, so that
-/// nothing else does.
+/// Of each search so many branches are run, one for each of these runs that were made before, and this many at most: a
+/// search costs more, the more runs have shown, while a run more or less matters less. It does not depend on how many
+/// runs are made at the same time, so that nothing else does.
 const RUNS_FOR_ONE_MORE: usize = 4;
 const MOST_OF_A_SEARCH: usize = 64;
 
 /// How an open branch is preferred: the one with the least cost is run first, of equal ones the one met first.
 pub type Order<'o> = dyn Fn(&Forest, &Prefix) -> u64 + 'o;
 
-/// What stands between branches that show a new exchange and those that do not: more than all changes of threads, less than what an
-/// [`Order`] may say of places.
+/// What stands between branches that show a new exchange and those that do not: more than all changes of threads, less
+/// than what an [`Order`] may say of places.
 const SHOWN_BEFORE: u64 = 1 << 36;
 
 /// The cost of a branch at none of the places that come first: beyond all others.
 const FAR: u64 = 1 << 40;
 
-/// Fewest changes of threads first: such prefixes are easy to force, and to understand. Whether an operation waits is asked last: the answer is
-/// seldom a surprise.
+/// Fewest changes of threads first: such prefixes are easy to force, and to understand. Whether an operation waits is
+/// asked last: the answer is seldom a surprise.
 #[must_use]
 pub fn fewest_context_switches(_: &Forest, prefix: &Prefix) -> u64 {
     let asks = matches!(prefix.wanted, Some(wanted) if wanted.opening == Opening::GivesUp);
@@ -121,7 +123,8 @@ pub struct Options<'o> {
     pub limits: Limits,
     /// What finds what is open.
     pub engine: Engine,
-    /// After so many states, a search ends once there is enough to run, and goes on after the runs; `None` if each is to be whole.
+    /// After so many states, a search ends once there is enough to run, and goes on after the runs; `None` if each is
+    /// to be whole.
     pub fewest_states: Option<usize>,
     /// Most runs.
     pub runs: usize,
@@ -135,7 +138,8 @@ pub struct Options<'o> {
     pub jobs: usize,
     /// Places in the code at which, or next to which, branches come first.
     pub prefers: Option<&'o dyn Fn(u64) -> bool>,
-    /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover everything.
+    /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover
+    /// everything.
     pub failures_first: bool,
 }
 
@@ -161,7 +165,8 @@ impl Default for Options<'_> {
 pub struct Found {
     /// What it is.
     pub what: What,
-    /// The prefix that leads there; of a failure, the one that its run was made along. Empty if that was in an earlier session.
+    /// The prefix that leads there; of a failure, the one that its run was made along. Empty if that was in an earlier
+    /// session.
     pub prefix: Prefix,
     /// The number of the run that shows it, from 0; `None` if no run was made to.
     pub run: Option<usize>,
@@ -401,7 +406,8 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
     }
 
-    /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for one.
+    /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for
+    /// one.
     fn run_unsearched(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<(), S::Error> {
         let prefers = self.options.prefers.unwrap_or(&|_| false);
         while !self.is_over(watch) {
@@ -503,8 +509,8 @@ impl<S: Session> Exploring<'_, '_, S> {
         }
     }
 
-    /// What is open along random walks: first reads at places where all runs have seen one value, since that may have been meant to be the only
-    /// one; then what takes the fewest changes of threads.
+    /// What is open along random walks: first reads at places where all runs have seen one value, since that may have
+    /// been meant to be the only one; then what takes the fewest changes of threads.
     fn walk(&mut self) -> Vec<Prefix> {
         let walks = Stops::AtRandom(self.progress.runs as u64);
         let found = near(&mut self.forest, walks, &self.places, &self.sites, &self.options.limits);
@@ -542,7 +548,8 @@ impl<S: Session> Exploring<'_, '_, S> {
         (self.progress.runs / RUNS_FOR_ONE_MORE).clamp(1, MOST_OF_A_SEARCH)
     }
 
-    /// Runs the program along each of these, as far as bounds allow, and learns from all. Breaks when the exploration is over.
+    /// Runs the program along each of these, as far as bounds allow, and learns from all. Breaks when the exploration
+    /// is over.
     fn run_batch(
         &mut self,
         batch: &[Prefix],
@@ -627,8 +634,9 @@ impl<S: Session> Exploring<'_, '_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What to try next: open branches, or one wait for ever. Some failures show only after many steps in turn: so after the first few runs it is, every
-    /// other time, where threads go on in turn, or else where they have exchanged most.
+    /// What to try next: open branches, or one wait for ever. Some failures show only after many steps in turn: so
+    /// after the first few runs it is, every other time, where threads go on in turn, or else where they have exchanged
+    /// most.
     fn next_near(&mut self, count: usize) -> Vec<Near> {
         self.near_rounds += 1;
         if self.near_rounds >= RUNS_BEFORE_TURNS && self.near_rounds.is_multiple_of(2) {

@@ -79,7 +79,8 @@ pub enum ProgramError {
     Journal(#[from] JournalError),
 }
 
-/// What clocks say in each run, in nanoseconds: the beginning of 2026. It is the same whenever exploration is done, so that it can go on another day.
+/// What clocks say in each run, in nanoseconds: the beginning of 2026. It is the same whenever exploration is done, so
+/// that it can go on another day.
 const CLOCKS_STAND_AT: u64 = 1_767_225_600_000_000_000;
 
 /// How much longer than the failing run a shorter one may become, in events: then it is none.
@@ -88,8 +89,8 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
-/// Of the runs of a program that is too long to be searched, one of so many has a delay. The others are what as many recordings would be; where
-/// a delay shows nothing, it is one recording less.
+/// Of the runs of a program that is too long to be searched, one of so many has a delay. The others are what as many
+/// recordings would be; where a delay shows nothing, it is one recording less.
 const RUNS_FOR_A_DELAY: u32 = 3;
 
 /// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
@@ -98,7 +99,8 @@ const RUNS_THAT_GO_ON_ALONE: u32 = 32;
 /// Between the seeds of runs with a delay and those of others.
 const SEEDS_APART: u64 = 1 << 32;
 
-/// Runs of so many events are too long to be searched, if nothing else is said: each search would take longer than many runs.
+/// Runs of so many events are too long to be searched, if nothing else is said: each search would take longer than many
+/// runs.
 const TOO_LONG: u64 = 100_000;
 
 /// A program that is explored, and the folder that the traces of runs that show something go to: `1.bin`, `2.bin`, ….
@@ -141,7 +143,8 @@ fn at_random(run: u32, seed: u64) -> (Policy, u64) {
     (policy, seed.wrapping_add(u64::from(run - 1)))
 }
 
-/// Policy and seed of a run, from 2: every other one is random, those between are by turns under partial order sampling and under priorities.
+/// Policy and seed of a run, from 2: every other one is random, those between are by turns under partial order sampling
+/// and under priorities.
 #[must_use]
 pub fn by_turns(run: u32, first_seed: u64) -> (Policy, u64) {
     let seed = first_seed.wrapping_add(u64::from(run / 2));
@@ -152,7 +155,8 @@ pub fn by_turns(run: u32, first_seed: u64) -> (Policy, u64) {
     }
 }
 
-/// A failure often comes if the thread that saw something new goes on alone while others stand still. In the long run, chance shows more.
+/// A failure often comes if the thread that saw something new goes on alone while others stand still. In the long run,
+/// chance shows more.
 fn alone_or_at_random(run: u32, seed: u64) -> (Policy, u64) {
     let (policy, seed) = at_random(run, seed);
     if run <= RUNS_THAT_GO_ON_ALONE && run.is_multiple_of(2) {
@@ -212,7 +216,8 @@ impl Program {
         }
     }
 
-    /// Whether its runs are too long to be searched: then every trace is kept, since what it shows is for its analysis to say.
+    /// Whether its runs are too long to be searched: then every trace is kept, since what it shows is for its analysis
+    /// to say.
     #[must_use]
     pub fn is_unsearched(&self) -> bool {
         self.is_unsearched
@@ -271,8 +276,8 @@ impl Program {
         self.journal.as_ref().is_none_or(Journal::begins)
     }
 
-    /// Looks for the shortest run that ends as this one did, with at most so many runs. A run that hangs is one that waits in a loop, or goes on,
-    /// until it is ended.
+    /// Looks for the shortest run that ends as this one did, with at most so many runs. A run that hangs is one that
+    /// waits in a loop, or goes on, until it is ended.
     ///
     /// # Errors
     /// If the trace cannot be read, or the program not be run.
@@ -355,7 +360,8 @@ impl Program {
         }
     }
 
-    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Most are left to chance alone.
+    /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Most
+    /// are left to chance alone.
     fn unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<(Vec<Step>, Settings), ProgramError> {
         let number = self.runs as u32;
         // Those before it.
@@ -576,7 +582,8 @@ fn followed(left: Diverged, moves: &[usize], prefix: &Prefix) -> Followed {
     Followed::Until { step, why }
 }
 
-/// The prefix for the recorder, and the move that each step is; what is wanted is the last step, as far as it can be guessed.
+/// The prefix for the recorder, and the move that each step is; what is wanted is the last step, as far as it can be
+/// guessed.
 fn steps(forest: &Forest, prefix: &Prefix) -> (Vec<Step>, Vec<usize>) {
     // Threads are numbered as they are created.
     let mut numbers = vec![None; prefix.threads.len()];
@@ -665,8 +672,8 @@ fn sets_its_end(thread: ThreadId) -> Step {
     }
 }
 
-/// Whether this end of a thread may be the process' end, too: the first thread's, which returns from `main`. What others do after it they can do
-/// before it as well, unless they join it.
+/// Whether this end of a thread may be the process' end, too: the first thread's, which returns from `main`. What
+/// others do after it they can do before it as well, unless they join it.
 fn ends_process(prefix: &Prefix, number: usize) -> bool {
     let joins = |step: &Move| {
         matches!(
@@ -680,8 +687,8 @@ fn ends_process(prefix: &Prefix, number: usize) -> bool {
     prefix.moves[number].thread() == 0 && !prefix.moves[number..].iter().any(joins)
 }
 
-/// The ends of waits whose time is over at the end of the prefix: by these the recorder knows that no notify finds the threads any more. They
-/// are no part of what is to be done, and come last.
+/// The ends of waits whose time is over at the end of the prefix: by these the recorder knows that no notify finds the
+/// threads any more. They are no part of what is to be done, and come last.
 fn left_wait_sets(forest: &Forest, prefix: &Prefix, numbers: &[Option<ThreadId>]) -> Vec<Step> {
     let rows = 0..prefix.threads.len() as u32;
     let last = rows.filter_map(|row| {

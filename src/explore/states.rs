@@ -1,8 +1,8 @@
 //! The frontier of a forest, found by searching its states: each is expanded once, and the program is not run.
 //!
-//! A state that has been met is never expanded again, whatever way leads to it; states follow one another by the turns of a persistent set
-//! ([`persistent`](super::persistent)), and where only one turn remains the state in between is not stored. Fewest changes of threads come
-//! first, so the prefixes that are found are about as simple as they can be.
+//! A state that has been met is never expanded again, whatever way leads to it; states follow one another by the turns
+//! of a persistent set ([`persistent`](super::persistent)), and where only one turn remains the state in between is not
+//! stored. Fewest changes of threads come first, so the prefixes that are found are about as simple as they can be.
 
 use super::goal::{Goal, Side, Waiting};
 use super::machine::{Choice, Goes, State, Turn};
@@ -15,7 +15,8 @@ use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// The prefixes that a search finds take at most this part of its memory, as one in so many; the rest is found by the next search.
+/// The prefixes that a search finds take at most this part of its memory, as one in so many; the rest is found by the
+/// next search.
 const PART_OF_PREFIXES: usize = 4;
 
 /// How far a search goes.
@@ -214,8 +215,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the program is better run now than searched further. Each search begins anew, so one that finds something late goes on until it has cost
-    /// twice as much, and one that finds much goes on.
+    /// Whether the program is better run now than searched further. Each search begins anew, so one that finds
+    /// something late goes on until it has cost twice as much, and one that finds much goes on.
     fn is_worthwhile(&self, after: usize) -> bool {
         let states = self.states.len();
         !self.open.is_empty()
@@ -228,7 +229,8 @@ impl Search<'_> {
         self.states.memory() + self.came.capacity() * size_of::<Came>()
     }
 
-    /// Goes on from `self.now` while there is one turn only, looks at each state on the way, and stores the last; its number if it is new.
+    /// Goes on from `self.now` while there is one turn only, looks at each state on the way, and stores the last; its
+    /// number if it is new.
     fn come(&mut self, came: Came) -> Option<u32> {
         let mut further = 0;
         loop {

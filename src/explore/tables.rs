@@ -1,14 +1,17 @@
 //! The forest as the search uses it: cells, classes of nodes, what is shared.
 //!
-//! Made anew for each search, since each run may cut memory otherwise, share what was one thread's, or tell histories apart.
+//! Made anew for each search, since each run may cut memory otherwise, share what was one thread's, or tell histories
+//! apart.
 //!
-//! - *Cells*: the bytes of a region are cut where accesses begin and end. Cells that only one thread accesses, or that nobody writes, are
-//!   no part of a state: what a read of them sees follows from the history.
-//! - *Steps of a thread's own*: a node whose operation no other thread can tell, and which has one outcome, is in the class of the next one. A thread
-//!   is taken to have performed such operations as soon as it could; a prefix has them where they are needed.
-//! - *Classes*: nodes with equal operations whose outcomes lead to equal classes are one (bisimilar). States are made of classes, so
-//!   histories that the thread's future does not depend on fall together. That is exact for the question asked: an outcome that is open
-//!   after one history of a class is open after all, and once it is filled in for one, the class splits.
+//! - *Cells*: the bytes of a region are cut where accesses begin and end. Cells that only one thread accesses, or that
+//!   nobody writes, are no part of a state: what a read of them sees follows from the history.
+//! - *Steps of a thread's own*: a node whose operation no other thread can tell, and which has one outcome, is in the
+//!   class of the next one. A thread is taken to have performed such operations as soon as it could; a prefix has them
+//!   where they are needed.
+//! - *Classes*: nodes with equal operations whose outcomes lead to equal classes are one (bisimilar). States are made
+//!   of classes, so histories that the thread's future does not depend on fall together. That is exact for the question
+//!   asked: an outcome that is open after one history of a class is open after all, and once it is filled in for one,
+//!   the class splits.
 
 use crate::forest::{
     Action, Forest, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
@@ -335,8 +338,8 @@ impl<'f> Tables<'f> {
         }
     }
 
-    /// Whether a thread does nothing more by this than to come to where it ends the program, which no other thread can tell. It stays before
-    /// it, then: a program that is forced has no thread that stands there, and goes on.
+    /// Whether a thread does nothing more by this than to come to where it ends the program, which no other thread can
+    /// tell. It stays before it, then: a program that is forced has no thread that stands there, and goes on.
     pub(crate) fn only_stops(&self, class: &Class, edge: u32) -> bool {
         let edge = &class.edges[edge as usize];
         let silent = match class.act {
@@ -469,7 +472,8 @@ impl Cells {
         }
     }
 
-    /// Numbers those that several threads access, one of them writing, and all that an access of such a cell touches besides.
+    /// Numbers those that several threads access, one of them writing, and all that an access of such a cell touches
+    /// besides.
     fn share(&mut self, forest: &Forest) {
         let mut accesses: BTreeSet<Vec<u32>> = BTreeSet::new();
         for (tree, operation) in operations(forest) {

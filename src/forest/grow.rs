@@ -256,8 +256,8 @@ impl Adding<'_, '_> {
         to
     }
 
-    /// Where an earlier run had ended, nobody knew that what comes next makes this history no different from one before it: the one before it.
-    /// The node stays, and nothing leads to it.
+    /// Where an earlier run had ended, nobody knew that what comes next makes this history no different from one before
+    /// it: the one before it. The node stays, and nothing leads to it.
     fn back_from(&mut self, node: NodeId, next: Next, step: Option<&RunStep>) -> Option<NodeId> {
         let row = self.forest.node(node);
         let (Next::Operation(operation), Next::Unknown, true) = (next, row.next, row.edges.is_empty()) else {
@@ -467,8 +467,9 @@ impl Forest {
         half.map_or(Next::Unknown, |half| Next::Operation(Operation::On(half)))
     }
 
-    /// Whether this may be part of a round of a waiting loop: no other thread can tell afterwards that it happened, but for locks, which the
-    /// round has to give back, and for what is written to stacks, which a round with equal values leaves as it was.
+    /// Whether this may be part of a round of a waiting loop: no other thread can tell afterwards that it happened, but
+    /// for locks, which the round has to give back, and for what is written to stacks, which a round with equal values
+    /// leaves as it was.
     fn may_wait_by(&self, node: NodeId, edge: &Edge) -> bool {
         let on_a_stack = |span: Span| matches!(span.at.region, Region::Known(..));
         match self.node(node).next {

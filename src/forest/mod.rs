@@ -1,28 +1,33 @@
 //! The model of several runs: what each thread has been seen to do, as trees of histories.
 //!
-//! A thread's next operation depends only on the outcomes of its operations so far: on its *history*. So what a program can do on
-//! one input is a forest, one tree of histories a thread, with a branch for each outcome. A node is "the next operation of this thread
-//! after this history"; its edges are the outcomes that runs have shown. Every run adds one path to each tree
-//! ([`Forest::add`]); a trace is a forest without branches. Feasible prefixes (`docs/SEMANTICS.md`, section 2) of a forest are made of one path in each
-//! tree, and [`explore`](crate::explore) asks which outcomes they can bring that no run has shown.
+//! A thread's next operation depends only on the outcomes of its operations so far: on its *history*. So what a program
+//! can do on one input is a forest, one tree of histories a thread, with a branch for each outcome. A node is "the next
+//! operation of this thread after this history"; its edges are the outcomes that runs have shown. Every run adds one
+//! path to each tree ([`Forest::add`]); a trace is a forest without branches. Feasible prefixes (`docs/SEMANTICS.md`,
+//! section 2) of a forest are made of one path in each tree, and [`explore`](crate::explore) asks which outcomes they
+//! can bring that no run has shown.
 //!
-//! Names hold across runs: a thread is known by the history that forked it, a block by the history that allocated it, an object by where it is, and a
-//! value that is an address by what it points to ([`operation`]). What a run shows in its own names is a [`Run`].
+//! Names hold across runs: a thread is known by the history that forked it, a block by the history that allocated it,
+//! an object by where it is, and a value that is an address by what it points to ([`operation`]). What a run shows in
+//! its own names is a [`Run`].
 //!
-//! What does not fit (memory that unrecorded code changes, values from outside, a run that did something else after the same
-//! history) is kept as a [`Reservation`]: with one, the forest may lack what the program can do, and *exhausted* is not said.
+//! What does not fit (memory that unrecorded code changes, values from outside, a run that did something else after the
+//! same history) is kept as a [`Reservation`]: with one, the forest may lack what the program can do, and *exhausted*
+//! is not said.
 //!
 //! # Histories that are one
 //!
-//! A loop that waits (`while (!flag);`) would make a tree without end. Two histories of which the second goes on from the first by
-//! operations without effect alone (reads, attempts that failed, uses, fences), and before whose next operation the thread's own state is equal, are
-//! one node: the edge leads back. That is exact. Whatever the thread does from the second it can do from the first, at the same
-//! moment, as if the round had not been; no other thread can tell, since the round changed nothing. So every outcome of every thread that is
-//! reachable at all is reachable without such rounds. It is sound only if *all* on which the thread's future depends is equal: registers, and memory that only
-//! it uses. A run says so by [`RunStep::own_state`]; equal reads at one place in the code alone do not show it, since a loop may count its rounds in a
-//! register and give up. Where the run does not know its own state, a loop is therefore followed for [`Forest::SPIN_ROUNDS`] rounds that are equal in
-//! operations, outcomes and positions, and cut then, with [`Reservation::SpinRounds`]. Such a round may also write what was there before, write to
-//! a stack, and take locks that it gives back: then the search follows what others can tell of it, round after round.
+//! A loop that waits (`while (!flag);`) would make a tree without end. Two histories of which the second goes on from
+//! the first by operations without effect alone (reads, attempts that failed, uses, fences), and before whose next
+//! operation the thread's own state is equal, are one node: the edge leads back. That is exact. Whatever the thread
+//! does from the second it can do from the first, at the same moment, as if the round had not been; no other thread can
+//! tell, since the round changed nothing. So every outcome of every thread that is reachable at all is reachable
+//! without such rounds. It is sound only if *all* on which the thread's future depends is equal: registers, and memory
+//! that only it uses. A run says so by [`RunStep::own_state`]; equal reads at one place in the code alone do not show
+//! it, since a loop may count its rounds in a register and give up. Where the run does not know its own state, a loop
+//! is therefore followed for [`Forest::SPIN_ROUNDS`] rounds that are equal in operations, outcomes and positions, and
+//! cut then, with [`Reservation::SpinRounds`]. Such a round may also write what was there before, write to a stack, and
+//! take locks that it gives back: then the search follows what others can tell of it, round after round.
 
 pub mod operation;
 

@@ -1,9 +1,10 @@
 //! A recorded trace as a run.
 //!
-//! An address belongs to the block that was last allocated over it, also after that block's end. A thread's stack is known before the thread runs (its
-//! handle points into it), so it is named by the thread that forks; and so are the variables that the recorder makes up for what it has to say of
-//! threads ("moments"), which are numbered in the order of the run. A value of eight bytes that lies in a block is taken for an address. A
-//! number that happens to be one would be told apart from itself in another run; what the run does then is a
+//! An address belongs to the block that was last allocated over it, also after that block's end. A thread's stack is
+//! known before the thread runs (its handle points into it), so it is named by the thread that forks; and so are the
+//! variables that the recorder makes up for what it has to say of threads ("moments"), which are numbered in the order
+//! of the run. A value of eight bytes that lies in a block is taken for an address. A number that happens to be one
+//! would be told apart from itself in another run; what the run does then is a
 //! [`Nondeterministic`](Reservation::Nondeterministic) at worst, never passed over.
 
 use super::operation::Patience;
@@ -23,7 +24,8 @@ use trace_format::{
 const RECORDERS: u64 = 1 << 63 | 1 << 59;
 /// They are numbered from here on.
 const MOMENTS: u64 = 1 << 40;
-/// Where it keeps one variable per thread, by the thread's number: who finds the thread running looks at it, and the thread sets it when it ends.
+/// Where it keeps one variable per thread, by the thread's number: who finds the thread running looks at it, and the
+/// thread sets it when it ends.
 const ENDS: u64 = 1 << 63 | 1 << 58;
 
 impl Run {
@@ -147,8 +149,8 @@ impl<'t> Reader<'t> {
 
     /// What has to be known before it comes: stacks, threads' handles, and the rounds of barriers.
     ///
-    /// A handle points into the thread's stack, of which a run in which the thread never begins tells nothing: so it is named by the fork that it
-    /// was written for.
+    /// A handle points into the thread's stack, of which a run in which the thread never begins tells nothing: so it is
+    /// named by the fork that it was written for.
     fn survey(&mut self, events: &[Event]) {
         let mut forks: HashMap<ThreadId, u32> = HashMap::new();
         let mut forked_by: HashMap<ThreadId, (u32, u32)> = HashMap::new();

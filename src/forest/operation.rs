@@ -1,7 +1,7 @@
 //! What a thread does next, and how that may turn out, in names that hold across runs.
 //!
-//! A node of the forest is a history of one thread, so it says who did something: the block that was allocated there, the
-//! thread that was forked there. Nothing here is an address or a number of one run.
+//! A node of the forest is a history of one thread, so it says who did something: the block that was allocated there,
+//! the thread that was forked there. Nothing here is an address or a number of one run.
 
 use crate::semantics::{Action, Turned};
 

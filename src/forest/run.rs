@@ -162,8 +162,9 @@ pub struct RunStep {
     pub position: u64,
     /// Whether it waits where it cannot go on.
     pub patience: Patience,
-    /// A digest of all that the thread's future depends on besides memory that others may access (registers, its stack), before this operation,
-    /// if the run knows it: two histories with equal digests at equal operations go on alike. `None` if it does not.
+    /// A digest of all that the thread's future depends on besides memory that others may access (registers, its
+    /// stack), before this operation, if the run knows it: two histories with equal digests at equal operations go on
+    /// alike. `None` if it does not.
     pub own_state: Option<u64>,
 }
 

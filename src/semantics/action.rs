@@ -1,8 +1,9 @@
 //! Actions: operations on objects in any names, before it is known how they turn out.
 //!
-//! An event of a trace says what happened: a lock was taken, or found held. What a thread is about to do has not turned out yet, so
-//! taking a lock and finding it held are one action here, with two [ways to turn out](Turned). The forest and its machine know only these. What
-//! several parts ask of all actions is answered here, from the table of `docs/SEMANTICS.md`.
+//! An event of a trace says what happened: a lock was taken, or found held. What a thread is about to do has not turned
+//! out yet, so taking a lock and finding it held are one action here, with two [ways to turn out](Turned). The forest
+//! and its machine know only these. What several parts ask of all actions is answered here, from the table of
+//! `docs/SEMANTICS.md`.
 
 use super::locks::{self, Mode};
 use super::semaphores;
@@ -167,8 +168,8 @@ impl<O: Copy + Eq> Action<O> {
         }
     }
 
-    /// The objects that it touches, and whether it changes them. Two actions that change nothing that the other touches can be
-    /// exchanged: in either order they lead to the same state, and neither changes how the other turns out.
+    /// The objects that it touches, and whether it changes them. Two actions that change nothing that the other touches
+    /// can be exchanged: in either order they lead to the same state, and neither changes how the other turns out.
     #[must_use]
     pub fn touches(self) -> [Option<(O, bool)>; 2] {
         let only = match self {
@@ -201,7 +202,8 @@ impl<O: Copy + Eq> Action<O> {
         self.only_looks(turned) || matches!(self, Action::Acquire(..) | Action::Release(_))
     }
 
-    /// The object, no lock, at which it matters to the thread what others left there: they let it go on, or kept it from that.
+    /// The object, no lock, at which it matters to the thread what others left there: they let it go on, or kept it
+    /// from that.
     #[must_use]
     pub fn sees_what_was_left(self, turned: Turned) -> Option<O> {
         match self {
@@ -227,9 +229,9 @@ impl<O: Copy + Eq> Action<O> {
 }
 
 impl Action<ObjectId> {
-    /// The action that an event of a trace is, and how it turned out; whether who arrived at a barrier was the last of its round,
-    /// the event does not say. `None` for what is no action: on threads and memory, and of the outside, as is a count that a program
-    /// asks for.
+    /// The action that an event of a trace is, and how it turned out; whether who arrived at a barrier was the last of
+    /// its round, the event does not say. `None` for what is no action: on threads and memory, and of the outside, as
+    /// is a count that a program asks for.
     #[must_use]
     pub fn of(op: Op) -> Option<(Action<ObjectId>, Turned)> {
         let done = |action| Some((action, Turned::Done));
@@ -313,5 +315,80 @@ impl Action<ObjectId> {
             Action::Once(once) => Op::OnceWait { once },
             Action::OnceEnd(once) => Op::OnceEnd { once },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each kind, with all ways in which it turns out.
+    fn all() -> Vec<(Action<ObjectId>, Turned)> {
+        let (a, b) = (ObjectId(1), ObjectId(2));
+        let attempt = |action| [(action, Turned::Done), (action, Turned::GaveUp)];
+        let chosen = |action| [(action, Turned::Done), (action, Turned::Chosen)];
+        let mut all: Vec<(Action<ObjectId>, Turned)> = [
+            attempt(Action::Acquire(a, Mode::Exclusive)),
+            attempt(Action::Acquire(a, Mode::Shared)),
+            attempt(Action::WaitEnd(a, b)),
+            attempt(Action::Take(a)),
+            chosen(Action::Once(a)),
+        ]
+        .concat();
+        let one_way = [
+            Action::Release(a),
+            Action::WaitBegin(a, b),
+            Action::Notify(a),
+            Action::NotifyAll(a),
+            Action::BarrierEnter(a),
+            Action::BarrierExit(a),
+            Action::Post(a),
+            Action::OnceEnd(a),
+        ];
+        all.extend(one_way.map(|action| (action, Turned::Done)));
+        all
+    }
+
+    #[test]
+    fn each_event_is_the_action_that_it_was_made_of() {
+        let all = all();
+        for &(action, turned) in &all {
+            assert_eq!(Action::of(action.event(turned)), Some((action, turned)));
+        }
+        let mut kinds: Vec<u8> = all.iter().map(|&(action, turned)| action.kind(turned)).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        // Of a wait, one kind of event ends it in both ways.
+        assert_eq!(kinds.len(), all.len() - 1);
+    }
+
+    #[test]
+    fn an_action_changes_a_lock_or_semaphore_only_where_it_touches_it_so() {
+        for (action, turned) in all() {
+            let changed = |object| {
+                action
+                    .touches()
+                    .into_iter()
+                    .flatten()
+                    .any(|touch| touch == (object, true))
+            };
+            if let Some((lock, step)) = action.at_lock(turned) {
+                assert_eq!(
+                    changed(lock),
+                    step != (locks::Step::Take { shared: true }) && !shared(action)
+                );
+            }
+            if let Some((semaphore, step)) = action.at_semaphore(turned) {
+                assert!(
+                    changed(semaphore) || step.adds() > 0,
+                    "permits may be given in any order"
+                );
+            }
+        }
+    }
+
+    /// An attempt at a lock for reading looks at it, whether it succeeds or not.
+    fn shared(action: Action<ObjectId>) -> bool {
+        matches!(action, Action::Acquire(_, Mode::Shared))
     }
 }

@@ -88,8 +88,8 @@ impl Step {
         matches!(self, Step::GiveBack | Step::GiveUp)
     }
 
-    /// Whether it is enabled for a thread that finds the lock so. (A level that it gives back may be another thread's, as traces
-    /// may declare.)
+    /// Whether it is enabled for a thread that finds the lock so. (A level that it gives back may be another thread's,
+    /// as traces may declare.)
     #[must_use]
     pub fn is_enabled(self, found: Found) -> bool {
         let mine = found.alone == Some(true);
@@ -127,7 +127,8 @@ impl Step {
         }
     }
 
-    /// What it passes on, if threads give back what others hold (`for_others`), or if it gives back what it held as a reader.
+    /// What it passes on, if threads give back what others hold (`for_others`), or if it gives back what it held as a
+    /// reader.
     pub(super) fn passing(self, for_others: bool, by_reader: bool) -> &'static [Passing] {
         match self {
             Step::Take { shared: true } => &[Passing::Learns(Among::Givers), Passing::Tells(Among::Takers)],
@@ -163,8 +164,8 @@ pub struct State {
 }
 
 impl State {
-    /// The lock before the trace, by its events: whoever gives it back when nobody has it held it, alone unless somebody
-    /// had read it by the last of these times.
+    /// The lock before the trace, by its events: whoever gives it back when nobody has it held it, alone unless
+    /// somebody had read it by the last of these times.
     #[must_use]
     pub fn before(events: impl IntoIterator<Item = (ThreadId, Op)>) -> State {
         let mut found = State::default();
@@ -206,7 +207,8 @@ impl State {
         let enabled = step.is_enabled(Found {
             alone: self.owner.map(|(owner, _)| owner == thread),
             read: !self.readers.is_empty(),
-            // That a lock may be taken once more is shown by an event that does; an attempt that failed leaves it to the lock's kind.
+            // That a lock may be taken once more is shown by an event that does; an attempt that failed leaves it to
+            // the lock's kind.
             recursive: !matches!(step, Step::FindHeld { .. }) || trace.is_recursive(lock),
         });
         match step {

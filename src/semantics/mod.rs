@@ -1,8 +1,10 @@
-//! What the operations mean, one file a family of them: the table of `docs/SEMANTICS.md` for all parts of the analysis to ask.
+//! What the operations mean, one file a family of them: the table of `docs/SEMANTICS.md` for all parts of the analysis
+//! to ask.
 //!
-//! An operation that is told apart in many places is soon told apart differently in two of them, and then a verdict is wrong. So what
-//! several parts ask of all operations is answered here: which objects one uses, in what order with others, on what
-//! grounds it is enabled, how it reads in words. What one family alone has (the count of a semaphore, who holds a lock) stands in its file.
+//! An operation that is told apart in many places is soon told apart differently in two of them, and then a verdict is
+//! wrong. So what several parts ask of all operations is answered here: which objects one uses, in what order with
+//! others, on what grounds it is enabled, how it reads in words. What one family alone has (the count of a semaphore,
+//! who holds a lock) stands in its file.
 //!
 //! The checker does not ask here, nor do the oracles of the tests: they judge what does.
 
@@ -76,8 +78,8 @@ impl Family {
     }
 }
 
-/// Which operations on an object an operation must stay in order with, so that all of them stay enabled, besides what must happen
-/// before it.
+/// Which operations on an object an operation must stay in order with, so that all of them stay enabled, besides what
+/// must happen before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InOrder {
     /// With every other.
@@ -135,8 +137,9 @@ pub fn grounds(op: Op) -> Grounds {
     by_step.unwrap_or(Grounds::Structure)
 }
 
-/// What an operation on objects does, as a predicate: `locks mutex m`. `object` is what an object is called, `woken` what is said of those that a
-/// notify wakes, `number` how a value is written. `None` for operations on threads and memory, and for those without an object.
+/// What an operation on objects does, as a predicate: `locks mutex m`. `object` is what an object is called, `woken`
+/// what is said of those that a notify wakes, `number` how a value is written. `None` for operations on threads and
+/// memory, and for those without an object.
 #[must_use]
 pub fn words(
     op: Op,

@@ -160,7 +160,8 @@ impl Standstill {
         Ok(Standstill { waits, spins, died })
     }
 
-    /// Whether every thread that had not ended waited or spun, so that none was left to go on: none was asleep, say, or in a call outside.
+    /// Whether every thread that had not ended waited or spun, so that none was left to go on: none was asleep, say, or
+    /// in a call outside.
     ///
     /// # Errors
     /// If the trace cannot be read.
@@ -275,7 +276,8 @@ impl Tail {
             .is_some_and(|&(last, ended)| last < pending.before && !ended)
     }
 
-    /// Whether a thread is over. The one that ends the process has its last event as the very last: it was there until then.
+    /// Whether a thread is over. The one that ends the process has its last event as the very last: it was there until
+    /// then.
     fn has_ended(&self, thread: ThreadId, last_event: u64) -> bool {
         self.last
             .get(&thread.0)

@@ -106,8 +106,9 @@ pub fn blocks_of(file: &TraceFile) -> Result<Vec<Block>, ReadError> {
     file.blocks().iter().enumerate().map(block).collect()
 }
 
-/// What the first walk over the events finds: the memory that they touch. Where an access belongs, and into which cells it falls, is
-/// known only when all are. To walk twice costs less than to keep every access until then: memory limits the length of traces.
+/// What the first walk over the events finds: the memory that they touch. Where an access belongs, and into which cells
+/// it falls, is known only when all are. To walk twice costs less than to keep every access until then: memory limits
+/// the length of traces.
 struct Survey {
     events: usize,
     /// Events of each thread.

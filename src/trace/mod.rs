@@ -235,7 +235,8 @@ impl Trace {
         self.ops.get(event.index())
     }
 
-    /// Whether an operation that took effect, an acquire or a join, would have given up otherwise: at once, or when its time was over.
+    /// Whether an operation that took effect, an acquire or a join, would have given up otherwise: at once, or when its
+    /// time was over.
     #[must_use]
     pub fn is_attempt(&self, event: EventId) -> bool {
         self.attempts.binary_search(&event).is_ok()

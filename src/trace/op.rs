@@ -65,7 +65,8 @@ impl AccessKind {
         }
     }
 
-    /// Whether it is an atomic operation or the use of an object, which is one inside of the library; two of these never race.
+    /// Whether it is an atomic operation or the use of an object, which is one inside of the library; two of these
+    /// never race.
     #[must_use]
     pub fn is_atomic(self) -> bool {
         matches!(
@@ -166,7 +167,8 @@ pub enum Op {
     Output { source: ObjectId },
 }
 
-/// What the operations that are in the model as they are in the file have in common: after the name, the objects, then all else.
+/// What the operations that are in the model as they are in the file have in common: after the name, the objects, then
+/// all else.
 macro_rules! as_in_file {
     ($($name:ident { $($object:ident),*; $($other:ident),* })*) => {
         impl Op {

@@ -1,14 +1,16 @@
 //! Exploration against exhaustive search, on many small random programs.
 //!
-//! `program` is a small language with every operation that is explored, `machine` what its programs do by docs/SEMANTICS.md, written from that page
-//! alone; `interpreter` runs them along prefixes, as a session of exploration, and `oracle` tries every schedule. At exhaustion both must have the same
-//! branches (every outcome of every history of every thread), races, deadlocks and failures; every prefix must be one that the program can
-//! follow, and there are no more runs than branches.
+//! `program` is a small language with every operation that is explored, `machine` what its programs do by
+//! docs/SEMANTICS.md, written from that page alone; `interpreter` runs them along prefixes, as a session of
+//! exploration, and `oracle` tries every schedule. At exhaustion both must have the same branches (every outcome of
+//! every history of every thread), races, deadlocks and failures; every prefix must be one that the program can follow,
+//! and there are no more runs than branches.
 //!
 //! The search of states, the solver, and both by turns are compared alike.
 //!
-//! `WITNESS_EXPLORE_PROGRAMS` and `WITNESS_EXPLORE_SEED` set the number of programs and the first seed; `WITNESS_EXPLORE_STATES`, how many states
-//! the oracle may visit for one; `WITNESS_EXPLORE_KIND` (of `random_program.rs`: `Waits`, …), what each program may do.
+//! `WITNESS_EXPLORE_PROGRAMS` and `WITNESS_EXPLORE_SEED` set the number of programs and the first seed;
+//! `WITNESS_EXPLORE_STATES`, how many states the oracle may visit for one; `WITNESS_EXPLORE_KIND` (of
+//! `random_program.rs`: `Waits`, …), what each program may do.
 
 mod compare;
 mod counts;

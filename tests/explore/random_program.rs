@@ -68,8 +68,8 @@ struct Maker<'r> {
 }
 
 /// A random program, which may have statements of the kind that is asked for.
-/// Makes attempts at semaphores ask how many permits these have instead, every other one. It draws its numbers when a program is whole, so that
-/// all programs without are what they were.
+/// Makes attempts at semaphores ask how many permits these have instead, every other one. It draws its numbers when a
+/// program is whole, so that all programs without are what they were.
 pub fn counting(program: &mut Program, random: &mut fastrand::Rng) {
     for instruction in &mut program.code {
         if let Instruction::TryTake { semaphore, into } = *instruction

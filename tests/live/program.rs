@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How whole programs are recorded that something is to be predicted of: one of these runs may show what another does not.
+/// How whole programs are recorded that something is to be predicted of: one of these runs may show what another does
+/// not.
 pub const POLICIES: [&[&str]; 4] = [
     &["--policy", "fifo"],
     &["--policy", "random", "--seed", "1"],

@@ -1,12 +1,13 @@
 //! A quick look at one more trace of a program, a long one: whether it may show what earlier ones did not.
 //!
-//! To analyze a trace takes some ten times as long as to record it, and most traces add nothing. So one walk over the events, in which nothing
-//! is kept of each, finds which conflicting accesses came one after the other without a common lock, or order by forks and joins. Only around these
-//! some events are cut out, and analyzed as a trace that begins in the middle of a run: windows, as in RVPredict (Huang, Meredith, Roşu, PLDI
-//! 2014), but only where something is.
+//! To analyze a trace takes some ten times as long as to record it, and most traces add nothing. So one walk over the
+//! events, in which nothing is kept of each, finds which conflicting accesses came one after the other without a common
+//! lock, or order by forks and joins. Only around these some events are cut out, and analyzed as a trace that begins in
+//! the middle of a run: windows, as in RVPredict (Huang, Meredith, Roşu, PLDI 2014), but only where something is.
 //!
-//! What a look says is no verdict. If it says that a trace is worth its analysis, that is made, of the whole trace, and what it finds is
-//! found; otherwise nothing is said of this trace at all. It may miss what only accesses far from one another show, and order between them that no walk sees.
+//! What a look says is no verdict. If it says that a trace is worth its analysis, that is made, of the whole trace, and
+//! what it finds is found; otherwise nothing is said of this trace at all. It may miss what only accesses far from one
+//! another show, and order between them that no walk sees.
 
 mod scan;
 
@@ -26,7 +27,8 @@ type Positions = (CodePosition, CodePosition);
 const EVENTS_FOR_ONE: u64 = 40;
 const EVENTS_AT_LEAST: u64 = 10_000;
 
-/// How often a trace may be analyzed for nothing more than accesses that are too far apart for a window: once in so many looks.
+/// How often a trace may be analyzed for nothing more than accesses that are too far apart for a window: once in so
+/// many looks.
 const LOOKS_FOR_ONE: u32 = 16;
 
 /// For windows: few instances, and no solver that takes the whole of a trace.

@@ -1,4 +1,5 @@
-//! One walk over a trace, in which memory is a table of fixed size: of each piece that was accessed lately, who did so last.
+//! One walk over a trace, in which memory is a table of fixed size: of each piece that was accessed lately, who did so
+//! last.
 
 use super::{EVENTS_AT_LEAST, EVENTS_FOR_ONE, Positions, sorted};
 use hashbrown::{HashMap, HashSet};
@@ -368,7 +369,8 @@ impl Scan {
         self.threads[thread].knows = knows;
     }
 
-    /// Cuts windows out of the block of events that was walked, which begins with this event, and out of what came before it.
+    /// Cuts windows out of the block of events that was walked, which begins with this event, and out of what came
+    /// before it.
     fn cut_windows(&mut self, before: &[Event], block: &[Event], begin: u64, rank: &dyn Fn(Positions) -> u32) {
         let end = begin + block.len() as u64;
         let allowed = (end / EVENTS_FOR_ONE).max(EVENTS_AT_LEAST);

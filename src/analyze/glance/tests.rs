@@ -82,7 +82,8 @@ impl Making {
     }
 }
 
-/// What a look says of a trace, after one at a trace in which threads work only, and what it says when it is made again.
+/// What a look says of a trace, after one at a trace in which threads work only, and what it says when it is made
+/// again.
 fn looks(making: &mut Making) -> [bool; 2] {
     let mut glance = Glance::new();
     glance.begin(&Making::new().work(100).file()).unwrap();

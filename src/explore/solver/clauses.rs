@@ -1,8 +1,9 @@
 //! The clauses of a forest's formula, and how they grow with the forest.
 //!
-//! A clause of which the forest may bring more literals ("one of the writes of this value comes last") ends in a literal of its own: *something that is not
-//! written down yet*. Each question assumes that there is no such thing; when there is, another clause says what it is, and ends in such a literal again.
-//! So nothing has ever to be taken back, and the solver keeps what it has learnt.
+//! A clause of which the forest may bring more literals ("one of the writes of this value comes last") ends in a
+//! literal of its own: *something that is not written down yet*. Each question assumes that there is no such thing;
+//! when there is, another clause says what it is, and ends in such a literal again. So nothing has ever to be taken
+//! back, and the solver keeps what it has learnt.
 
 use super::events::{Event, Events, List, Relation};
 use crate::encode::{Choice, Clause, Formula, Literal, Node};

@@ -184,7 +184,8 @@ impl Formulas {
         }
     }
 
-    /// Unless one of some events does not come before one moment, or another of a list comes before a second, which is not before the first, that is void.
+    /// Unless one of some events does not come before one moment, or another of a list comes before a second, which is
+    /// not before the first, that is void.
     fn unless_others(&mut self, void: Literal, first: At, those: &[Event], second: At, but: &[Event], list: List) {
         let mut literals = vec![void];
         for &event in those {
@@ -277,8 +278,8 @@ impl Formulas {
         true
     }
 
-    /// Of a wait that lasts at some moment, unless `void` makes that void, and a notify that ended it before: it comes at another time, or ends another
-    /// wait. Whether that is new.
+    /// Of a wait that lasts at some moment, unless `void` makes that void, and a notify that ended it before: it comes
+    /// at another time, or ends another wait. Whether that is new.
     fn demand_other(&mut self, void: At, at: At, begin: Event, by: Event) -> bool {
         if !self.is_new(ASLEEP, void, At::Event(by)) {
             return false;

@@ -1,11 +1,11 @@
 //! The forest as events of a formula: an operation after a history, and how it turned out.
 //!
-//! Each edge of a tree is an event, and so is each outcome that an operation may have and that no run has shown: those are *open*, and nothing comes
-//! after them. What a thread does alone is no event ([`Tables`] passes it by). Edges that lead back in loops that wait are none either: whatever is feasible is
-//! feasible without such rounds.
+//! Each edge of a tree is an event, and so is each outcome that an operation may have and that no run has shown: those
+//! are *open*, and nothing comes after them. What a thread does alone is no event ([`Tables`] passes it by). Edges that
+//! lead back in loops that wait are none either: whatever is feasible is feasible without such rounds.
 //!
-//! An event is in a prefix if it comes before the end, [`Node::RACE`]. One is in it only if the event before it is; of several after the same history, one
-//! at most.
+//! An event is in a prefix if it comes before the end, [`Node::RACE`]. One is in it only if the event before it is; of
+//! several after the same history, one at most.
 
 use crate::encode::{Literal, Node};
 use crate::explore::session::Opening;

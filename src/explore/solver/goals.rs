@@ -1,7 +1,7 @@
 //! How prefixes may end: races and deadlocks, asked of a forest in which nothing is open.
 //!
-//! A goal is about the end of the prefix: which operations are next there, and what they would find. What is written down for it is chosen by the
-//! question alone, and void for others.
+//! A goal is about the end of the prefix: which operations are next there, and what they would find. What is written
+//! down for it is chosen by the question alone, and void for others.
 
 use super::clauses::{At, Each, Formulas};
 use super::events::{Event, Lead, List, Own};
@@ -486,7 +486,8 @@ fn waits_at_end(
     }
 }
 
-/// The rounds of loops that begin at a node, and that a thread may go for ever while nobody else does anything: outcomes on the way back to it.
+/// The rounds of loops that begin at a node, and that a thread may go for ever while nobody else does anything:
+/// outcomes on the way back to it.
 fn rounds(tables: &Tables<'_>, node: NodeId) -> Vec<Vec<Outcome>> {
     let forest = tables.forest;
     if !tables.class(tables.class_of[node.index()]).in_loop {

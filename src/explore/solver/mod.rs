@@ -1,18 +1,20 @@
 //! The frontier of a forest, found by a solver: a formula over the nodes of its trees.
 //!
-//! *Is there a feasible prefix, made of one path in each tree, after which a pending operation has an outcome that is no branch yet?* An operation and its
-//! outcome, after a history, are an event ([`events`]); the events before the end are the prefix. Reads see the last write, a lock is free, a
-//! wait was woken: all that `docs/SEMANTICS.md`, section 1, demands of an operation is a clause ([`demands`]). The form is that of a trace's
-//! formula ([`encode`](crate::encode)), and so is the solver.
+//! *Is there a feasible prefix, made of one path in each tree, after which a pending operation has an outcome that is
+//! no branch yet?* An operation and its outcome, after a history, are an event ([`events`]); the events before the end
+//! are the prefix. Reads see the last write, a lock is free, a wait was woken: all that `docs/SEMANTICS.md`, section 1,
+//! demands of an operation is a clause ([`demands`]). The form is that of a trace's formula
+//! ([`encode`](crate::encode)), and so is the solver.
 //!
-//! *Lazy.* At first there are only the trees. What the solver proposes is performed by the machine that the search of states uses ([`replay`]), and what it
-//! violates is written down. So each prefix that is found is one that the machine has performed; and each clause holds in all feasible prefixes, so that
-//! *unsatisfiable* means that there are none.
+//! *Lazy.* At first there are only the trees. What the solver proposes is performed by the machine that the search of
+//! states uses ([`replay`]), and what it violates is written down. So each prefix that is found is one that the machine
+//! has performed; and each clause holds in all feasible prefixes, so that *unsatisfiable* means that there are none.
 //!
-//! *Incremental.* Clauses stay true when the forest grows ([`clauses`]), and the solver is kept with what it has learnt, until a run cuts or shares memory
-//! otherwise.
+//! *Incremental.* Clauses stay true when the forest grows ([`clauses`]), and the solver is kept with what it has
+//! learnt, until a run cuts or shares memory otherwise.
 //!
-//! It does not care how many threads are independent of one another, which is what makes states many. It does care how many histories there are.
+//! It does not care how many threads are independent of one another, which is what makes states many. It does care how
+//! many histories there are.
 
 mod clauses;
 mod demands;
@@ -80,7 +82,8 @@ enum Answer<'t, 'f> {
 }
 
 impl Solver {
-    /// Searches the frontier, for at most `count` openings that are wanted. Goals are sought once nothing that is wanted is open.
+    /// Searches the frontier, for at most `count` openings that are wanted. Goals are sought once nothing that is
+    /// wanted is open.
     ///
     /// Nothing is open but what is found if it is [whole](Searched::whole).
     pub fn search(
@@ -193,7 +196,8 @@ impl Solver {
         !self.formulas.events.foreign
     }
 
-    /// Whether there is a feasible prefix that ends at the first event that is open, or has none and ends as `ends` has nothing against.
+    /// Whether there is a feasible prefix that ends at the first event that is open, or has none and ends as `ends` has
+    /// nothing against.
     fn ask<'t, 'f>(
         &mut self,
         tables: &'t Tables<'f>,

@@ -280,7 +280,8 @@ impl<'t, 'f> Replay<'t, 'f> {
         }
     }
 
-    /// Whom a notify wakes: the one that it is to wake; else of those who are woken later the one who goes on first; else one who does not go on.
+    /// Whom a notify wakes: the one that it is to wake; else of those who are woken later the one who goes on first;
+    /// else one who does not go on.
     fn whom(
         &self,
         formulas: &Formulas,

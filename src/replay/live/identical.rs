@@ -1,8 +1,10 @@
-//! A live run that did exactly what it was to do, at the same addresses: most do, since the addresses of a live run are kept in place.
+//! A live run that did exactly what it was to do, at the same addresses: most do, since the addresses of a live run are
+//! kept in place.
 //!
-//! It is told from the events as they stand in its file, in one pass, without a model of the trace, which would take most of the
-//! time that a live run of a long trace takes. Where the schedule still does what was recorded, the blocks of the two files are the
-//! same to the last byte, and are not even decoded. This is stricter than [`super::compare`], which decides whenever anything is not the same here.
+//! It is told from the events as they stand in its file, in one pass, without a model of the trace, which would take
+//! most of the time that a live run of a long trace takes. Where the schedule still does what was recorded, the blocks
+//! of the two files are the same to the last byte, and are not even decoded. This is stricter than [`super::compare`],
+//! which decides whenever anything is not the same here.
 
 use super::Shown;
 use super::compare::{objects_of, value_read, without_objects};
@@ -122,8 +124,8 @@ impl<'t> Run<'t> {
         })
     }
 
-    /// Counts the events of the first blocks that are the same in both files as done, as far as the plan goes as recorded; how many
-    /// blocks these are.
+    /// Counts the events of the first blocks that are the same in both files as done, as far as the plan goes as
+    /// recorded; how many blocks these are.
     fn skip(&mut self, live: &TraceFile, as_recorded: usize) -> Result<usize, ReadError> {
         let (trace, objects) = (self.trace, &self.trace.tables().objects);
         let both = objects.iter().zip(&self.live.objects);
