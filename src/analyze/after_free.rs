@@ -1,12 +1,14 @@
-//! Uses after free: for a pair of which one frees what the other accesses, and that is no race, whether a feasible prefix performs the
-//! free first and brings the access next then (`docs/SEMANTICS.md`, section 3).
+//! Uses after free: for a pair of which one frees what the other accesses, and that is no race, whether a feasible
+//! prefix performs the free first and brings the access next then (`docs/SEMANTICS.md`, section 3).
 //!
-//! Locks keep the two from being next at once, and not in their order; so what excludes a race does not exclude this. A prefix that brings
-//! both next can go on to this, so a pair of which this is excluded is none of a race either, as long as no access is pinned.
+//! Locks keep the two from being next at once, and not in their order; so what excludes a race does not exclude this. A
+//! prefix that brings both next can go on to this, so a pair of which this is excluded is none of a race either, as
+//! long as no access is pinned.
 
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
 use super::{Instance, is_free};
+use crate::candidates::GroupPair;
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
@@ -39,10 +41,11 @@ fn in_order(a: EventId, b: EventId) -> Instance {
 }
 
 impl Decider<'_> {
-    /// Looks for a use after free at these sites. `ask`: the solvers.
+    /// Looks for a use after free at these sites. `ask`: the solvers, which are asked about so many instances.
     pub(super) fn after_free(
         &self,
-        sites: &[(u32, u32, u32)],
+        sites: &[GroupPair],
+        limit: usize,
         ask: &mut dyn FnMut(&Goal) -> Result<Asked, NeedsZ3>,
     ) -> Result<AfterFree, NeedsZ3> {
         if self.options.form == Form::WholeTrace {
@@ -50,7 +53,6 @@ impl Decider<'_> {
             return Ok(AfterFree::NoFree);
         }
         let fast = !self.solver_only();
-        let limit = self.options.instances.map_or(usize::MAX, |limit| limit as usize);
         let (mut undecided, mut found): (Vec<Instance>, _) = (Vec::new(), None);
         let visited = self.candidates.visit_frees(self.needs, sites, &mut |free, access| {
             let ending = ending(&free, &access);
@@ -108,9 +110,9 @@ impl Decider<'_> {
         })
     }
 
-    /// What is said of a pair of which neither a race nor a use after free is feasible, instead of what is said of the race alone: `None`
-    /// if nothing is freed there.
-    pub(super) fn never_after_free(&self, sites: &[(u32, u32, u32)]) -> Option<(Instance, Verdict)> {
+    /// What is said of a pair of which neither a race nor a use after free is feasible, instead of what is said of the
+    /// race alone: `None` if nothing is freed there.
+    pub(super) fn never_after_free(&self, sites: &[GroupPair]) -> Option<(Instance, Verdict)> {
         let structure = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(structure);
         let (ordered, open) = self.left_open(&needs, sites, &|_, _| false)?;
@@ -147,7 +149,7 @@ impl Decider<'_> {
     fn left_open(
         &self,
         needs: &Needs<'_>,
-        sites: &[(u32, u32, u32)],
+        sites: &[GroupPair],
         refutes: &dyn Fn(&EventId, &EventId) -> bool,
     ) -> Option<(Option<Instance>, Option<Instance>)> {
         let (mut open, mut excluded) = (None, None);

@@ -4,7 +4,7 @@ use super::after_free::AfterFree;
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
 use super::{Decision, Instance, MAX_EVENTS_Z3, Shard, Solver, reject};
-use crate::candidates::{Candidate, SitePairs};
+use crate::candidates::{Candidate, GroupPair, SitePairs};
 use crate::check::Rejection;
 use crate::predict::Cut;
 use crate::prune::{Ending, Grounds, MustHappenBefore};
@@ -39,6 +39,8 @@ struct Case<'d, 't> {
     z3: Z3<'d>,
     /// What our own solver may still spend on the batch.
     steps: Steps,
+    /// Set while the instances beyond the first are asked about.
+    further: Option<Further>,
     rejected: Vec<Rejected>,
 }
 
@@ -50,55 +52,82 @@ enum Z3<'t> {
     Open(Option<Box<Session<'t>>>),
 }
 
+/// The second look at the pairs of a batch of which instances are left: as many more are asked about as the batch can
+/// pay for, after all of its pairs have had their first ones.
+struct Further {
+    /// Resource units that Z3 may have spent in all when this ends, once it has a session.
+    z3_until: Option<u64>,
+}
+
 /// How many batches the trace has.
 fn batches(known: &Decider<'_>) -> u32 {
     Shard::batches(known.candidates.list.len() as u32)
 }
 
-/// Resource units that Z3 may spend on one batch. They depend on how many batches the trace has, not on what became of others.
+/// Resource units that Z3 may spend on one batch. They depend on how many batches the trace has, not on what became of
+/// others.
 fn allowance(known: &Decider<'_>) -> u64 {
     let budgets = (BUDGETS / u64::from(batches(known)).max(1)).clamp(1, BUDGETS_PER_BATCH);
     budgets * u64::from(known.options.budget)
 }
 
 /// Decides the candidates of one batch. `sites` are theirs, `rejected` the schedules that the checker rejected so far.
-/// The schedules found are not checked yet.
-pub(super) fn decide(
+/// The schedules found are not checked yet. `tell` hears of what needs no Z3 before Z3 is asked about the others, which
+/// may take until the time is over.
+///
+/// # Errors
+/// Those of `tell`.
+pub(super) fn decide<E>(
     known: &Decider<'_>,
     batch: &[(u32, &Candidate)],
     sites: &SitePairs,
     rejected: &HashMap<u32, Vec<Rejected>>,
-) -> Vec<Decided> {
+    tell: impl Fn(&Decision) -> Result<(), E>,
+) -> Result<Vec<Decided>, E> {
     let decide = |z3, batch: &[(u32, &Candidate)]| {
         let mut case = Case {
             known,
             z3,
             steps: Steps::of_batch(batches(known)),
+            further: None,
             rejected: Vec::new(),
         };
-        let decided = batch.iter().map(|&(number, candidate)| {
-            let started = Instant::now();
-            case.rejected = rejected.get(&number).cloned().unwrap_or_default();
-            let pair = case.decide_all_instances(candidate, &sites[&candidate.positions])?;
-            let rejected = std::mem::take(&mut case.rejected);
-            Ok(Decided {
-                decision: Decision { number, pair, rejected },
-                by_z3: matches!(case.z3, Z3::Open(_)),
-                took: started.elapsed(),
-            })
-        });
-        decided.collect::<Vec<Result<Decided, NeedsZ3>>>()
+        let mut decided: Vec<Result<Decided, NeedsZ3>> = batch
+            .iter()
+            .map(|&(number, candidate)| case.decide(number, candidate, sites, rejected))
+            .collect();
+        if known.options.instances.is_some() && known.options.solver != Solver::Z3Reference {
+            case.begin_further();
+            for (decided, &(number, candidate)) in decided.iter_mut().zip(batch) {
+                let left_open = |first: &mut Decided| {
+                    matches!(first.decision.pair.verdict, Verdict::Unknown(Unknown::Instances)).then_some(first.took)
+                };
+                if let Some(took) = decided.as_mut().ok().and_then(left_open) {
+                    *decided = case.decide(number, candidate, sites, rejected).map(|decided| Decided {
+                        took: took + decided.took,
+                        ..decided
+                    });
+                }
+            }
+        }
+        decided
     };
     let first = decide(Z3::Closed, batch);
     let hard = batch.iter().zip(&first).filter(|(_, result)| result.is_err());
     let hard: Vec<(u32, &Candidate)> = hard.map(|(&candidate, _)| candidate).collect();
     let mut decided: Vec<Decided> = first.into_iter().flatten().collect();
+    decided.iter().try_for_each(|decided| tell(&decided.decision))?;
     if !hard.is_empty() {
-        decided.extend(in_context(|| decide(Z3::Open(None), &hard)).into_iter().flatten());
+        let hard: Vec<Decided> = in_context(|| decide(Z3::Open(None), &hard))
+            .into_iter()
+            .flatten()
+            .collect();
+        hard.iter().try_for_each(|decided| tell(&decided.decision))?;
+        decided.extend(hard);
         decided.sort_unstable_by_key(|decided| decided.decision.number);
     }
     assert_eq!(decided.len(), batch.len(), "with Z3, each candidate is decided");
-    decided
+    Ok(decided)
 }
 
 /// The facts that exclude an instance, of those that rest on these grounds; none if the budget does not suffice.
@@ -126,8 +155,47 @@ impl<'d> Case<'d, '_> {
         }
     }
 
+    fn decide(
+        &mut self,
+        number: u32,
+        candidate: &Candidate,
+        sites: &SitePairs,
+        rejected: &HashMap<u32, Vec<Rejected>>,
+    ) -> Result<Decided, NeedsZ3> {
+        let started = Instant::now();
+        self.rejected = rejected.get(&number).cloned().unwrap_or_default();
+        let pair = self.decide_all_instances(candidate, &sites[&candidate.positions])?;
+        let rejected = std::mem::take(&mut self.rejected);
+        Ok(Decided {
+            decision: Decision { number, pair, rejected },
+            by_z3: matches!(self.z3, Z3::Open(_)),
+            took: started.elapsed(),
+        })
+    }
+
+    /// From here on, more instances of a pair are asked about, as long as there is something left to spend on them.
+    fn begin_further(&mut self) {
+        self.further = Some(Further { z3_until: None });
+        self.steps.keep_a_quarter();
+    }
+
+    /// Whether no more instances beyond the first ones can be asked about.
+    fn spent_on_further(&mut self) -> bool {
+        let Some(further) = &mut self.further else {
+            return false;
+        };
+        let spent = match &self.z3 {
+            Z3::Open(Some(session)) => session.spent(),
+            Z3::Open(None) | Z3::Closed => 0,
+        };
+        let until = *further
+            .z3_until
+            .get_or_insert(spent + u64::from(self.known.options.budget));
+        self.steps.are_spent() || spent >= until
+    }
+
     /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
-    fn decide_all_instances(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
+    fn decide_all_instances(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
         let known = self.known;
         if known.options.solver == Solver::Z3Reference {
             return self.by_z3(candidate, sites);
@@ -152,7 +220,12 @@ impl<'d> Case<'d, '_> {
         let mut excluded: Option<Instance> = None;
         let mut cut: Option<(Instance, Cut)> = None;
         let fast = !known.solver_only();
-        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let first = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        // Of the first ones it is known by then that none is feasible.
+        let (known_infeasible, limit) = match self.further {
+            Some(_) => (first, first.max(LOOKED_AT)),
+            None => (0, first),
+        };
         let visited = known.candidates.visit(sites, &mut |a, b| {
             instances.tried += 1;
             if known.needs.exclude(&[a, b]) {
@@ -179,7 +252,11 @@ impl<'d> Case<'d, '_> {
         undecided.sort_by_key(|&(a, b)| (b.0 - a.0, a));
         let example = undecided.first().copied();
         let mut given_up = 0;
-        for &(a, b) in undecided.iter().take(limit) {
+        for &(a, b) in undecided.iter().take(limit).skip(known_infeasible) {
+            if self.spent_on_further() {
+                open = Some(Unknown::Instances);
+                break;
+            }
             let answer = self.ask(&Goal::race(a, b))?;
             tracing::debug!(?a, ?b, ?answer, "asked");
             match answer {
@@ -199,7 +276,11 @@ impl<'d> Case<'d, '_> {
             }
         }
         let core = example.or(excluded).or(visited.first_needed);
-        match known.after_free(sites, &mut |goal| self.ask(goal))? {
+        let mut ask = |goal: &Goal| match self.spent_on_further() {
+            true => Ok(Asked::Open(Unknown::Instances)),
+            false => self.ask(goal),
+        };
+        match known.after_free(sites, limit, &mut ask)? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => open = open.or(Some(why)),
             AfterFree::Excluded | AfterFree::NoFree => {}
@@ -230,7 +311,7 @@ impl<'d> Case<'d, '_> {
     }
 
     /// Z3 on all that must-happen-before and locks leave open, the nearest first.
-    fn by_z3(&mut self, candidate: &Candidate, sites: &[(u32, u32, u32)]) -> Result<Pair, NeedsZ3> {
+    fn by_z3(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
         let known = self.known;
         let mut open: Vec<Instance> = Vec::new();
         known.candidates.visit_concurrent(sites, &mut |a, b| {
@@ -255,7 +336,7 @@ impl<'d> Case<'d, '_> {
                 Asked::Open(why) => unknown = Some(why),
             }
         }
-        match known.after_free(sites, &mut |goal| self.ask(goal))? {
+        match known.after_free(sites, limit, &mut |goal| self.ask(goal))? {
             AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
             AfterFree::Open(why) => unknown = unknown.or(Some(why)),
             AfterFree::Excluded | AfterFree::NoFree => {}
@@ -313,7 +394,7 @@ impl<'d> Case<'d, '_> {
     fn unordered(
         &mut self,
         candidate: &Candidate,
-        sites: &[(u32, u32, u32)],
+        sites: &[GroupPair],
     ) -> Result<Option<(Instance, Schedule)>, NeedsZ3> {
         let known = self.known;
         if !known.weak_atomics || known.solver_only() {

@@ -86,15 +86,12 @@ impl Decider<'_> {
         let positions: Vec<_> = left.iter().map(|(_, candidate)| candidate.positions).collect();
         let sites = self.candidates.site_pairs(&positions);
         let batches: Vec<&[(u32, &Candidate)]> = left.chunk_by(|&(a, _), &(b, _)| Shard::together(a, b)).collect();
-        let far = |batch: &&[(u32, &Candidate)]| {
-            let decided = case::decide(self, batch, &sites, &rejected);
-            // What there was no time for is not decided.
-            let final_ones = decided.iter().map(|decided| &decided.decision);
-            final_ones
-                .filter(|decision| !matches!(decision.pair.verdict, Verdict::Unknown(Unknown::Time)))
-                .try_for_each(|decision| follow.decided(decision))?;
-            Ok(decided)
+        // What there was no time for is not decided.
+        let tell = |decision: &Decision| match decision.pair.verdict {
+            Verdict::Unknown(Unknown::Time) => Ok(()),
+            _ => follow.decided(decision),
         };
+        let far = |batch: &&[(u32, &Candidate)]| case::decide(self, batch, &sites, &rejected, tell);
         let far = stage(follow, "all instances", || in_order::map(work.threads, &batches, far))?;
         let (mut fast, mut z3) = (Vec::new(), Vec::new());
         for decided in far.into_iter().flatten() {

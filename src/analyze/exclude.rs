@@ -1,14 +1,16 @@
-//! What is said of a candidate that no feasible prefix shows: refuted, not in this trace, or unknown for the sake of code that
-//! was not recorded (`docs/SEMANTICS.md`, section 4).
+//! What is said of a candidate that no feasible prefix shows: refuted, not in this trace, or unknown for the sake of
+//! code that was not recorded (`docs/SEMANTICS.md`, section 4).
 //!
-//! Its instances are visited again on weaker grounds. If the operations alone exclude all of them, the pair is refuted. If
-//! what this run made of them does, without any pinned access, the pair is not in this trace. Else some pinned access takes
-//! part, and nothing is known.
+//! Its instances are visited again on weaker grounds. If the operations alone exclude all of them, the pair is refuted.
+//! If what this run made of them does, without any pinned access, the pair is not in this trace. Else some pinned
+//! access takes part, and nothing is known.
 //!
-//! Errs on the side of the weaker word: the arguments tried on weaker grounds are the pruners' and our own solver's, Z3 is not asked again.
+//! Errs on the side of the weaker word: the arguments tried on weaker grounds are the pruners' and our own solver's, Z3
+//! is not asked again.
 
 use super::decider::Decider;
 use super::{Instance, MAX_EVENTS_Z3, case};
+use crate::candidates::GroupPair;
 use crate::encode::Form;
 use crate::prune::{Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
@@ -54,14 +56,9 @@ impl Decider<'_> {
         })
     }
 
-    /// The verdict when no instance is feasible, and the instance that it speaks of. `core`: one that needed the solver's word, or the
-    /// closure over unique writers; `first`: any.
-    pub(super) fn excluded(
-        &self,
-        sites: &[(u32, u32, u32)],
-        core: Option<Instance>,
-        first: Instance,
-    ) -> (Instance, Verdict) {
+    /// The verdict when no instance is feasible, and the instance that it speaks of. `core`: one that needed the
+    /// solver's word, or the closure over unique writers; `first`: any.
+    pub(super) fn excluded(&self, sites: &[GroupPair], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let (example, verdict) = self.never_at_once(sites, core, first);
         let excluded = matches!(verdict, Verdict::Refuted(_) | Verdict::NotInTrace(_));
         match self
@@ -76,7 +73,7 @@ impl Decider<'_> {
     }
 
     /// The same for races alone, of a whole trace.
-    fn never_at_once(&self, sites: &[(u32, u32, u32)], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
+    fn never_at_once(&self, sites: &[GroupPair], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
         let order = self.order_on(Grounds::Structure);
         let needs = self.needs.without_reads(order);
         let closed = |a, b| {
@@ -135,7 +132,7 @@ impl Decider<'_> {
     }
 
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
-    fn needs_pins(&self, sites: &[(u32, u32, u32)]) -> Option<Instance> {
+    fn needs_pins(&self, sites: &[GroupPair]) -> Option<Instance> {
         let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
         let mut asked = 0;
         let limit = self.options.instances.unwrap_or(u32::MAX);
@@ -154,7 +151,8 @@ impl Decider<'_> {
         open
     }
 
-    /// A pinned access that has to do with the order of two others: one whose place orders them, else the last before either.
+    /// A pinned access that has to do with the order of two others: one whose place orders them, else the last before
+    /// either.
     pub(super) fn pinned_between(&self, (a, b): Instance) -> Option<EventId> {
         let (trace, unpinned) = (self.trace, self.unpinned.as_ref()?);
         let (first, second) = if self.order.before(b, a) { (b, a) } else { (a, b) };
@@ -194,8 +192,8 @@ impl Decider<'_> {
         }
     }
 
-    /// The facts that exclude an instance: as few as the solver finds, or, where a trace is too long for it, the reads along a chain
-    /// of what is needed before what. None if neither finds any.
+    /// The facts that exclude an instance: as few as the solver finds, or, where a trace is too long for it, the reads
+    /// along a chain of what is needed before what. None if neither finds any.
     pub(super) fn facts(&self, grounds: Grounds, (a, b): Instance) -> Vec<Fact> {
         if self.trace.len() <= MAX_EVENTS_Z3 {
             let facts = case::explain(self, grounds, (a, b));

@@ -1,8 +1,9 @@
 //! The whole way from a trace to verdicts: candidates, pruning, predicting, solving, schedules, checking.
 //!
-//! What becomes of a candidate depends on the trace, the options and its batch, a few candidates that always go together,
-//! never on what was decided before. So candidates can be decided by any number of threads, in several [shards](Shard) on several machines,
-//! or in a second attempt after the first was interrupted ([`Follow`]), and the results are the same to the byte.
+//! What becomes of a candidate depends on the trace, the options and its batch, a few candidates that always go
+//! together, never on what was decided before. So candidates can be decided by any number of threads, in several
+//! [shards](Shard) on several machines, or in a second attempt after the first was interrupted ([`Follow`]), and the
+//! results are the same to the byte.
 
 mod after_free;
 mod asked;
@@ -61,11 +62,11 @@ pub enum Solver {
 /// How hard to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Dynamic instances that the solver tries per pair of code positions; `None` for all. A pair
-    /// with instances left is never refuted.
+    /// Dynamic instances that the solver tries first per pair of code positions; `None` for all. If none is feasible,
+    /// it tries more while a part of the batch's budget lasts. A pair with instances left is never refuted.
     pub instances: Option<u32>,
-    /// In traces of up to 50,000 events: how many pairs that need the solver's word are refuted with the facts that exclude them; `None` for all.
-    /// The verdicts of the others are the same, without the facts.
+    /// In traces of up to 50,000 events: how many pairs that need the solver's word are refuted with the facts that
+    /// exclude them; `None` for all. The verdicts of the others are the same, without the facts.
     pub explanations: Option<u32>,
     /// Z3 resource units for each question; about 15 million are a second.
     pub budget: u32,
@@ -75,8 +76,8 @@ pub struct Options {
     pub form: Form,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
     pub mutation: Option<Mutation>,
-    /// When to stop: what is not decided then is [unknown](Unknown::Time). `None`, as always unless the user wants it: never, since
-    /// verdicts then depend on the machine.
+    /// When to stop: what is not decided then is [unknown](Unknown::Time). `None`, as always unless the user wants it:
+    /// never, since verdicts then depend on the machine.
     pub until: Option<Instant>,
 }
 
@@ -301,8 +302,8 @@ fn doubt(trace: &Trace, analysis: &mut Analysis) {
     }
 }
 
-/// Finds the pairs that are kept apart by what a racing read saw, or by one of what was freed: the facts need it, and without it some order
-/// keeps the others.
+/// Finds the pairs that are kept apart by what a racing read saw, or by one of what was freed: the facts need it, and
+/// without it some order keeps the others.
 fn find_behind(trace: &Trace, analysis: &mut Analysis) {
     let key = |a: EventId, b: EventId| {
         let (a, b) = (trace.pc(a), trace.pc(b));

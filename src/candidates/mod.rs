@@ -3,15 +3,17 @@
 //! Two accesses conflict if they share a cell, come from different threads, at least one writes
 //! and not both are atomic. A trace can have billions of such pairs of events, so they are never
 //! enumerated one by one. The accesses of a cell are grouped into *sites*: thread, code position
-//! and kind. One pass over each cell finds the [nearest](Candidate::nearest) instances of each pair of
-//! positions, which decide most of them. Only for a pair that they leave open are all instances
-//! visited, and then whole groups fall to a common lock, and whole stretches of a
-//! thread to what must, or needs to, come before.
+//! and kind; and sites of many threads at one position, under the same locks, into *groups*. One pass over each cell
+//! finds the [nearest](Candidate::nearest) instances of each pair of positions, which decide most of them. Only for a
+//! pair that they leave open are all instances visited, and then whole groups fall to a common lock, and whole
+//! stretches of a thread to what must, or needs to, come before.
 //!
 //! What this drops has no witness (see [`crate::prune`]).
 
 mod cycles;
+mod groups;
 mod nearest;
+mod open_pairs;
 mod scope;
 mod site;
 mod visit;
@@ -21,14 +23,15 @@ mod tests;
 
 pub use cycles::{Cycle, Cycles, Waiting};
 pub use scope::{AskedCycle, Scope};
-pub(crate) use visit::SitePairs;
 pub use visit::{Frees, Visited};
+pub(crate) use visit::{GroupPair, SitePairs};
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, Trace};
+use groups::Cell;
 use hashbrown::HashMap;
 use nearest::Nearest;
-use site::{Site, SiteNumbers, each_conflict, sites_by_cell};
+use site::{GroupNumbers, Site, sites_by_cell};
 
 /// A pair of code positions with conflicting accesses.
 #[derive(Clone, Debug)]
@@ -50,7 +53,7 @@ pub struct Candidates<'t> {
     order: &'t MustHappenBefore,
     contexts: &'t LockContexts,
     needs: &'t Needs<'t>,
-    cells: Vec<Vec<Site>>,
+    cells: Vec<Cell>,
     /// The candidates.
     pub list: Vec<Candidate>,
 }
@@ -79,16 +82,17 @@ impl<'t> Candidates<'t> {
         let cells = sites_by_cell(trace, contexts, scope);
         let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
         let mut found: Vec<(Candidate, Nearest)> = Vec::new();
-        for sites in &cells {
-            let mut pairs = SiteNumbers::of(sites);
-            each_conflict(sites, |at, other| {
-                let (a, b) = (&sites[at], &sites[other]);
-                let positions = (a.pc.min(b.pc), a.pc.max(b.pc));
+        for cell in &cells {
+            let mut pairs = GroupNumbers::of(cell.groups());
+            cell.each_conflict(|at, other| {
+                let positions = positions_of(cell.site_of(at), cell.site_of(other));
                 if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
                     return;
                 }
-                let (x, y) = (a.events[0].0, b.events[0].0);
-                let first = (x.min(y), x.max(y));
+                let Some((x, y)) = cell.first_conflict(at, other) else {
+                    return;
+                };
+                let first = (cell.sites[x as usize].first(), cell.sites[y as usize].first());
                 let number = *numbers.entry(positions).or_insert_with(|| {
                     let candidate = Candidate {
                         positions,
@@ -100,18 +104,21 @@ impl<'t> Candidates<'t> {
                     found.len() as u32 - 1
                 });
                 let candidate = &mut found[number as usize].0;
-                candidate.total += a.events.len() as u64 * b.events.len() as u64;
+                candidate.total += cell.instances(at, other);
                 candidate.first = candidate.first.min(first);
                 pairs.set(at, other, number);
             });
             let number = |a: u32, b: u32| {
-                pairs.get(a, b, || {
-                    let (a, b) = (&sites[a as usize], &sites[b as usize]);
-                    let positions = (a.pc.min(b.pc), a.pc.max(b.pc));
-                    a.conflicts(b).then(|| numbers.get(&positions).copied()).flatten()
+                let (at, other) = (&cell.sites[a as usize], &cell.sites[b as usize]);
+                if at.thread == other.thread {
+                    return None;
+                }
+                pairs.get(cell.group(a), cell.group(b), || {
+                    let positions = positions_of(at, other);
+                    at.conflicts(other).then(|| numbers.get(&positions).copied()).flatten()
                 })
             };
-            nearest::search(trace, contexts, needs, sites, &number, &mut found);
+            nearest::search(trace, contexts, needs, &cell.sites, &number, &mut found);
         }
         let mut list: Vec<Candidate> = found
             .into_iter()
@@ -130,4 +137,9 @@ impl<'t> Candidates<'t> {
             list,
         }
     }
+}
+
+/// The positions of two sites, the smaller first.
+fn positions_of(a: &Site, b: &Site) -> (CodePosition, CodePosition) {
+    (a.pc.min(b.pc), a.pc.max(b.pc))
 }

@@ -1,6 +1,7 @@
 //! The accesses of a cell, by thread, code position and kind.
 
 use super::Scope;
+use super::groups::Cell;
 use crate::prune::{LockContextId, LockContexts};
 use crate::semantics::conflict::Part;
 use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
@@ -21,50 +22,40 @@ impl Site {
     pub(super) fn conflicts(&self, other: &Site) -> bool {
         self.thread != other.thread && self.part.conflicts(other.part)
     }
-}
 
-/// Calls `each` with the numbers of any two sites of a cell that conflict, the smaller first. Many read a flag that one writes: two that
-/// read are not looked at.
-pub(super) fn each_conflict(sites: &[Site], mut each: impl FnMut(usize, usize)) {
-    let writing: Vec<usize> = (0..sites.len()).filter(|&at| sites[at].part.writes).collect();
-    for (at, a) in sites.iter().enumerate() {
-        let mut look = |other: usize| {
-            if a.conflicts(&sites[other]) {
-                each(at, other);
-            }
-        };
-        if a.part.writes {
-            (at + 1..sites.len()).for_each(&mut look);
-        } else {
-            let after = writing.partition_point(|&other| other <= at);
-            writing[after..].iter().copied().for_each(&mut look);
-        }
+    /// The first access.
+    pub(super) fn first(&self) -> EventId {
+        self.events[0].0
+    }
+
+    /// The last access.
+    pub(super) fn last(&self) -> EventId {
+        self.events[self.events.len() - 1].0
     }
 }
 
-/// The candidate that each two sites of a cell belong to: a table, unless there are too many sites for one.
-pub(super) struct SiteNumbers {
-    sites: usize,
+/// The candidate that each two groups of a cell belong to: a table, unless there are too many groups for one.
+pub(super) struct GroupNumbers {
+    groups: usize,
     table: Option<Vec<u32>>,
 }
 
-impl SiteNumbers {
-    /// Sites of a cell up to which there is a table, of a megabyte then.
+impl GroupNumbers {
+    /// Groups of a cell up to which there is a table, of a megabyte then.
     const MOST: usize = 512;
 
-    /// No two of them belong to any yet.
-    pub(super) fn of(sites: &[Site]) -> SiteNumbers {
-        let sites = sites.len();
-        SiteNumbers {
-            sites,
-            table: (sites <= Self::MOST).then(|| vec![u32::MAX; sites * sites]),
+    /// No two of so many belong to any yet.
+    pub(super) fn of(groups: usize) -> GroupNumbers {
+        GroupNumbers {
+            groups,
+            table: (groups <= Self::MOST).then(|| vec![u32::MAX; groups * groups]),
         }
     }
 
-    pub(super) fn set(&mut self, a: usize, b: usize, number: u32) {
+    pub(super) fn set(&mut self, a: u32, b: u32, number: u32) {
         if let Some(table) = &mut self.table {
-            table[a * self.sites + b] = number;
-            table[b * self.sites + a] = number;
+            table[a as usize * self.groups + b as usize] = number;
+            table[b as usize * self.groups + a as usize] = number;
         }
     }
 
@@ -73,7 +64,7 @@ impl SiteNumbers {
         let Some(table) = &self.table else {
             return search();
         };
-        let number = table[a as usize * self.sites + b as usize];
+        let number = table[a as usize * self.groups + b as usize];
         (number != u32::MAX).then_some(number)
     }
 }
@@ -88,7 +79,7 @@ struct Seen {
 }
 
 /// The sites of each cell that more than one thread accesses and somebody writes.
-pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>) -> Vec<Vec<Site>> {
+pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>) -> Vec<Cell> {
     let mut seen = vec![Seen::default(); trace.cells().len()];
     let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
     for access in trace.accesses().filter(in_scope) {
@@ -122,17 +113,14 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Optio
     let cells = starts.windows(2);
     cells
         .map(|bounds| {
-            sites(
-                trace,
-                contexts,
-                scope,
-                &accesses[bounds[0] as usize..bounds[1] as usize],
-            )
+            let accesses = &accesses[bounds[0] as usize..bounds[1] as usize];
+            Cell::new(contexts, sites(trace, contexts, scope, accesses))
         })
         .collect()
 }
 
-/// Where an access is. What the program wants left out of reports is elsewhere than the rest, so that neither speaks for the other.
+/// Where an access is. What the program wants left out of reports is elsewhere than the rest, so that neither speaks
+/// for the other.
 fn place(trace: &Trace, access: Access) -> CodePosition {
     const EXCUSED: CodePosition = 1 << 63;
     let pc = trace.pc(access.event);

@@ -3,10 +3,10 @@
 use super::*;
 use crate::generate::{Generator, Shape};
 use crate::prune::LockContextId;
-use crate::trace::{Op, Sections};
+use crate::trace::{ObjectId, Op, Sections, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use trace_format::{Event, StackId, Tables};
+use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op as FileOp, StackId, Tables, ThreadInfo};
 
 fn trace(seed: u64) -> Trace {
     let shape = Shape {
@@ -36,18 +36,92 @@ fn trace(seed: u64) -> Trace {
     Trace::from_events(tables, &events)
 }
 
+/// Waves of threads that run the same code, some of it under a lock, and are joined together: many sites of each cell.
+fn waves(seed: u64) -> Trace {
+    const WAVE: u32 = 12;
+    const WAVES: u32 = 6;
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = |bound: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % bound
+    };
+    let threads = 1 + WAVE * WAVES;
+    let locks = 2 + threads;
+    let mutex = |addr| ObjectInfo {
+        kind: ObjectKind::Mutex,
+        addr,
+        name: None,
+        initial: 0,
+    };
+    let tables = Tables {
+        threads: vec![ThreadInfo::default(); threads as usize],
+        objects: (0..u64::from(locks)).map(mutex).collect(),
+        ..Tables::default()
+    };
+    let mut events: Vec<Event> = Vec::new();
+    let mut push = |thread: u32, pc: u64, op: FileOp| {
+        events.push(Event {
+            thread: ThreadId(thread),
+            pc,
+            stack: StackId::EMPTY,
+            op,
+        });
+    };
+    let mut value = 0;
+    for wave in 0..WAVES {
+        let of_wave = (1 + wave * WAVE)..=((wave + 1) * WAVE);
+        for child in of_wave.clone() {
+            push(0, 1, FileOp::Fork { child: ThreadId(child) });
+        }
+        let mut left: Vec<(u32, u64)> = of_wave.clone().map(|thread| (thread, 1 + below(3))).collect();
+        while !left.is_empty() {
+            let at = below(left.len() as u64) as usize;
+            let thread = left[at].0;
+            // The locks that all share, a lock of its own, or none.
+            let lock = match below(4) {
+                0 => None,
+                1 => Some(2 + thread),
+                shared => Some(shared as u32 - 2),
+            };
+            let lock = lock.map(ObjectId);
+            let taken = |lock| FileOp::Acquire { lock, attempt: false };
+            lock.into_iter().for_each(|lock| push(thread, 2, taken(lock)));
+            let mem = MemRange {
+                addr: 0x100 + 8 * below(2),
+                size: 8,
+            };
+            value += 1;
+            let pc = 10 + lock.map_or(0, |lock| u64::from(lock.0.min(2)) + 1);
+            push(thread, pc, FileOp::Write { mem, value });
+            lock.into_iter()
+                .for_each(|lock| push(thread, 3, FileOp::Release { lock }));
+            left[at].1 -= 1;
+            left.retain(|&(_, accesses)| accesses > 0);
+        }
+        for child in of_wave {
+            let child = ThreadId(child);
+            push(0, 4, FileOp::Join { child, attempt: false });
+        }
+    }
+    Trace::from_events(tables, &events)
+}
+
 /// What a look at every pair of events finds.
 #[derive(Default)]
 struct Expected {
     total: u64,
+    first: Option<(EventId, EventId)>,
     open: BTreeSet<(EventId, EventId)>,
 }
 
 #[test]
 fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
     let mut visited_in_all = 0;
-    for seed in 0..20 {
-        let trace = trace(seed);
+    let random = (0..20).map(|seed| (seed, trace(seed)));
+    let crowded = (0..6).map(|seed| (seed, waves(seed)));
+    for (seed, trace) in random.chain(crowded) {
         let sections = Sections::of(&trace);
         let order = MustHappenBefore::of(&trace);
         let contexts = LockContexts::of(&trace, &sections);
@@ -64,6 +138,7 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
                 let key = (trace.pc(a).min(trace.pc(b)), trace.pc(a).max(trace.pc(b)));
                 let expected = expected.entry(key).or_default();
                 expected.total += 1;
+                expected.first.get_or_insert((a, b));
                 let ordered = needs.before_pending(b, trace.thread(a)) > trace.place(a)
                     || needs.before_pending(a, trace.thread(b)) > trace.place(b);
                 if !ordered && !contexts.clash(context(a), context(b)) {
@@ -78,6 +153,7 @@ fn every_instance_is_counted_and_those_that_nothing_excludes_are_visited() {
         for candidate in &candidates.list {
             let expected = &expected[&candidate.positions];
             assert_eq!(candidate.total, expected.total, "{:?}", candidate.positions);
+            assert_eq!(Some(candidate.first), expected.first, "{:?}", candidate.positions);
             let nearest: BTreeSet<_> = candidate.nearest.iter().copied().collect();
             assert!(nearest.is_subset(&expected.open));
             let mut open = BTreeSet::new();

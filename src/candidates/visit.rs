@@ -1,7 +1,7 @@
 //! All instances of a pair of positions, with those that fall together taken together.
 
-use super::site::each_conflict;
-use super::{Candidates, Site};
+use super::open_pairs::SitesFound;
+use super::{Candidates, Site, positions_of};
 use crate::prune::{LockContextId, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, ThreadId};
 use hashbrown::HashMap;
@@ -35,21 +35,23 @@ type Held = (EventId, LockContextId);
 /// Accesses at one site.
 type Events<'s> = &'s [Held];
 
-/// The two sites of each conflicting pair, by positions.
-pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), Vec<(u32, u32, u32)>>;
+/// Two groups of a cell's sites that conflict: the cell, and the groups, the smaller number first.
+pub(crate) type GroupPair = (u32, u32, u32);
+
+/// By positions, the groups of sites that conflict there, in the order of their cells.
+pub(crate) type SitePairs = HashMap<(CodePosition, CodePosition), Vec<GroupPair>>;
 
 impl Candidates<'_> {
-    /// For each of the given pairs of positions, the pairs of sites that they stand for.
+    /// For each of the given pairs of positions, the sites that they stand for.
     pub(crate) fn site_pairs(&self, wanted: &[(CodePosition, CodePosition)]) -> SitePairs {
         let mut found: SitePairs = wanted.iter().map(|&positions| (positions, Vec::new())).collect();
         if found.is_empty() {
             return found;
         }
-        for (cell, sites) in self.cells.iter().enumerate() {
-            each_conflict(sites, |at, other| {
-                let (a, b) = (&sites[at], &sites[other]);
-                if let Some(pairs) = found.get_mut(&(a.pc.min(b.pc), a.pc.max(b.pc))) {
-                    pairs.push((cell as u32, at as u32, other as u32));
+        for (number, cell) in (0..).zip(&self.cells) {
+            cell.each_conflict(|at, other| {
+                if let Some(pairs) = found.get_mut(&positions_of(cell.site_of(at), cell.site_of(other))) {
+                    pairs.push((number, at, other));
                 }
             });
         }
@@ -60,7 +62,7 @@ impl Candidates<'_> {
     /// first, until it breaks.
     pub(crate) fn visit(
         &self,
-        pairs: &[(u32, u32, u32)],
+        pairs: &[GroupPair],
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
         self.visit_on(self.order, self.needs, pairs, each)
@@ -71,7 +73,7 @@ impl Candidates<'_> {
         &self,
         order: &MustHappenBefore,
         needs: &Needs<'_>,
-        pairs: &[(u32, u32, u32)],
+        pairs: &[GroupPair],
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Visited {
         let mut visit = Visit {
@@ -81,13 +83,8 @@ impl Candidates<'_> {
             each,
             found: Visited::default(),
         };
-        for &(cell, a, b) in pairs {
-            let sites = &self.cells[cell as usize];
-            let (a, b): (&Site, &Site) = (&sites[a as usize], &sites[b as usize]);
-            if visit.all(&a.events, &b.events).is_break() {
-                visit.found.stopped = true;
-                break;
-            }
+        if visit.cells(pairs).is_break() {
+            visit.found.stopped = true;
         }
         visit.found
     }
@@ -97,22 +94,36 @@ impl Candidates<'_> {
     /// Hands every instance that must-happen-before and locks leave open to `each`, until it breaks.
     pub(crate) fn visit_concurrent(
         &self,
-        pairs: &[(u32, u32, u32)],
+        pairs: &[GroupPair],
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) {
-        for &(cell, a, b) in pairs {
-            let sites = &self.cells[cell as usize];
-            for &(a, held) in &sites[a as usize].events {
-                for &(b, held_there) in &sites[b as usize].events {
-                    if self.order.concurrent(a, b)
-                        && !self.contexts.clash(held, held_there)
-                        && each(a.min(b), a.max(b)).is_break()
-                    {
-                        return;
+        let mut each_of = |a: &Site, b: &Site| {
+            for &(a, held) in &a.events {
+                for &(b, held_there) in &b.events {
+                    if self.order.concurrent(a, b) && !self.contexts.clash(held, held_there) {
+                        each(a.min(b), a.max(b))?;
                     }
                 }
             }
-        }
+            ControlFlow::Continue(())
+        };
+        let _: ControlFlow<()> = by_cell(pairs).try_for_each(|(cell, pairs)| {
+            let cell = &self.cells[cell as usize];
+            if cell.has_few_sites() {
+                let mut sites = pairs
+                    .iter()
+                    .map(|&(_, a, b)| (&cell.sites[a as usize], &cell.sites[b as usize]));
+                return sites.try_for_each(|(a, b)| each_of(a, b));
+            }
+            let unlocked = pairs.iter().map(|&(_, a, b)| (a, b));
+            let unlocked: Vec<(u32, u32)> = unlocked
+                .filter(|&(a, b)| !cell.all_clash(self.contexts, a, b))
+                .collect();
+            cell.each_pair(self.order, &unlocked, &mut |found| match found {
+                SitesFound::Ordered(..) => ControlFlow::Continue(()),
+                SitesFound::Open(a, b) => each_of(a, b),
+            })
+        });
     }
 }
 
@@ -124,20 +135,34 @@ pub struct Frees {
 }
 
 impl Candidates<'_> {
-    /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks. `None` if nothing is
-    /// freed at the given pairs of sites.
+    /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks.
+    /// `None` if nothing is freed at the given pairs of sites.
     pub(crate) fn visit_frees(
         &self,
         needs: &Needs<'_>,
-        pairs: &[(u32, u32, u32)],
+        pairs: &[GroupPair],
         each: &mut dyn FnMut(EventId, EventId) -> ControlFlow<()>,
     ) -> Option<Frees> {
         let trace = self.trace;
         let mut found = None;
         for &(cell, a, b) in pairs {
-            let sites = &self.cells[cell as usize];
-            let (a, b) = (&sites[a as usize], &sites[b as usize]);
-            for (site, other) in [(a, b), (b, a)].into_iter().filter(|(site, _)| site.part.frees) {
+            let cell = &self.cells[cell as usize];
+            let mut sites: Vec<(u32, u32)> = Vec::new();
+            for (group, other) in [(a, b), (b, a)].into_iter().take(if a == b { 1 } else { 2 }) {
+                if cell.site_of(group).part.frees {
+                    let pairs = cell
+                        .sites_of(group)
+                        .flat_map(|site| cell.sites_of(other).map(move |other| (site, other)));
+                    sites.extend(pairs);
+                }
+            }
+            // In the order in which all pairs are visited, and of two that free, both ways.
+            sites.sort_unstable_by_key(|&(site, other)| (site.min(other), site.max(other), site));
+            for (site, other) in sites {
+                let (site, other) = (&cell.sites[site as usize], &cell.sites[other as usize]);
+                if site.thread == other.thread {
+                    continue;
+                }
                 for &(free, _) in &site.events {
                     let visited: &mut Frees = found.get_or_insert_default();
                     let needed = needs.relation().count(free, other.thread);
@@ -159,6 +184,13 @@ impl Candidates<'_> {
     }
 }
 
+/// The pairs of each cell.
+fn by_cell(pairs: &[GroupPair]) -> impl Iterator<Item = (u32, &[GroupPair])> {
+    pairs
+        .chunk_by(|(cell, ..), (other, ..)| cell == other)
+        .map(|pairs| (pairs[0].0, pairs))
+}
+
 struct Visit<'v, 't> {
     candidates: &'v Candidates<'t>,
     order: &'v MustHappenBefore,
@@ -168,6 +200,37 @@ struct Visit<'v, 't> {
 }
 
 impl Visit<'_, '_> {
+    fn cells(&mut self, pairs: &[GroupPair]) -> ControlFlow<()> {
+        let (candidates, order) = (self.candidates, self.order);
+        by_cell(pairs).try_for_each(|(cell, pairs)| {
+            let cell = &candidates.cells[cell as usize];
+            if cell.has_few_sites() {
+                let mut sites = pairs
+                    .iter()
+                    .map(|&(_, a, b)| (&cell.sites[a as usize], &cell.sites[b as usize]));
+                return sites.try_for_each(|(a, b)| self.all(&a.events, &b.events));
+            }
+            let mut unlocked = Vec::new();
+            for &(_, a, b) in pairs {
+                if !cell.all_clash(candidates.contexts, a, b) {
+                    unlocked.push((a, b));
+                } else if let Some((first, second)) = cell.first_conflict(a, b) {
+                    self.found.locked += cell.instances(a, b);
+                    let (first, second) = (&cell.sites[first as usize], &cell.sites[second as usize]);
+                    first_of(&mut self.found.first_locked, first.first(), second.first());
+                }
+            }
+            cell.each_pair(order, &unlocked, &mut |found| match found {
+                SitesFound::Ordered(instances, a, b) => {
+                    self.found.ordered += instances;
+                    first_of(&mut self.found.first_ordered, a.first(), b.first());
+                    ControlFlow::Continue(())
+                }
+                SitesFound::Open(a, b) => self.not_all_locked(&a.events, &b.events),
+            })
+        })
+    }
+
     fn all(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
         let (Some(first), Some(second)) = (a.first(), b.first()) else {
             return ControlFlow::Continue(());
@@ -178,6 +241,11 @@ impl Visit<'_, '_> {
             first_of(&mut self.found.first_locked, first.0, second.0);
             return ControlFlow::Continue(());
         }
+        self.not_all_locked(a, b)
+    }
+
+    fn not_all_locked(&mut self, a: Events<'_>, b: Events<'_>) -> ControlFlow<()> {
+        let contexts = self.candidates.contexts;
         if a.len() * b.len() > FEW
             && let Some(lock) = contexts.most_held(a.iter().map(|x| x.1), b.iter().map(|x| x.1))
         {

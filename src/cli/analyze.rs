@@ -67,8 +67,9 @@ fn shard(text: &str) -> Result<Shard, String> {
 /// How hard to try, and where to keep the results.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AnalysisArgs {
-    /// Dynamic instances to try for each pair of code positions, or `all`. A pair with untried instances is neither
-    /// refuted nor not in this trace.
+    /// Dynamic instances to try first for each pair of code positions, or `all`. If none of them is feasible, more are
+    /// tried while the budget of a few pairs lasts. A pair with untried instances is neither refuted nor not in this
+    /// trace.
     #[arg(long, env = "WITNESS_INSTANCES", value_name = "N|all", default_value_t = Instances::default())]
     instances: Instances,
     /// Pairs for which the solver computes the facts that exclude them, or `all`; the verdicts are the same with any

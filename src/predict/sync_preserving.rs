@@ -121,22 +121,23 @@ impl<'t> SyncPreserving<'t> {
     #[must_use]
     pub fn predict<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
         let ending = ending.into();
-        self.close(self.before_all(ending), ending.pending)
+        self.close(self.before_all(ending), vec![0; self.trace.threads()], ending.pending)
     }
 
-    /// A feasible cut with this ending that holds as much as it can of what π has before what is next, so that all of it but the end is
-    /// as recorded.
+    /// A feasible cut with this ending that holds as much as it can of what π has before what is next, so that all of
+    /// it but the end is as recorded.
     #[must_use]
     pub fn predict_late<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
         let ending = ending.into();
         let first = ending.pending.iter().min()?;
         LEFT_OPEN.iter().find_map(|&left_open| {
             let until = EventId(first.0.checked_sub(left_open)?);
-            let mut cut = self.before_all(ending);
-            for (thread, count) in cut.iter_mut().enumerate() {
-                *count = (*count).max(self.trace.events_before(ThreadId(thread as u32), until));
-            }
-            self.close(cut, ending.pending)
+            let threads = (0..self.trace.threads() as u32).map(ThreadId);
+            let recorded: Vec<u32> = threads.map(|thread| self.trace.events_before(thread, until)).collect();
+            let cut = self.before_all(ending).into_iter().zip(&recorded);
+            let cut = cut.map(|(count, &recorded)| count.max(recorded)).collect();
+            // All that these rest on is among them.
+            self.close(cut, recorded, ending.pending)
         })
     }
 
@@ -152,42 +153,24 @@ impl<'t> SyncPreserving<'t> {
         cut
     }
 
-    /// The smallest feasible cut around `cut`, if it can do without the `spared` events.
-    fn close(&self, mut cut: Vec<u32>, spared: &[EventId]) -> Option<Cut> {
+    /// The smallest feasible cut around `cut`, if it can do without the `spared` events. What the first `closed` events
+    /// of the threads rest on is in it.
+    fn close(&self, mut cut: Vec<u32>, mut closed: Vec<u32>, spared: &[EventId]) -> Option<Cut> {
         let is_spared = |cut: &[u32]| {
             spared
                 .iter()
                 .all(|&event| cut[self.trace.thread(event).index()] <= self.trace.place(event))
         };
-        let mut joined = vec![0; cut.len()];
+        let likely = spared.first().map_or(ThreadId(0), |&event| self.trace.thread(event));
+        let last_in = |thread, count: u32| self.trace.program_order(thread)[count as usize - 1];
         loop {
-            self.join_explanations(&mut cut, &mut joined);
+            self.in_trace.close(&mut cut, &mut closed, likely, last_in);
             if !is_spared(&cut) {
                 return None;
             }
             if !self.close_sections(&mut cut)? {
                 return Some(Cut { counts: cut });
             }
-        }
-    }
-
-    /// Adds what the events in the cut rest on. What the last event of a thread rests on covers
-    /// what those before it do.
-    fn join_explanations(&self, cut: &mut [u32], joined: &mut [u32]) {
-        // One thread after the other, and again those before, until nothing is added to any.
-        let mut thread = 0;
-        let mut since_last = 0;
-        while since_last < cut.len() {
-            if joined[thread] < cut[thread] {
-                let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
-                joined[thread] = cut[thread];
-                self.in_trace.raise(cut, last);
-                // The clock of an event counts its own thread up to the event, exclusively.
-                cut[thread] = cut[thread].max(self.trace.place(last) + 1);
-                since_last = 0;
-            }
-            since_last += 1;
-            thread = (thread + 1) % cut.len();
         }
     }
 

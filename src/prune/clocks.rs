@@ -1,10 +1,13 @@
 //! Vector clocks: a relation between the events of threads, closed under program order.
 //!
-//! Thousands of threads that have little to do with each other would have clocks of thousands of entries, nearly all of them alike. So a
-//! clock is a list of *chunks* of a few dozen entries, and clocks share the chunks that are equal because one came of the other.
+//! Thousands of threads that have little to do with each other would have clocks of thousands of entries, nearly all of
+//! them alike. So a clock is a list of *chunks* of a few dozen entries, and clocks share the chunks that are equal
+//! because one came of the other.
 
 use super::Edge;
 use crate::trace::{EventId, Marks, ThreadId, Trace};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Entries of a chunk; with fewer threads, there is one chunk for all.
@@ -69,8 +72,8 @@ impl Clocks {
         }
     }
 
-    /// Goes on by the next event of π, given the edges that lead to it. All that precedes `alike`, an event before which nothing of its own
-    /// thread comes after the other one named, precedes it, too.
+    /// Goes on by the next event of π, given the edges that lead to it. All that precedes `alike`, an event before
+    /// which nothing of its own thread comes after the other one named, precedes it, too.
     pub(super) fn push<'e>(
         &mut self,
         event: EventId,
@@ -145,17 +148,75 @@ impl Clocks {
     pub fn raise(&self, counts: &mut [u32], event: EventId) {
         let (own, place) = (self.thread[event.index()].index(), self.place[event.index()]);
         let (mine, width) = (counts[own], self.chunks.width);
-        let row = self.stretches[own].row(place, self.chunks.of_clock);
-        for (counts, &chunk) in counts
-            .chunks_mut(width)
-            .zip(row)
-            .filter(|(_, chunk)| **chunk != NOTHING)
-        {
-            for (count, &entry) in counts.iter_mut().zip(self.chunks.get(chunk)) {
-                *count = (*count).max(entry);
+        for (counts, &chunk) in counts.chunks_mut(width).zip(self.row(event)) {
+            if chunk != NOTHING {
+                raise_to(counts, self.chunks.get(chunk));
             }
         }
         counts[own] = mine.max(place);
+    }
+
+    /// Adds to a cut, of so many events of each thread, all that precede them. The first `closed` events of a thread
+    /// have none that is not in the cut already. Begins with the thread of `likely`: what precedes a late event
+    /// includes what precedes others.
+    pub fn close(
+        &self,
+        cut: &mut [u32],
+        closed: &mut [u32],
+        likely: ThreadId,
+        last_in: impl Fn(ThreadId, u32) -> EventId,
+    ) {
+        let (mut thread, mut since_last) = (likely.index(), 0);
+        while since_last < cut.len() {
+            if closed[thread] < cut[thread] {
+                let last = last_in(ThreadId(thread as u32), cut[thread]);
+                let own = cut[thread];
+                let width = self.chunks.width;
+                let all = cut.chunks_mut(width).zip(closed.chunks_mut(width));
+                for ((cut, closed), &chunk) in all.zip(self.row(last)).filter(|(_, chunk)| **chunk != NOTHING) {
+                    let entries = self.chunks.get(chunk);
+                    raise_to(cut, entries);
+                    // The relation is transitive.
+                    raise_to(closed, entries);
+                }
+                // The entry of the own thread is not kept up.
+                (cut[thread], closed[thread]) = (own, own);
+                since_last = 0;
+            }
+            since_last += 1;
+            thread = (thread + 1) % cut.len();
+        }
+    }
+
+    fn row(&self, event: EventId) -> &[u32] {
+        let thread = self.thread[event.index()].index();
+        self.stretches[thread].row(self.place[event.index()], self.chunks.of_clock)
+    }
+
+    /// The thread of an event, and its place there.
+    #[must_use]
+    pub fn place(&self, event: EventId) -> (ThreadId, u32) {
+        (self.thread[event.index()], self.place[event.index()])
+    }
+
+    /// Up to 64 places in threads, to be asked which of them precede an event, faster than of one after the other.
+    #[must_use]
+    pub fn places(&self, places: &[(ThreadId, u32)]) -> Places<'_> {
+        let mut by_chunk: BTreeMap<usize, Vec<(usize, u32, u64)>> = BTreeMap::new();
+        for (bit, &(thread, place)) in (0..u64::BITS).zip(places) {
+            let (chunk, at) = (thread.index() / self.chunks.width, thread.index() % self.chunks.width);
+            by_chunk.entry(chunk).or_default().push((at, place, 1 << bit));
+        }
+        let by_chunk = by_chunk.into_iter().map(|(chunk, places)| OfChunk {
+            chunk,
+            places,
+            last: (NOTHING, 0),
+        });
+        Places {
+            clocks: self,
+            by_chunk: by_chunk.collect(),
+            known: HashMap::new(),
+        }
     }
 
     /// Whether `a` precedes `b`. False for an event and itself.
@@ -167,6 +228,53 @@ impl Clocks {
         } else {
             self.count(b, thread) > self.place[a.index()]
         }
+    }
+}
+
+fn raise_to(counts: &mut [u32], entries: &[u32]) {
+    for (count, &entry) in counts.iter_mut().zip(entries) {
+        *count = (*count).max(entry);
+    }
+}
+
+/// Places in threads, by bit.
+#[derive(Clone, Debug)]
+pub struct Places<'c> {
+    clocks: &'c Clocks,
+    by_chunk: Vec<OfChunk>,
+    /// By the number of a chunk.
+    known: HashMap<u32, u64>,
+}
+
+/// Those in the threads of one chunk: thread, place and bit.
+#[derive(Clone, Debug)]
+struct OfChunk {
+    chunk: usize,
+    places: Vec<(usize, u32, u64)>,
+    /// What was asked last, and the answer.
+    last: (u32, u64),
+}
+
+impl Places<'_> {
+    /// Those that precede an event of a thread that has none of them.
+    #[must_use]
+    pub fn before(&mut self, event: EventId) -> u64 {
+        let clocks = self.clocks;
+        let row = clocks.row(event);
+        let mut found = 0;
+        for of_chunk in &mut self.by_chunk {
+            let chunk = row[of_chunk.chunk];
+            if chunk != of_chunk.last.0 {
+                let before = || {
+                    let entries = clocks.chunks.get(chunk);
+                    let before = of_chunk.places.iter().filter(|&&(at, place, _)| entries[at] > place);
+                    before.fold(0, |bits, &(.., bit)| bits | bit)
+                };
+                of_chunk.last = (chunk, *self.known.entry(chunk).or_insert_with(before));
+            }
+            found |= of_chunk.last.1;
+        }
+        found
     }
 }
 

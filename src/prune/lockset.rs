@@ -6,8 +6,8 @@
 //!
 //! Two accesses whose threads hold the same lock, not both as readers, cannot be next at the same
 //! time: the classic lockset argument (Savage et al. 1997), exact in this direction. Locks that
-//! some thread released without holding them prove nothing and are left out. [Atomic variables](AtomicLocks) that are locks count as such, but
-//! for the histories; they are numbered behind the objects of the trace.
+//! some thread released without holding them prove nothing and are left out. [Atomic variables](AtomicLocks) that are
+//! locks count as such, but for the histories; they are numbered behind the objects of the trace.
 
 use super::AtomicLocks;
 use super::atomic_locks::Change;
@@ -228,16 +228,41 @@ impl LockContexts {
     /// Whether a lock that all of `a` hold and one that all of `b` hold show that no two can be next at once.
     /// May say no although it is so.
     #[must_use]
-    pub fn all_clash(&self, a: impl Iterator<Item = LockContextId>, b: impl Iterator<Item = LockContextId>) -> bool {
+    pub fn all_clash(
+        &self,
+        a: impl Iterator<Item = LockContextId> + Clone,
+        b: impl Iterator<Item = LockContextId> + Clone,
+    ) -> bool {
         let all = |contexts: &mut dyn Iterator<Item = LockContextId>| {
             contexts.fold((u64::MAX, u64::MAX), |(exclusive, held), id| {
                 let masks = self.masks[id.0 as usize];
                 (exclusive & masks.exclusive, held & masks.held)
             })
         };
-        let (mut a, mut b) = (a, b);
-        let (x, y) = (all(&mut a), all(&mut b));
-        self.is_exact() && (x.0 & y.1) | (x.1 & y.0) != 0
+        let (x, y) = (all(&mut a.clone()), all(&mut b.clone()));
+        if (x.0 & y.1) | (x.1 & y.0) == 0 || self.is_exact() {
+            return (x.0 & y.1) | (x.1 & y.0) != 0;
+        }
+        let (a, b) = (self.held_at_all(a), self.held_at_all(b));
+        a.iter()
+            .any(|&(lock, shared)| b.contains(&(lock, false)) || (!shared && b.contains(&(lock, true))))
+    }
+
+    /// What is held in all of these contexts, in the order of the locks' numbers.
+    #[must_use]
+    pub fn held_at_all(&self, mut contexts: impl Iterator<Item = LockContextId>) -> Vec<Hold> {
+        let Some(first) = contexts.next() else {
+            return Vec::new();
+        };
+        let mut held: Vec<Hold> = self.get(first).held.iter().map(|&(hold, _)| hold).collect();
+        let mut last = first;
+        for id in contexts {
+            if id != last {
+                held.retain(|&hold| is_held(self.get(id).held, hold));
+                last = id;
+            }
+        }
+        held
     }
 
     /// The lock that excludes the most pairs of an access of `a`, which holds it exclusively, with one of `b`.

@@ -17,7 +17,7 @@ mod must_happen_before;
 mod unique_writers;
 
 pub use atomic_locks::AtomicLocks;
-pub use clocks::Clocks;
+pub use clocks::{Clocks, Places};
 pub use ending::Ending;
 pub use grounds::Grounds;
 pub use histories::{Histories, HistoryId};

@@ -8,9 +8,10 @@
 //!
 //! From it follows the cone of a candidate: all events that every prefix which brings both
 //! accesses next has to hold. A lock that is held at an access closes the sections of others on
-//! it that are in the cone, and their releases have needs of their own. So have the [posts](super::forced_posts) that the waits in
-//! the cone cannot do without. If the cone reaches one of the accesses, there is no such prefix (compare the closure of Mathur, Pavlogiannis, Viswanathan,
-//! POPL 2021, which keeps the reads' writers of π instead of the only possible ones).
+//! it that are in the cone, and their releases have needs of their own. So have the [posts](super::forced_posts) that
+//! the waits in the cone cannot do without. If the cone reaches one of the accesses, there is no such prefix (compare
+//! the closure of Mathur, Pavlogiannis, Viswanathan, POPL 2021, which keeps the reads' writers of π instead of the only
+//! possible ones).
 //!
 //! Errs on the side of needing too little: reads that two writes can explain need neither here.
 
@@ -31,8 +32,8 @@ const NEAR: usize = 8;
 /// From this walk on, what the walk before has found of later events is kept.
 const FEW_WALKS: usize = 3;
 
-/// From then on, a walk has to be for at least one edge among so many events: one that is found backwards, from what comes later, can lead
-/// to another one in the next walk, and so on, for hardly any reads.
+/// From then on, a walk has to be for at least one edge among so many events: one that is found backwards, from what
+/// comes later, can lead to another one in the next walk, and so on, for hardly any reads.
 const EVENTS_OF_AN_EDGE: usize = 100_000;
 
 /// The needed-before relation of a trace.
@@ -129,20 +130,11 @@ impl<'t> Needs<'t> {
             self.must.raise_to_pending(self.trace, &mut cut, event);
         }
         let held: Vec<SectionId> = pending.iter().flat_map(|&event| self.open_at(event)).copied().collect();
-        let mut joined = vec![0; cut.len()];
+        let likely = pending.first().map_or(ThreadId(0), |&event| self.trace.thread(event));
+        let last_in = |thread, count: u32| self.trace.program_order(thread)[count as usize - 1];
+        let mut closed = vec![0; cut.len()];
         loop {
-            let (mut thread, mut since_last) = (0, 0);
-            while since_last < cut.len() {
-                if joined[thread] < cut[thread] {
-                    let last = self.trace.program_order(ThreadId(thread as u32))[cut[thread] as usize - 1];
-                    joined[thread] = cut[thread];
-                    self.needed.raise(&mut cut, last);
-                    cut[thread] = cut[thread].max(self.trace.place(last) + 1);
-                    since_last = 0;
-                }
-                since_last += 1;
-                thread = (thread + 1) % cut.len();
-            }
+            self.needed.clocks().close(&mut cut, &mut closed, likely, last_in);
             let reached = |event: &EventId| cut[self.trace.thread(*event).index()] > self.trace.place(*event);
             if pending.iter().any(reached) {
                 return true;
@@ -231,7 +223,8 @@ impl<'t> Search<'t> {
                 break;
             }
             walks += 1;
-            // Most traces need two walks, and memory for two relations beside `must` would be the most that their analysis ever holds.
+            // Most traces need two walks, and memory for two relations beside `must` would be the most that their
+            // analysis ever holds.
             needed = match walks < FEW_WALKS {
                 true => self.walk(needed, must, edges),
                 false => self.walk(needed.clone(), &needed, edges),
@@ -241,9 +234,9 @@ impl<'t> Search<'t> {
         (needed, walks)
     }
 
-    /// Extends a relation by edges, and by those that follow from them for later reads: of two threads that hand something to and fro,
-    /// each edge follows from the one before, and round by round the trace would be walked over as often as they do. What is known of
-    /// events behind the one at hand is what `later` says.
+    /// Extends a relation by edges, and by those that follow from them for later reads: of two threads that hand
+    /// something to and fro, each edge follows from the one before, and round by round the trace would be walked over
+    /// as often as they do. What is known of events behind the one at hand is what `later` says.
     fn walk(&mut self, needed: MustHappenBefore, later: &MustHappenBefore, edges: Vec<Edge>) -> MustHappenBefore {
         let mut open = std::mem::take(&mut self.open);
         open.sort_unstable();
@@ -294,7 +287,8 @@ impl<'t> Search<'t> {
         self.look(needed, read, cell, value)
     }
 
-    /// The only write that can explain a read, if that is of another thread; a read that several may explain stays open.
+    /// The only write that can explain a read, if that is of another thread; a read that several may explain stays
+    /// open.
     fn look(&mut self, needed: &Known<'_>, read: EventId, cell: CellId, value: u64) -> Option<EventId> {
         let trace = self.trace;
         let fitting = self.writers.writes_of(cell, value);
@@ -349,8 +343,9 @@ impl<'t> Search<'t> {
     }
 }
 
-/// Whether nothing orders the read and two of the fitting writes: no other write comes between either and the read then, so that both may
-/// explain it. Asked of those next to the read alone: where thousands of threads write the same, that is known at once.
+/// Whether nothing orders the read and two of the fitting writes: no other write comes between either and the read
+/// then, so that both may explain it. Asked of those next to the read alone: where thousands of threads write the same,
+/// that is known at once.
 fn two_are_concurrent(needed: &Known<'_>, read: EventId, fitting: &[EventId]) -> bool {
     let at = fitting.partition_point(|&write| write < read);
     let near = &fitting[at.saturating_sub(NEAR)..fitting.len().min(at + NEAR)];
@@ -466,8 +461,9 @@ mod tests {
 
     #[test]
     fn a_chain_of_handovers_is_found_in_a_few_walks() {
-        // Thread 0 writes 0 and 1 in turn, and goes on when thread 1 has said that it saw the number. That the k-th read sees the k-th
-        // write follows from where the read before it got its value: two writes before that one left the same.
+        // Thread 0 writes 0 and 1 in turn, and goes on when thread 1 has said that it saw the number. That the k-th
+        // read sees the k-th write follows from where the read before it got its value: two writes before that one left
+        // the same.
         const ROUNDS: u64 = 40;
         let events: Vec<(u32, Op)> = (0..ROUNDS)
             .flat_map(|k| {
@@ -506,8 +502,8 @@ mod tests {
         assert!(!exclude(&twice, 1, 4), "y was 7 from the start");
     }
 
-    /// Thread 0 posts after its access of x, thread 1 these times, after it has read y or not. Thread 4 accesses x when it has seen that two
-    /// other threads each had a permit.
+    /// Thread 0 posts after its access of x, thread 1 these times, after it has read y or not. Thread 4 accesses x when
+    /// it has seen that two other threads each had a permit.
     fn two_waits(posts: usize, after_y: bool) -> Vec<(u32, Op)> {
         let post = Op::SemPost { semaphore: SEMAPHORE };
         let wait = Op::SemWait { semaphore: SEMAPHORE };

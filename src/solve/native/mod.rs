@@ -15,9 +15,9 @@
 //! near to π as the edges allow. If that violates something, the search divides there.
 //!
 //! Knows reads, writes, atomic operations, locks, and whatever must-happen-before covers. Waits on conditions and
-//! semaphores, and locks found held, it tries [as they were in π](conditions). A window with memory that unrecorded code changes, or
-//! locks that threads give back for each other, is left to Z3. Like all solvers here, it is not trusted: its schedules go to the checker, its refutations
-//! are compared with exhaustive search in the tests.
+//! semaphores, and locks found held, it tries [as they were in π](conditions). A window with memory that unrecorded
+//! code changes, or locks that threads give back for each other, is left to Z3. Like all solvers here, it is not
+//! trusted: its schedules go to the checker, its refutations are compared with exhaustive search in the tests.
 
 mod conditions;
 mod search;
@@ -42,19 +42,21 @@ const MAX_ORDERS: u32 = 400;
 /// Steps that one window may cost, of some nanoseconds each.
 const MAX_WORK: u64 = 4_000_000;
 
-/// Of these, one in so many once those of the batch are spent. (Where it was looked at, what a window decides it decides within 50,000 steps,
-/// and an instance within 80,000.)
+/// Of these, one in so many once those of the batch are spent. (Where it was looked at, what a window decides it
+/// decides within 50,000 steps, and an instance within 80,000.)
 const SCARCE: u64 = 32;
 
-/// Steps that all batches of a trace may cost together before they become scarce; each batch may cost the least of those below.
+/// Steps that all batches of a trace may cost together before they become scarce; each batch may cost the least of
+/// those below.
 const STEPS: u64 = 100 * MAX_WORK;
 
 /// Steps that one batch may cost before they become scarce, at least and at most.
 const STEPS_OF_BATCH: (u64, u64) = (MAX_WORK, 64 * MAX_WORK);
 
-/// How much work the solver puts into the questions of one batch. Where few values are written again and again, as good as any write can
-/// explain a read: no window then refutes, and whether one of the exponentially many orders is feasible, it does not find out. So many
-/// pairs of such a trace would take what they may, that those which begin after a batch has spent its share get less each.
+/// How much work the solver puts into the questions of one batch. Where few values are written again and again, as good
+/// as any write can explain a read: no window then refutes, and whether one of the exponentially many orders is
+/// feasible, it does not find out. So many pairs of such a trace would take what they may, that those which begin after
+/// a batch has spent its share get less each.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     left: u64,
@@ -74,6 +76,17 @@ impl Steps {
         Steps {
             left: (STEPS / u64::from(batches.max(1))).clamp(least, most),
         }
+    }
+
+    /// Leaves a quarter of them.
+    pub fn keep_a_quarter(&mut self) {
+        self.left /= 4;
+    }
+
+    /// Whether the share is spent.
+    #[must_use]
+    pub fn are_spent(&self) -> bool {
+        self.left == 0
     }
 
     fn of_window(&self) -> u64 {
@@ -129,7 +142,8 @@ impl<'t> Native<'t> {
         self.search(ending.into(), false, steps)
     }
 
-    /// Whether no feasible prefix has this ending, as far as this solver can tell: as [`ask`](Self::ask), without a search for one.
+    /// Whether no feasible prefix has this ending, as far as this solver can tell: as [`ask`](Self::ask), without a
+    /// search for one.
     #[must_use]
     pub fn refutes<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
         self.search(ending.into(), true, &mut Steps::unbounded()) == NativeAnswer::Infeasible
