@@ -31,6 +31,9 @@ const EVENTS_AT_LEAST: u64 = 10_000;
 /// many looks.
 const LOOKS_FOR_ONE: u32 = 16;
 
+/// And how often for a pair with code that the first run did not execute, whatever comes of it.
+const ANALYSES_OF_NEW_CODE: u32 = 3;
+
 /// For windows: few instances, and no solver that takes the whole of a trace.
 const CLOSELY: Options = Options {
     instances: Some(3),
@@ -47,7 +50,9 @@ const CLOSELY: Options = Options {
 pub struct Glance {
     /// How many windows each pair had.
     pairs: HashMap<Positions, u32>,
-    /// The places in the code that were executed.
+    /// How often a trace was analyzed for a pair whose accesses were too far apart for a window.
+    far: HashMap<Positions, u32>,
+    /// The places in the code that the first run executed.
     executed: HashSet<CodePosition>,
     /// Locks that were taken in a circle, by where the outer and the inner ones were.
     circles: HashSet<Positions>,
@@ -77,6 +82,7 @@ impl Glance {
     pub fn begin(&mut self, file: &TraceFile) -> Result<(), ReadError> {
         let mut scan = Scan::new(file.tables());
         scan.walk(file, &|_| u32::MAX)?;
+        self.executed.extend(std::mem::take(&mut scan.executed));
         self.learn(scan);
         self.has_begun = true;
         Ok(())
@@ -127,12 +133,16 @@ impl Glance {
                 shows |= self.shows_more(&tables, window);
             }
         }
-        let is_new_pair = |pair: &Positions| !self.pairs.contains_key(pair) && !self.races.contains(pair);
-        let is_new_code = |pair: &&Positions| !self.executed.contains(&pair.0) || !self.executed.contains(&pair.1);
-        let far = || scan.far.iter().filter(|pair| is_new_pair(pair));
-        let circles = || scan.circles.iter().any(|circle| !self.circles.contains(circle));
         let may_suspect = self.in_vain * LOOKS_FOR_ONE <= self.looks;
-        let suspects = far().any(|pair| may_suspect || is_new_code(&pair)) || (may_suspect && circles());
+        let mut suspects = may_suspect && scan.circles.iter().any(|circle| !self.circles.contains(circle));
+        for pair in scan.far.iter().filter(|pair| !self.races.contains(*pair)) {
+            let is_new_code = !self.executed.contains(&pair.0) || !self.executed.contains(&pair.1);
+            let analyses = self.far.entry(*pair).or_default();
+            if (is_new_code && *analyses < ANALYSES_OF_NEW_CODE) || (may_suspect && !self.pairs.contains_key(pair)) {
+                *analyses += 1;
+                suspects = true;
+            }
+        }
         self.suspects = suspects && !shows;
         self.learn(scan);
         Ok(shows || suspects)
@@ -167,7 +177,6 @@ impl Glance {
         for pair in scan.near.into_iter().chain(scan.far) {
             self.pairs.entry(pair).or_default();
         }
-        self.executed.extend(scan.executed);
         self.circles.extend(scan.circles);
     }
 }

@@ -173,7 +173,11 @@ fn a_block_that_began_long_before_is_known_when_it_is_freed() {
 fn code_that_no_trace_has_executed_is_worth_an_analysis_however_far_apart_it_is() {
     let mut making = Making::new();
     making.add(1, 20, write(FLAG, 1)).work(100).add(2, 21, write(FLAG, 2));
-    assert_eq!(looks(&mut making), [true, false]);
+    assert_eq!(
+        looks(&mut making),
+        [true, true],
+        "another order may show what this one does not"
+    );
 }
 
 #[test]
