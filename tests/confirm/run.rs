@@ -216,14 +216,10 @@ fn long_runs_are_made_again_with_one_delay() {
     ];
     let asked = witness(&folder, &limits);
     assert_eq!(asked.status, 66, "{}{}", asked.stdout, asked.stderr);
-    // The first delay is at the counter's first value, the second at the one that it takes.
+    // The first delay is at the counter's first value, the second at the one that it takes. Runs by chance come between.
     let chosen = asked
         .stderr
         .lines()
         .find(|line| line.contains(" 1 of 1 warnings witnessed"));
-    assert!(
-        chosen.is_some_and(|line| line.contains("run 4 (chosen)")),
-        "{}",
-        asked.stderr
-    );
+    assert!(chosen.is_some_and(|line| line.contains("(chosen)")), "{}", asked.stderr);
 }
