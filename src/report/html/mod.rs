@@ -19,6 +19,9 @@ use std::io::{self, Write};
 /// Races of a trace that get a picture; the others are in the table.
 const PICTURES: usize = 50;
 
+/// What the events of a goal are called.
+const LETTERS: std::ops::RangeInclusive<char> = 'a'..='z';
+
 /// Lines of source before and behind one that is shown.
 const CONTEXT: u32 = 5;
 

@@ -5,8 +5,7 @@
 
 mod drawing;
 
-use super::Sources;
-use super::race::LETTERS;
+use super::{LETTERS, Sources};
 use crate::replay::{PendingAccess, Replay};
 use crate::report::Findings;
 use crate::report::condense::{Line, lines};

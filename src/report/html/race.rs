@@ -1,7 +1,7 @@
 //! One race, or one deadlock: its accesses, or the operations that wait, and the picture of its witness.
 
 use super::picture::Picture;
-use super::{Sources, anchor};
+use super::{LETTERS, Sources, anchor};
 use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
 use crate::report::location::location;
@@ -10,9 +10,6 @@ use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
-
-/// What the events of a goal are called.
-pub(super) const LETTERS: std::ops::RangeInclusive<char> = 'a'..='z';
 
 pub(super) fn section(
     trace: usize,
