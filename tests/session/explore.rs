@@ -148,11 +148,6 @@ fn what_was_not_explored_is_not_said_to_be_covered() {
             "other threads' calls, which is not recorded: strtok",
         ),
         ("live/programs/children.c", 68, "the program starts other processes"),
-        (
-            "programs/sem_getvalue.c",
-            66,
-            "the program asked for the count of a semaphore",
-        ),
     ] {
         let name = Path::new(source).file_stem().unwrap().to_str().unwrap();
         is_left_open(name, source, &[], status, why);
@@ -576,7 +571,7 @@ fn what_is_too_long_to_be_searched_is_run_with_delays() {
         (program, outcome)
     };
     let too_long = "NOT EXHAUSTED: some schedules may show more (";
-    // The delays are tried in their order, also if the exploration is ended between them.
+    // The delays are tried in their order, also if the exploration is ended between them; runs by chance come between.
     let (program, three) = explore("long", "3", None);
     let three = three.expect(&[3]).unwrap();
     assert!(three.stdout.contains(too_long), "{}", three.stdout);
@@ -593,12 +588,12 @@ fn what_is_too_long_to_be_searched_is_run_with_delays() {
     let at_once = at_once.expect(&[66]).unwrap();
     for outcome in [eight, at_once] {
         assert!(
-            outcome.stdout.contains("witness replay runs/4.bin"),
+            outcome.stdout.contains("witness replay runs/5.bin"),
             "{}",
             outcome.stdout
         );
         assert!(
-            outcome.stdout.contains(&format!("{too_long}4 runs")),
+            outcome.stdout.contains(&format!("{too_long}5 runs")),
             "{}",
             outcome.stdout
         );
