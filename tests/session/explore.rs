@@ -170,6 +170,19 @@ fn what_was_not_explored_is_not_said_to_be_covered() {
     }
 }
 
+#[test]
+fn every_count_of_a_semaphore_is_covered() {
+    let (_, outcome) = explore("counts", "programs/sem_getvalue.c", &[], &[]);
+    let outcome = outcome.expect(&[66]).unwrap();
+    assert!(
+        outcome
+            .stdout
+            .contains("\nEXHAUSTED: every schedule of this input is covered"),
+        "{}",
+        outcome.stdout
+    );
+}
+
 fn is_left_open(name: &str, source: &str, arguments: &[&str], status: i32, why: &str) {
     let (_, outcome) = explore(name, source, &["--runs", "3", "--timeout", "2"], arguments);
     let outcome = outcome.expect(&[status]).unwrap();
