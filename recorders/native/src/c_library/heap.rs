@@ -6,6 +6,7 @@
 //! code that leaves no events. glibc offers its own malloc under `__libc_*` names, which work from
 //! the very first instruction of the process.
 
+use super::freed_blocks;
 use crate::events::{modules, pending};
 use crate::platform::export::export;
 use crate::platform::glibc::room;
@@ -108,15 +109,30 @@ pub(super) fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void 
     if !block.is_null() {
         let errno = save_errno();
         if let Some(_inside) = enter(pc) {
+            freed_blocks::begins(block as usize);
             pending::push(Record::Alloc {
                 pc: pc as u64,
                 addr: block as u64,
                 size: size as u64,
             });
+        } else {
+            freed_blocks::begins_unseen(block as usize);
         }
         restore_errno(errno);
     }
     block
+}
+
+/// Records the end of a block, or that what is no block any more is freed once more: the allocator uses it all the same.
+fn ends(block: *mut c_void, pc: usize) {
+    let (pc_of, addr) = (pc as u64, block as u64);
+    pending::push(match freed_blocks::ends_again(block as usize) {
+        true if modules::is_instrumented(pc) => Record::Use {
+            pc: pc_of,
+            object: addr,
+        },
+        _ => Record::Free { pc: pc_of, addr },
+    });
 }
 
 pub unsafe extern "C" fn allocate(size: usize, pc: usize) -> *mut c_void {
@@ -169,10 +185,7 @@ unsafe extern "C" fn release(block: *mut c_void, pc: usize) {
     let errno = save_errno();
     let inside = enter_for(pc, || Intent::free(pc, block as usize));
     if inside.is_some() {
-        pending::push(Record::Free {
-            pc: pc as u64,
-            addr: block as u64,
-        });
+        ends(block, pc);
     }
     // Still inside, with the baton: nobody gets the block before its end is on record.
     // SAFETY: the caller's own block.
@@ -197,10 +210,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
         plan::before_call(pc, &[kind::READ, kind::FREE], &[(block as usize, len)]);
     }
     if size == 0 {
-        pending::push(Record::Free {
-            pc: pc as u64,
-            addr: block as u64,
-        });
+        ends(block, pc);
         // SAFETY: the caller's own block; with size 0, glibc frees it.
         return unsafe { __libc_realloc(block, 0) };
     }
@@ -210,6 +220,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
         if new.is_null() {
             return new;
         }
+        freed_blocks::begins(new as usize);
         let kept = asked_for(block as usize).min(size);
         if modules::is_instrumented(pc) {
             // What a library keeps in a block of its own is mostly written by itself, unseen, and may be another thing
@@ -223,10 +234,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
         });
         real::memmove(new.cast(), block.cast(), kept);
         pending::write_range_now(new as usize, kept, pc);
-        pending::push(Record::Free {
-            pc: pc as u64,
-            addr: block as u64,
-        });
+        ends(block, pc);
         __libc_free(block);
         drop(inside);
         new
@@ -238,12 +246,14 @@ unsafe extern "C" fn reallocate(block: *mut c_void, size: usize, pc: usize) -> *
 /// # Safety
 /// The block is the caller's.
 unsafe fn resize(block: *mut c_void, size: usize) -> *mut c_void {
-    match size.checked_add(SIZE_BEHIND) {
+    let new = match size.checked_add(SIZE_BEHIND) {
         // SAFETY: the block is promised by the caller; the new one has room for the note.
         Some(whole) if size != 0 => unsafe { seal(__libc_realloc(block, whole), size) },
         // SAFETY: the block is promised by the caller.
         _ => unsafe { __libc_realloc(block, size) },
-    }
+    };
+    freed_blocks::begins_unseen(new as usize);
+    new
 }
 
 unsafe extern "C" fn reallocate_array(block: *mut c_void, count: usize, size: usize, pc: usize) -> *mut c_void {

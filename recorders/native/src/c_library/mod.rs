@@ -9,6 +9,7 @@ mod epoll;
 mod files;
 mod format;
 pub mod forward;
+mod freed_blocks;
 mod heap;
 mod kernel_objects;
 pub mod loader;

@@ -468,15 +468,6 @@ fn at(pc: u64, kind: u8, target: u64) {
     event_of(pc, Shape::plain(kind), operands);
 }
 
-/// A use of memory, which sees no value.
-fn use_of(pc: u64, target: u64) {
-    let operands = Operands {
-        target,
-        ..Operands::default()
-    };
-    event_of(pc, const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) }, operands);
-}
-
 /// All but plain accesses and calls.
 #[inline(never)]
 fn rare(record: Record) {
@@ -530,12 +521,15 @@ fn rare(record: Record) {
             });
             if known.is_some() {
                 at(pc, kind::FREE, addr);
-            } else if modules::is_instrumented(pc as usize) {
-                // It was freed before, or nobody saw it come: the allocator uses it all the same.
-                use_of(pc, addr);
             }
         }
-        Record::Use { pc, object } => use_of(pc, object),
+        Record::Use { pc, object: target } => {
+            let operands = Operands {
+                target,
+                ..Operands::default()
+            };
+            event_of(pc, const { Shape::access(kind::USE, OBJECT_BYTES as u8, 0) }, operands);
+        }
         Record::Mark { class, addr, size } => {
             let thread = running();
             // SAFETY: as in `Stream::hit`.
