@@ -94,6 +94,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         analysis: &analysis,
         symbols: &symbols,
         options: results::Options {
+            find: options.find,
             instances: options.instances,
             explanations: options.explanations,
             budget: options.budget,

@@ -13,7 +13,7 @@ use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
 use crate::schedule::{Goal, Schedule};
 use crate::trace::EventId;
-use crate::verdict::{Refutation, Unknown, Verdict};
+use crate::verdict::{Kind, Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
 
 /// What is found out about a pair.
@@ -48,7 +48,7 @@ impl Decider<'_> {
         limit: usize,
         ask: &mut dyn FnMut(&Goal) -> Result<Asked, NeedsZ3>,
     ) -> Result<AfterFree, NeedsZ3> {
-        if self.options.form == Form::WholeTrace {
+        if self.options.form == Form::WholeTrace || !self.options.find.has(Kind::UseAfterFree) {
             // A whole trace has the order of the two in it.
             return Ok(AfterFree::NoFree);
         }
@@ -173,7 +173,9 @@ impl Decider<'_> {
     /// What an instance is asked about last: whether the access can come after the free, or both can be next at once.
     pub(super) fn last_asked(&self, (a, b): Instance) -> Goal {
         match (is_free(self.trace, a), is_free(self.trace, b)) {
-            _ if self.options.form == Form::WholeTrace => Goal::race(a, b),
+            _ if self.options.form == Form::WholeTrace || !self.options.find.has(Kind::UseAfterFree) => {
+                Goal::race(a, b)
+            }
             (true, _) => Goal::UseAfterFree { free: a, access: b },
             (_, true) => Goal::UseAfterFree { free: b, access: a },
             (false, false) => Goal::race(a, b),

@@ -12,7 +12,7 @@ use crate::schedule::{self, Goal, Schedule};
 use crate::shorten;
 use crate::solve::{Answer, NativeAnswer, Session, Steps};
 use crate::trace::{EventId, ThreadId, Wakes};
-use crate::verdict::{Fact, Instances, Pair, Rejected, Unknown, Verdict};
+use crate::verdict::{Fact, Instances, Kind, Pair, Rejected, Unknown, Verdict};
 use hashbrown::HashMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -197,6 +197,9 @@ impl<'d> Case<'d, '_> {
     /// All instances, one after the other, until one is witnessed. The schedule is not checked yet.
     fn decide_all_instances(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
         let known = self.known;
+        if !known.options.find.has(Kind::Races) {
+            return self.after_free_alone(candidate, sites);
+        }
         if known.options.solver == Solver::Z3Reference {
             return self.by_z3(candidate, sites);
         }
@@ -300,6 +303,36 @@ impl<'d> Case<'d, '_> {
             _ if known.options.out_of_time() => (example, Verdict::Unknown(Unknown::Time)),
             Some(unknown) => (example, Verdict::Unknown(unknown)),
             None => known.excluded(sites, core, candidate.first),
+        };
+        Ok(Pair {
+            positions: known.positions(example),
+            example,
+            verdict,
+            instances,
+            behind: None,
+        })
+    }
+
+    /// Whether something is used after it was freed, of a pair of which nobody asks whether it races.
+    fn after_free_alone(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Pair, NeedsZ3> {
+        let known = self.known;
+        let instances = Instances {
+            total: candidate.total,
+            ..Instances::default()
+        };
+        let first = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
+        let limit = match self.further {
+            Some(_) => first.max(LOOKED_AT),
+            None => first,
+        };
+        let mut ask = |goal: &Goal| match self.spent_on_further() {
+            true => Ok(Asked::Open(Unknown::Instances)),
+            false => self.ask(goal),
+        };
+        let (example, verdict) = match known.after_free(sites, limit, &mut ask)? {
+            AfterFree::Found(instance, schedule) => return Ok(known.witnessed(instance, schedule, instances)),
+            AfterFree::Open(why) => (candidate.first, Verdict::Unknown(why)),
+            AfterFree::Excluded | AfterFree::NoFree => known.excluded(sites, None, candidate.first),
         };
         Ok(Pair {
             positions: known.positions(example),

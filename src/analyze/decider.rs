@@ -13,7 +13,7 @@ use crate::schedule::{Goal, Schedule};
 use crate::shorten;
 use crate::solve::Native;
 use crate::trace::{CodePosition, EventId, Sections, Trace, Wakes};
-use crate::verdict::{Instances, Pair, Rejected, Unknown, Verdict};
+use crate::verdict::{Instances, Kind, Pair, Rejected, Unknown, Verdict};
 use hashbrown::{HashMap, HashSet};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -118,7 +118,7 @@ impl Decider<'_> {
     /// First of all, the instances in which the two accesses are near each other in π. The schedule is not
     /// checked yet.
     fn by_nearest(&self, number: u32, candidate: &Candidate) -> Option<Decision> {
-        if self.solver_only() || self.options.out_of_time() {
+        if self.solver_only() || self.options.out_of_time() || !self.options.find.has(Kind::Races) {
             return None;
         }
         let nearest = &candidate.nearest;

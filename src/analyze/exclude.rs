@@ -16,7 +16,7 @@ use crate::prune::{Grounds, MustHappenBefore, Needs};
 use crate::semantics::onces::Initializers;
 use crate::solve::Native;
 use crate::trace::{EventId, Op, Trace};
-use crate::verdict::{CutRefutation, Fact, Refutation, Unknown, Verdict};
+use crate::verdict::{CutRefutation, Fact, Kind, Refutation, Unknown, Verdict};
 use std::ops::ControlFlow;
 
 /// Pinned accesses are searched for among so many events before a race.
@@ -59,7 +59,17 @@ impl Decider<'_> {
     /// The verdict when no instance is feasible, and the instance that it speaks of. `core`: one that needed the
     /// solver's word, or the closure over unique writers; `first`: any.
     pub(super) fn excluded(&self, sites: &[GroupPair], core: Option<Instance>, first: Instance) -> (Instance, Verdict) {
+        let find = self.options.find;
+        if !find.has(Kind::Races) {
+            let (example, verdict) = self
+                .never_after_free(sites)
+                .expect("without races, something is freed at a candidate");
+            return (example, self.unless_cut(verdict));
+        }
         let (example, verdict) = self.never_at_once(sites, core, first);
+        if !find.has(Kind::UseAfterFree) {
+            return (example, self.unless_cut(verdict));
+        }
         let excluded = matches!(verdict, Verdict::Refuted(_) | Verdict::NotInTrace(_));
         match self
             .never_after_free(sites)

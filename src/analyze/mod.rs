@@ -31,7 +31,7 @@ use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
-use crate::verdict::{Analysis, Fact, Pair, Refutation, Rejected, Unknown, Verdict};
+use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Rejected, Unknown, Verdict};
 use decider::Decider;
 use exclude::Unpinned;
 use hashbrown::HashMap;
@@ -74,6 +74,8 @@ pub struct Options {
     pub solver: Solver,
     /// What has to be linearized for a witness.
     pub form: Form,
+    /// What to look for.
+    pub find: Find,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
     pub mutation: Option<Mutation>,
     /// When to stop: what is not decided then is [unknown](Unknown::Time). `None`, as always unless the user wants it:
@@ -86,6 +88,15 @@ impl Options {
     pub(crate) fn out_of_time(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
+
+    /// What is looked for: a whole trace has no deadlock, and its frees where they were.
+    fn finds(&self) -> Find {
+        match self.form {
+            Form::WholeTrace if self.find.has(Kind::Races) => Find::of(&[Kind::Races]),
+            Form::WholeTrace => Find::of(&[]),
+            Form::Prefix => self.find,
+        }
+    }
 }
 
 impl Default for Options {
@@ -96,6 +107,7 @@ impl Default for Options {
             budget: 20_000_000,
             solver: Solver::Both,
             form: Form::Prefix,
+            find: Find::default(),
             mutation: None,
             until: None,
         }
@@ -144,13 +156,17 @@ pub fn analyze_within(trace: &Trace, options: &Options, scope: &Scope) -> Analys
     analysis
 }
 
-/// Calls `then` with the candidates of a trace, in the order in which they are numbered.
-pub fn with_candidates<R>(trace: &Trace, then: impl FnOnce(&[Candidate]) -> R) -> R {
+/// Calls `then` with the candidates of a trace for what is looked for, in the order in which they are numbered.
+pub fn with_candidates<R>(trace: &Trace, options: &Options, then: impl FnOnce(&[Candidate]) -> R) -> R {
+    let find = options.finds();
+    if !find.pairs() {
+        return then(&[]);
+    }
     let order = MustHappenBefore::of(trace);
     let sections = Sections::of(trace);
     let contexts = LockContexts::with(trace, &sections, AtomicLocks::of(trace, &order));
     let needs = Needs::of(trace, &order, &sections);
-    then(&Candidates::of(trace, &order, &contexts, &needs).list)
+    then(&Candidates::for_kinds(trace, &order, &contexts, &needs, find, None).list)
 }
 
 /// Decides some pairs, and tells `follow` of each decision as it is made.
@@ -169,7 +185,7 @@ pub fn analyze_with<F: Follow>(
             known.decide(work, follow.begin(&known.candidates.list)?, follow)?,
         );
         let asks = work.scope.is_none_or(|scope| !scope.cycles.is_empty());
-        if asks && work.shard == Shard::WHOLE {
+        if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
             let decided = stage(follow, "deadlocks", || {
                 deadlocks::decide(known, work.scope, work.threads)
             });
@@ -209,7 +225,7 @@ fn with_decider<R>(
     });
     let needs = stage(follow, "unique writers", || Needs::of(trace, &order, &sections));
     let candidates = stage(follow, "candidates", || {
-        Candidates::within(trace, &order, &contexts, &needs, scope)
+        Candidates::for_kinds(trace, &order, &contexts, &needs, options.finds(), scope)
     });
     tracing::info!(
         candidates = candidates.list.len(),
@@ -260,10 +276,12 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
         .filter_map(|decision| decision.pair.verdict.core_mut());
     cores.skip(limit).for_each(Vec::clear);
     let mut analysis = collect(trace, decisions);
-    let no_pairs = Scope::default();
-    with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
-        deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
-    });
+    if options.find.has(Kind::Deadlocks) {
+        let no_pairs = Scope::default();
+        with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
+            deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
+        });
+    }
     analysis
 }
 

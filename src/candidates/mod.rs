@@ -28,6 +28,7 @@ pub(crate) use visit::{GroupPair, SitePairs};
 
 use crate::prune::{LockContexts, MustHappenBefore, Needs};
 use crate::trace::{CodePosition, EventId, Trace};
+use crate::verdict::{Find, Kind};
 use groups::Cell;
 use hashbrown::HashMap;
 use nearest::Nearest;
@@ -70,6 +71,24 @@ impl<'t> Candidates<'t> {
         Candidates::within(trace, order, contexts, needs, None)
     }
 
+    /// Finds the candidates of a trace that are in scope, for these kinds of things: without races, only pairs of which
+    /// one frees what the other accesses.
+    #[must_use]
+    pub fn for_kinds(
+        trace: &'t Trace,
+        order: &'t MustHappenBefore,
+        contexts: &'t LockContexts,
+        needs: &'t Needs<'t>,
+        find: Find,
+        scope: Option<&Scope>,
+    ) -> Candidates<'t> {
+        match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
+            (true, _) => Candidates::within(trace, order, contexts, needs, scope),
+            (false, true) => Candidates::found(trace, order, contexts, needs, scope, true),
+            (false, false) => Candidates::within(trace, order, contexts, needs, Some(&Scope::default())),
+        }
+    }
+
     /// Finds the candidates of a trace that are in scope.
     #[must_use]
     pub fn within(
@@ -79,13 +98,29 @@ impl<'t> Candidates<'t> {
         needs: &'t Needs<'t>,
         scope: Option<&Scope>,
     ) -> Candidates<'t> {
-        let cells = sites_by_cell(trace, contexts, scope);
+        Candidates::found(trace, order, contexts, needs, scope, false)
+    }
+
+    /// As [`within`](Self::within); `freed`: only where something is freed.
+    fn found(
+        trace: &'t Trace,
+        order: &'t MustHappenBefore,
+        contexts: &'t LockContexts,
+        needs: &'t Needs<'t>,
+        scope: Option<&Scope>,
+        freed: bool,
+    ) -> Candidates<'t> {
+        let cells = sites_by_cell(trace, contexts, scope, freed);
         let mut numbers: HashMap<(CodePosition, CodePosition), u32> = HashMap::new();
         let mut found: Vec<(Candidate, Nearest)> = Vec::new();
         for cell in &cells {
             let mut pairs = GroupNumbers::of(cell.groups());
             cell.each_conflict(|at, other| {
-                let positions = positions_of(cell.site_of(at), cell.site_of(other));
+                let (a, b) = (cell.site_of(at), cell.site_of(other));
+                if freed && !a.part.frees && !b.part.frees {
+                    return;
+                }
+                let positions = positions_of(a, b);
                 if scope.is_some_and(|scope| !scope.pairs.contains(&positions)) {
                     return;
                 }

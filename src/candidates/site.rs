@@ -4,7 +4,7 @@ use super::Scope;
 use super::groups::Cell;
 use crate::prune::{LockContextId, LockContexts};
 use crate::semantics::conflict::Part;
-use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{Access, AccessId, AccessKind, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// Accesses of one cell by one thread at one position, all of one kind, in program order.
@@ -78,8 +78,8 @@ struct Seen {
     written: bool,
 }
 
-/// The sites of each cell that more than one thread accesses and somebody writes.
-pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>) -> Vec<Cell> {
+/// The sites of each cell that more than one thread accesses and somebody writes; if only what is `freed` counts, frees.
+pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, freed: bool) -> Vec<Cell> {
     let mut seen = vec![Seen::default(); trace.cells().len()];
     let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));
     for access in trace.accesses().filter(in_scope) {
@@ -88,7 +88,10 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Optio
             let seen = &mut seen[used.cell.index()];
             seen.accesses += 1;
             seen.shared |= *seen.first.get_or_insert(thread) != thread;
-            seen.written |= access.kind.writes();
+            seen.written |= match freed {
+                true => access.kind == AccessKind::Free,
+                false => access.kind.writes(),
+            };
         }
     }
     // The number of each such cell among them, and where its accesses begin.

@@ -22,6 +22,7 @@ use witness::analyze::Options as AnalysisOptions;
 use witness::confirm::{About, Finding, Question, Unmatched, decided};
 use witness::explore::{Exploration, Goal, Learnt, Options, Program, Progress, What, at_places_first, explore};
 use witness::symbols::{Places, Symbols};
+use witness::verdict::Kind;
 use witness::warnings::{Format, Warning};
 
 /// What is asked for.
@@ -44,6 +45,10 @@ impl Aim {
         if pairs.is_empty() && reports.is_empty() {
             return Ok(None);
         }
+        let find = analysis.options().find;
+        if !pairs.is_empty() && !find.has(Kind::Races) {
+            bail!("--for asks about races: --find leaves them out");
+        }
         let mut warnings = confirm::read_all(reports, format)?;
         for pair in pairs.chunks_exact(2) {
             for text in pair {
@@ -55,9 +60,10 @@ impl Aim {
             }
             warnings.push(explain::warning([explain::side(&pair[0]), explain::side(&pair[1])]));
         }
+        confirm::retain_asked(&mut warnings, find);
         let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
         if questions.is_empty() {
-            bail!("the reports warn of no data race and of no lock order");
+            bail!("the reports warn of no data race and of no lock order that --find asks for");
         }
         Ok(Some(Aim {
             warnings,
@@ -154,8 +160,10 @@ impl<'a> Aimed<'a> {
             ends.shorten(program)?;
         }
         ends.found
-            .extend(unproven(&explored, program, |race| answers.is_settled(race))?);
-        let mut all = result(&explored, program, ends.found)?;
+            .extend(unproven(&explored, program, aim.options.find, |race| {
+                answers.is_settled(race)
+            })?);
+        let mut all = result(&explored, program, aim.options.find, ends.found)?;
         if answers.open.is_empty() {
             all.decided();
         }

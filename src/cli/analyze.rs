@@ -20,7 +20,7 @@ use witness::results::{self, Results, Summary};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::{Analysis, Pair, Unknown, Verdict};
+use witness::verdict::{Analysis, Find, Kind, Pair, Unknown, Verdict};
 
 /// Predict the data races, uses after free and deadlocks of a trace, and prove each with a schedule.
 ///
@@ -48,7 +48,7 @@ pub struct AnalyzeArgs {
     json: bool,
     /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
-        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model"])]
+        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find"])]
     shard: Option<Shard>,
     #[command(flatten)]
     reports: ReportArgs,
@@ -87,6 +87,10 @@ pub struct AnalysisArgs {
     /// comparison, the whole trace, which finds fewer races.
     #[arg(long, env = "WITNESS_MODEL", default_value = "prefix")]
     model: Model,
+    /// What to look for, with commas between. Of the rest nothing is said, and it costs no time.
+    #[arg(long, env = "WITNESS_FIND", value_name = "KINDS", value_enum, value_delimiter = ',',
+        default_values_t = Kind::DEFAULT.map(FindArg::of))]
+    find: Vec<FindArg>,
     /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
@@ -119,6 +123,35 @@ enum SolverArg {
     Z3,
     /// Z3 without the fast arguments and without the search for unordered races: slow, to compare the others with.
     Z3Reference,
+}
+
+/// The kinds of things to look for.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FindArg {
+    /// Data races.
+    Races,
+    /// Threads that wait for each other for ever.
+    Deadlocks,
+    /// Accesses of what was freed before, in an order that locks do not prevent.
+    UseAfterFree,
+}
+
+impl FindArg {
+    fn of(kind: Kind) -> FindArg {
+        match kind {
+            Kind::Races => FindArg::Races,
+            Kind::Deadlocks => FindArg::Deadlocks,
+            Kind::UseAfterFree => FindArg::UseAfterFree,
+        }
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            FindArg::Races => Kind::Races,
+            FindArg::Deadlocks => Kind::Deadlocks,
+            FindArg::UseAfterFree => Kind::UseAfterFree,
+        }
+    }
 }
 
 /// A number of explanations, or all.
@@ -260,6 +293,7 @@ impl AnalysisArgs {
                 Model::Prefix => Form::Prefix,
                 Model::WholeTrace => Form::WholeTrace,
             },
+            find: Find::of(&self.find.iter().map(|kind| kind.kind()).collect::<Vec<Kind>>()),
             mutation: None,
             until: self.until(),
         }
@@ -387,6 +421,7 @@ pub fn from_report(options: &results::Options) -> Options {
         budget: options.budget,
         solver: options.solver,
         form: options.model,
+        find: options.find,
         mutation: None,
         until: None,
     }
@@ -400,6 +435,7 @@ pub fn to_report(options: &Options) -> results::Options {
         budget: options.budget,
         solver: options.solver,
         model: options.form,
+        find: options.find,
     }
 }
 

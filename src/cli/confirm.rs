@@ -19,7 +19,7 @@ use std::time::Duration;
 use trace_format::TraceFile;
 use witness::analyze::Options;
 use witness::confirm::{
-    Class, ConfirmResults, Confirmation, Outcome, Question, Run, Suppressed, Text, confirm_all, decided,
+    About, Class, ConfirmResults, Confirmation, Outcome, Question, Run, Suppressed, Text, confirm_all, decided,
 };
 use witness::import;
 use witness::record;
@@ -28,6 +28,7 @@ use witness::results::{ExplorationResult, Summary};
 use witness::session::{Policy, StandardInput, asked_to_end};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
+use witness::verdict::{Find, Kind};
 use witness::warnings::{self, Format, Warning};
 
 /// Decide other tools' warnings: each is witnessed, refuted, not in this trace, or unknown, and why.
@@ -113,7 +114,8 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         (false, [trace, reports @ ..]) if !reports.is_empty() => (Some(trace), reports),
         _ => bail!("no report is given: witness confirm TRACE REPORT..."),
     };
-    let warnings = read_all(reports, args.format)?;
+    let mut warnings = read_all(reports, args.format)?;
+    retain_asked(&mut warnings, args.analysis.options().find);
     let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
     let options = args.analysis.options();
     let (asked, all_schedules) = match trace {
@@ -133,6 +135,14 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         keeps: false,
     };
     report(&telling, &warnings, asked, color)
+}
+
+/// Leaves out the warnings of what is not looked for.
+pub fn retain_asked(warnings: &mut Vec<Warning>, find: Find) {
+    warnings.retain(|warning| match Question::of(warning).about {
+        About::Race => find.has(Kind::Races) || warning.kind != warnings::Kind::Race,
+        About::Deadlock => find.has(Kind::Deadlocks),
+    });
 }
 
 /// The warnings of some reports.
@@ -219,7 +229,7 @@ fn record_until_witnessed(
     let first = record::record(&recording(1))?;
     further.add(1, "fifo", &first.summary.path)?;
     let (mut made, mut all_schedules) = (1, None);
-    let guided = Guided::new(&recording(1), &first, args.runs);
+    let guided = Guided::new(&recording(1), &first, args.runs, options.find);
     if let Some(guided) = guided.filter(|_| !further.is_answered()) {
         let is_near = |place| answers.borrow().is_near(place);
         let guidance = guided.explore(&is_near, true, &mut |made| {

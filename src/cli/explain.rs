@@ -63,6 +63,9 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
             None => Sought::Described(side.clone()),
         });
     }
+    if !args.analysis.options().find.pairs() {
+        bail!("explain is about two accesses: --find has to have races or use-after-free");
+    }
     let options = Options {
         // One pair is worth all its facts.
         explanations: None,

@@ -131,7 +131,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
     if aim.is_some() {
         program = program.without_haste();
     }
-    let limit = args.analysis.time_limit();
+    let (limit, find) = (args.analysis.time_limit(), args.analysis.options().find);
     let begun = Instant::now();
     let until = limit.and_then(|limit| begun.checked_add(limit));
     // What was found is still to be analyzed then.
@@ -152,6 +152,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         show_goals: true,
         jobs: args.jobs.into(),
         failures_first: true,
+        find,
         ..Options::default()
     };
     let mut watch = Watch::new(explores_until)?;
@@ -213,8 +214,8 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         )?;
     }
     let is_proved = |race| races.witnessed().contains(&race);
-    ends.found.extend(unproven(&explored, &program, is_proved)?);
-    let all = result(&explored, &program, ends.found)?;
+    ends.found.extend(unproven(&explored, &program, find, is_proved)?);
+    let all = result(&explored, &program, find, ends.found)?;
     let code = races.report_of_all(&args.reports, &args.analysis, false, Some(&all), color)?;
     Ok(match ends.code.or_worse(code) {
         ExitCode::Nothing if !all.exhausted || all.has_unproven_race() => ExitCode::OnlyUnknowns,

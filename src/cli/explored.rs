@@ -15,6 +15,7 @@ use witness::session::{asked_to_end, signal_name};
 use witness::standstill::Standstill;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
+use witness::verdict::{Find, Kind};
 
 /// States that are met at most to count classes of executions: that takes a second at most.
 const STATES_FOR_CLASSES: usize = 200_000;
@@ -186,10 +187,11 @@ pub fn races(explored: &Exploration) -> impl Iterator<Item = (Positions, Option<
 pub fn unproven(
     explored: &Exploration,
     program: &Program,
+    find: Find,
     is_proved: impl Fn(Positions) -> bool,
 ) -> anyhow::Result<Vec<FoundResult>> {
     let races: Vec<_> = races(explored).filter(|&(race, _)| !is_proved(race)).collect();
-    if races.is_empty() {
+    if races.is_empty() || !find.has(Kind::Races) {
         return Ok(Vec::new());
     }
     let first = TraceFile::open(&program.trace_of(0))?;
@@ -213,7 +215,12 @@ pub fn unproven(
 }
 
 /// All that can be said of all schedules.
-pub fn result(explored: &Exploration, program: &Program, found: Vec<FoundResult>) -> anyhow::Result<ExplorationResult> {
+pub fn result(
+    explored: &Exploration,
+    program: &Program,
+    find: Find,
+    found: Vec<FoundResult>,
+) -> anyhow::Result<ExplorationResult> {
     Ok(ExplorationResult {
         exhausted: explored.is_exhausted(),
         runs: explored.runs,
@@ -225,6 +232,7 @@ pub fn result(explored: &Exploration, program: &Program, found: Vec<FoundResult>
             .flatten(),
         assumed: explored.assumed.iter().map(ToString::to_string).collect(),
         races: races(explored).count(),
+        find,
         not_exhausted: not_exhausted(explored, program)?,
         found,
     })

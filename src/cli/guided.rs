@@ -19,6 +19,7 @@ use witness::record::{self, Recorded};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
 use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
+use witness::verdict::Find;
 
 /// Runs of more events are not searched: that takes longer than the runs.
 const MAX_EVENTS: u64 = 20_000;
@@ -37,6 +38,7 @@ pub struct Guided {
     runs: u32,
     /// What the user allows a run, if that is so.
     timeout: Option<Duration>,
+    find: Find,
 }
 
 /// A run that was made.
@@ -60,6 +62,7 @@ pub struct Made<'a> {
 pub struct Guidance {
     program: Program,
     explored: Exploration,
+    find: Find,
 }
 
 /// How a program's further runs are made.
@@ -120,8 +123,8 @@ impl<'a> Made<'a> {
 }
 
 impl Guided {
-    /// Of a first recording; `None` if exploration cannot serve.
-    pub fn new(options: &record::Options, first: &Recorded, runs: u32) -> Option<Guided> {
+    /// Of a first recording, for what is looked for; `None` if exploration cannot serve.
+    pub fn new(options: &record::Options, first: &Recorded, runs: u32, find: Find) -> Option<Guided> {
         let terms = Terms::of(options, first, runs)?;
         let program = Program::new(&terms.launch, terms.bounds, Path::new(""), options.seed).ok()?;
         // If the first one is searched, those that are longer by as much as they may be are, too.
@@ -136,6 +139,7 @@ impl Guided {
                 .searched_below(searched),
             runs,
             timeout: options.timeout,
+            find,
         })
     }
 
@@ -159,6 +163,7 @@ impl Guided {
             order: &order,
             show_goals: true,
             failures_first: true,
+            find: self.find,
             prefers: only.then_some(near),
             ..Options::default()
         };
@@ -182,7 +187,11 @@ impl Guided {
             }
             ControlFlow::Continue(())
         })?;
-        Ok(Guidance { program, explored })
+        Ok(Guidance {
+            program,
+            explored,
+            find: self.find,
+        })
     }
 }
 
@@ -198,7 +207,7 @@ impl Guidance {
             return Ok(None);
         }
         let mut found = Ends::of(&self.explored, &self.program)?.found;
-        found.extend(unproven(&self.explored, &self.program, is_proved)?);
-        Ok(Some(result(&self.explored, &self.program, found)?))
+        found.extend(unproven(&self.explored, &self.program, self.find, is_proved)?);
+        Ok(Some(result(&self.explored, &self.program, self.find, found)?))
     }
 }

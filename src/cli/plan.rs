@@ -62,8 +62,10 @@ pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
-    let options = to_report(&args.analysis.options());
-    let plan = with_candidates(&trace, |candidates| Plan::new(trace.id(), options, candidates));
+    let options = args.analysis.options();
+    let plan = with_candidates(&trace, &options, |candidates| {
+        Plan::new(trace.id(), to_report(&options), candidates)
+    });
     let file = plan.save(&args.analysis.folder(path))?;
     print(|out| {
         writeln!(out, "{} pairs to decide: {}", plan.candidates.len(), file.display())?;

@@ -77,7 +77,12 @@ pub fn run(args: &RunArgs, color: Color) -> anyhow::Result<ExitCode> {
     shown.add_recorded(1, &first)?;
     let mut made = 1;
     let mut all_schedules = None;
-    let guided = Guided::new(&record::options(&args.record)?, &first, args.runs);
+    let guided = Guided::new(
+        &record::options(&args.record)?,
+        &first,
+        args.runs,
+        args.analysis.options().find,
+    );
     if let Some(guided) = guided.filter(|_| !shown.is_settled()) {
         let near = shown.processes[0].near().clone();
         let guidance = guided.explore(&|place| near.contains(&place), false, &mut |made| {

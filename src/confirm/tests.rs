@@ -292,6 +292,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
             analysis: runs[at].1,
             symbols: &symbols[at],
             options: crate::results::Options {
+                find: crate::verdict::Find::default(),
                 instances: None,
                 explanations: None,
                 budget: 0,

@@ -48,6 +48,7 @@ pub use session::{
 pub use states::{Limits, Searched, search};
 
 use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
+use crate::verdict::{Find, Kind};
 use hashbrown::{HashMap, HashSet};
 use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,8 @@ pub struct Options<'o> {
     pub tries: u32,
     /// Whether the program is also run along the prefix of each goal that was found.
     pub show_goals: bool,
+    /// What is looked for: other goals are not noted.
+    pub find: Find,
     /// How many runs the session is asked for at the same time. What is run does not depend on it.
     pub jobs: usize,
     /// Places in the code at which, or next to which, branches come first.
@@ -153,6 +156,7 @@ impl Default for Options<'_> {
             order: &fewest_context_switches,
             tries: 2,
             show_goals: false,
+            find: Find::default(),
             jobs: 1,
             prefers: None,
             failures_first: false,
@@ -691,7 +695,9 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     fn is_new(&self, near: &Near) -> bool {
         match &near.goal {
-            Some(goal) => self.options.show_goals && !self.known.contains(&What::Goal(goal.clone())),
+            Some(goal) => {
+                self.options.show_goals && self.is_asked(goal) && !self.known.contains(&What::Goal(goal.clone()))
+            }
             None => {
                 let asks = near.rank > 0
                     && near
@@ -784,6 +790,9 @@ impl<S: Session> Exploring<'_, '_, S> {
             self.forest.learn_patience(NodeId(node), Patience::Endless);
         }
         for what in learnt.shows {
+            if matches!(&what, What::Goal(goal) if !self.is_asked(goal)) {
+                continue;
+            }
             self.note(what, &Prefix::default(), Some(run));
         }
     }
@@ -796,10 +805,17 @@ impl<S: Session> Exploring<'_, '_, S> {
         self.progress.runs - 1
     }
 
+    fn is_asked(&self, goal: &Goal) -> bool {
+        match goal {
+            Goal::Race(..) => self.options.find.pairs(),
+            Goal::Deadlock { .. } => self.options.find.has(Kind::Deadlocks),
+        }
+    }
+
     fn note_goals(&mut self, searched: &Searched) -> Result<(), S::Error> {
         for (goal, prefix) in &searched.goals {
             let what = What::Goal(goal.clone());
-            if self.known.contains(&what) {
+            if self.known.contains(&what) || !self.is_asked(goal) {
                 continue;
             }
             if self.options.show_goals && self.progress.runs < self.options.runs {

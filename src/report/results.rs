@@ -17,6 +17,7 @@ impl Summary {
         let mut summary = Summary {
             suppressed,
             known,
+            find: findings.options.find,
             ..Summary::default()
         };
         for row in findings.shown() {
@@ -46,6 +47,8 @@ impl Summary {
             known: all.known + one.known,
             deadlocks: all.deadlocks + one.deadlocks,
             unknown_cycles: all.unknown_cycles + one.unknown_cycles,
+            // That of all.
+            find: one.find,
         })
     }
 }

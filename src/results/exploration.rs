@@ -1,6 +1,7 @@
 //! What an exploration came to, over all of its runs.
 
 use crate::explore::Classes;
+use crate::verdict::{Find, Kind};
 use serde::{Deserialize, Serialize};
 
 /// Whether every schedule was covered, and what was found besides races.
@@ -26,6 +27,9 @@ pub struct ExplorationResult {
     /// Races that the search has found feasible, whether traces prove them or not, and whether they are shown.
     #[serde(default)]
     pub races: usize,
+    /// What was looked for; absent if nobody said what.
+    #[serde(default, skip_serializing_if = "Find::is_default")]
+    pub find: Find,
     /// Why it is not exhausted, one reason a row; empty if it is.
     pub not_exhausted: Vec<String>,
     /// What was found besides witnessed races, each once.
@@ -83,10 +87,14 @@ impl ExplorationResult {
     pub fn statement(&self, no_race: bool) -> String {
         let (size, open) = (self.size(), &self.open);
         if self.exhausted {
-            let nothing = if no_race && self.races == 0 && self.found.is_empty() {
-                "; no race, deadlock or failure"
-            } else {
-                ""
+            let races = self.find.has(Kind::Races).then_some("race");
+            let deadlocks = self.find.has(Kind::Deadlocks).then_some("deadlock");
+            let asked: Vec<&str> = races.into_iter().chain(deadlocks).collect();
+            let is_there = !no_race || (races.is_some() && self.races > 0) || !self.found.is_empty();
+            let nothing = match &asked[..] {
+                _ if is_there => String::new(),
+                [] => "; no failure".to_owned(),
+                asked => format!("; no {} or failure", asked.join(", ")),
             };
             let assumed: String = self.assumed.iter().map(|what| format!(", with {what}")).collect();
             let classes = self.classes.map_or(String::new(), |Classes { count, at_least }| {

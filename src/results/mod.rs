@@ -12,7 +12,7 @@ use crate::encode::Form;
 use crate::schedule::Goal;
 use crate::standstill::Standstill;
 use crate::trace::Trace;
-use crate::verdict::{Refutation, Unknown, Verdict};
+use crate::verdict::{Find, Kind, Refutation, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -80,6 +80,9 @@ pub struct Options {
     pub solver: Solver,
     /// What was linearized: `prefix` or `whole-trace`.
     pub model: Form,
+    /// What was looked for; absent if nobody said what.
+    #[serde(default, skip_serializing_if = "Find::is_default")]
+    pub find: Find,
 }
 
 /// The trace that was analyzed.
@@ -284,6 +287,9 @@ pub struct Summary {
     /// Undecided cycles of positions that might deadlock.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_cycles: usize,
+    /// What was looked for; absent if nobody said what.
+    #[serde(default, skip_serializing_if = "Find::is_default")]
+    pub find: Find,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -303,32 +309,39 @@ impl std::fmt::Display for Summary {
             uses_after_free,
             deadlocks,
             unknown_cycles,
+            find,
         } = self;
-        let pairs = if refuted == 1 { "pair" } else { "pairs" };
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
         let races = witnessed - uses_after_free;
-        let plural = if races == 1 { "" } else { "s" };
-        write!(f, "{races} data race{plural} witnessed, {refuted} {pairs} refuted")?;
-        if not_in_trace > 0 {
-            write!(f, ", {not_in_trace} not in this trace")?;
+        // Without races, the pairs are those of uses after free, which come first then.
+        let uses = format!("{uses_after_free} use{} after free witnessed", plural(uses_after_free));
+        let locks = format!("{deadlocks} deadlock{} witnessed", plural(deadlocks));
+        match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
+            (true, _) => write!(f, "{races} data race{} witnessed", plural(races))?,
+            (false, true) => f.write_str(&uses)?,
+            (false, false) => f.write_str(&locks)?,
         }
-        write!(f, ", {unknown} unknown")?;
+        if find.pairs() {
+            write!(f, ", {refuted} pair{} refuted", plural(refuted))?;
+            if not_in_trace > 0 {
+                write!(f, ", {not_in_trace} not in this trace")?;
+            }
+            write!(f, ", {unknown} unknown")?;
+        }
         if suppressed > 0 {
             write!(f, ", {suppressed} suppressed")?;
         }
         if known > 0 {
             write!(f, ", {known} in the baseline")?;
         }
-        if uses_after_free > 0 {
-            let plural = if uses_after_free == 1 { "" } else { "s" };
-            write!(f, "; {uses_after_free} use{plural} after free witnessed")?;
+        if uses_after_free > 0 && find.has(Kind::Races) {
+            write!(f, "; {uses}")?;
         }
-        if deadlocks > 0 {
-            let plural = if deadlocks == 1 { "" } else { "s" };
-            write!(f, "; {deadlocks} deadlock{plural} witnessed")?;
+        if deadlocks > 0 && find.pairs() {
+            write!(f, "; {locks}")?;
         }
         if unknown_cycles > 0 {
-            let plural = if unknown_cycles == 1 { "" } else { "s" };
-            write!(f, "; {unknown_cycles} cycle{plural} of locks unknown")?;
+            write!(f, "; {unknown_cycles} cycle{} of locks unknown", plural(unknown_cycles))?;
         }
         Ok(())
     }

@@ -1,5 +1,9 @@
 //! What the analysis says of each candidate, and why (`docs/SEMANTICS.md`, section 4).
 
+mod find;
+
+pub use find::{Find, Kind};
+
 use crate::schedule::Schedule;
 use crate::trace::{CellId, CodePosition, EventId, ObjectId};
 

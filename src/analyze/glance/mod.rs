@@ -15,7 +15,7 @@ use super::{Options, Solver, Work, analyze_with};
 use crate::analyze::Unfollowed;
 use crate::check::validate;
 use crate::trace::Trace;
-use crate::verdict::{Analysis, Deadlock, Verdict};
+use crate::verdict::{Analysis, Deadlock, Find, Kind, Verdict};
 use hashbrown::{HashMap, HashSet};
 use scan::{Scan, Window};
 use trace_format::{CodePosition, ReadError, Tables, TraceFile};
@@ -41,6 +41,7 @@ const CLOSELY: Options = Options {
     budget: 1_000_000,
     solver: Solver::Native,
     form: crate::encode::Form::Prefix,
+    find: Find::of(&Kind::DEFAULT),
     mutation: None,
     until: None,
 };

@@ -11,6 +11,7 @@ use super::{DeadlockRow, Exporter, Findings, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, tool};
+use crate::verdict::Kind;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,9 +49,13 @@ impl Exporter for Html {
             .iter()
             .map(|findings| findings.path.display().to_string())
             .collect();
-        let heading = match total.deadlocks + total.unknown_cycles {
-            0 => "Data races",
-            _ => "Data races and deadlocks",
+        let has_cycles = total.deadlocks + total.unknown_cycles > 0;
+        let heading = match (total.find.has(Kind::Races), total.find.has(Kind::UseAfterFree)) {
+            (true, _) if has_cycles => "Data races and deadlocks",
+            (true, _) => "Data races",
+            (false, true) if has_cycles => "Uses after free and deadlocks",
+            (false, true) => "Uses after free",
+            (false, false) => "Deadlocks",
         };
         let page = html! {
             (DOCTYPE)
@@ -111,11 +116,14 @@ impl Exporter for Html {
 }
 
 fn counts(total: &Summary) -> Markup {
-    let mut shown = vec![
-        ("witnessed", total.witnessed),
-        ("refuted", total.refuted),
-        ("unknown", total.unknown),
-    ];
+    let mut shown = match total.find.pairs() {
+        true => vec![
+            ("witnessed", total.witnessed),
+            ("refuted", total.refuted),
+            ("unknown", total.unknown),
+        ],
+        false => Vec::new(),
+    };
     let hidden = [
         ("not-in-trace", total.not_in_trace),
         ("suppressed", total.suppressed),
