@@ -71,3 +71,44 @@ impl Moment {
         NOBODYS | 1 << 59 | self.0 << 3
     }
 }
+
+/// How many keys a table of moments has places for. One that is forgotten orders nothing.
+const REMEMBERED: usize = 1024;
+
+/// Moments by what they happened to: a thread's handle, an object's address.
+pub struct Moments([Cell<(u64, Moment)>; REMEMBERED]);
+
+// SAFETY: only the thread with the baton gets here.
+unsafe impl Sync for Moments {}
+
+impl Moments {
+    pub const fn new() -> Self {
+        Moments([const { Cell::new((0, Moment::NEVER)) }; REMEMBERED])
+    }
+
+    fn place(&self, key: u64) -> &Cell<(u64, Moment)> {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - REMEMBERED.ilog2());
+        &self.0[hash as usize]
+    }
+
+    /// Records that it happens now.
+    pub fn happens(&self, key: u64, pc: usize) {
+        self.place(key).set((key, Moment::now(pc)));
+    }
+
+    /// Records that the running thread goes on after it, if it happened.
+    pub fn is_past(&self, key: u64, pc: usize) {
+        let (known, moment) = self.place(key).get();
+        if known == key {
+            moment.is_past(pc);
+        }
+    }
+
+    /// What happened does not count any more.
+    pub fn forget(&self, key: u64) {
+        let place = self.place(key);
+        if place.get().0 == key {
+            place.set((0, Moment::NEVER));
+        }
+    }
+}

@@ -44,6 +44,7 @@ unsafe fn wait_until(
     // SAFETY: the program's own mutex.
     let result = unsafe { mutex::give_back(lock) };
     if result != 0 {
+        mutex::failed(lock, result, pc as usize);
         return result;
     }
     pending::push(Record::WaitBegin {

@@ -2,6 +2,7 @@
 
 use super::{deadline, object, try_again_at};
 use crate::events::lock::{ALONE, Lock};
+use crate::events::moment::Moments;
 use crate::events::pending;
 use crate::platform::export::export;
 use crate::platform::glibc::RobustMutexes;
@@ -18,6 +19,16 @@ fn field(mutex: *mut pthread_mutex_t, offset: usize) -> i32 {
     // SAFETY: the program's own mutex; the offsets of `glibc::mutex` lie inside it, aligned, and were checked at the
     // start.
     unsafe { mutex.byte_add(offset).cast::<i32>().read_volatile() }
+}
+
+/// Mutexes that were destroyed, by their addresses. (Other objects of glibc's go on as if they had not been.)
+static DESTROYED: Moments = Moments::new();
+
+/// An operation that fails because the mutex was destroyed comes after that.
+pub fn failed(mutex: *mut pthread_mutex_t, result: c_int, pc: usize) {
+    if result == libc::EINVAL {
+        DESTROYED.is_past(mutex as u64, pc);
+    }
 }
 
 /// What kind of mutex it is, as far as the trace tells them apart.
@@ -116,6 +127,7 @@ unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadlin
     } else if taken(result) {
         lock.taken(ALONE, pc);
     }
+    failed(mutex, result, pc);
     result
 }
 
@@ -175,6 +187,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize)
     let result = unsafe { try_real(mutex) };
     if inside.is_some() {
         Lock::new(class(mutex), mutex as usize).tried(false, result, pc);
+        failed(mutex, result, pc);
     }
     result
 }
@@ -192,6 +205,7 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
         if result == 0 && was_held {
             Lock::new(class, mutex as usize).given_back(pc);
         }
+        failed(mutex, result, pc);
         result
     }
 }
@@ -203,12 +217,19 @@ unsafe extern "C-unwind" fn initialize(
 ) -> c_int {
     // SAFETY: the program's own mutex, and what it is to be.
     let call = || unsafe { real::pthread_mutex_init(mutex, attr) };
-    object::initialize(mutex as usize, 0, pc, call, || class(mutex))
+    object::initialize(mutex as usize, 0, pc, call, || {
+        DESTROYED.forget(mutex as u64);
+        class(mutex)
+    })
 }
 
 unsafe extern "C-unwind" fn destroy(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
-    object::destroy(mutex as usize, pc, || unsafe { real::pthread_mutex_destroy(mutex) })
+    let call = || unsafe { real::pthread_mutex_destroy(mutex) };
+    object::destroy_and(mutex as usize, pc, call, |result| match result {
+        0 => DESTROYED.happens(mutex as u64, pc),
+        _ => failed(mutex, result, pc),
+    })
 }
 
 export! {

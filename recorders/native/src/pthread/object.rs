@@ -87,6 +87,11 @@ pub fn initialize(
 
 /// An object is destroyed by a call of the C library's.
 pub fn destroy(object: usize, pc: usize, call: impl FnOnce() -> c_int) -> c_int {
+    destroy_and(object, pc, call, |_| {})
+}
+
+/// The same, and what else is to be recorded of what the call returned.
+pub fn destroy_and(object: usize, pc: usize, call: impl FnOnce() -> c_int, and: impl FnOnce(c_int)) -> c_int {
     let inside = enter_to_change(object, pc);
     let result = call();
     if inside.is_some() {
@@ -94,6 +99,7 @@ pub fn destroy(object: usize, pc: usize, call: impl FnOnce() -> c_int) -> c_int 
         if result == 0 {
             pending::push(Record::Destroy { object: object as u64 });
         }
+        and(result);
     }
     result
 }
