@@ -240,6 +240,7 @@ fn program(args: &ExploreArgs) -> anyhow::Result<Program> {
     let bounds = Bounds {
         timeout: Some(args.timeout),
         max_events: Some(args.max_events),
+        usual: Some(Duration::ZERO),
         ..Bounds::default()
     };
     folder(&args.output)?;

@@ -90,6 +90,7 @@ impl Terms {
                 timeout: options.timeout.or(Some(LONGER as u32 * first.elapsed + TIME_MORE)),
                 max_events: Some(options.max_events.unwrap_or(most).min(most)),
                 patience: None,
+                usual: Some(first.elapsed),
             },
         })
     }

@@ -304,6 +304,7 @@ pub fn explore<S: Session>(
         found: Vec::new(),
         known: HashSet::new(),
         tried: HashMap::new(),
+        answered: HashSet::new(),
         reasons: Vec::new(),
         places: HashMap::new(),
         near_rounds: 0,
@@ -325,6 +326,8 @@ struct Exploring<'s, 'o, S> {
     found: Vec<Found>,
     known: HashSet<What>,
     tried: HashMap<(NodeId, Opening), u32>,
+    /// Operations of which some outcome was wanted, whatever it is, and came.
+    answered: HashSet<NodeId>,
     reasons: Vec<Reason>,
     /// How often branches at these places were tried, of those that the cheap search finds.
     places: HashMap<u64, u32>,
@@ -628,7 +631,7 @@ impl<S: Session> Exploring<'_, '_, S> {
                 }
                 // What it guessed wrongly is for the exact search to judge, and to try.
                 for wanted in prefixes.iter().filter_map(|prefix| prefix.wanted) {
-                    if wanted.opening != Opening::SomeOutcome && self.is_open(&wanted) {
+                    if self.is_open(&wanted) {
                         self.tried.remove(&(wanted.node, wanted.opening));
                         self.near_missed.insert((wanted.node, wanted.opening));
                     }
@@ -736,7 +739,7 @@ impl<S: Session> Exploring<'_, '_, S> {
         let node = forest.node(wanted.node);
         match wanted.opening {
             Opening::Outcome(outcome) => node.edge(outcome).is_none(),
-            Opening::SomeOutcome => !self.tried.contains_key(&(wanted.node, wanted.opening)),
+            Opening::SomeOutcome => !self.answered.contains(&wanted.node),
             Opening::NextOperation => node.next == Next::Unknown,
             Opening::GivesUp => node.patience == Patience::Unknown,
         }
@@ -772,6 +775,9 @@ impl<S: Session> Exploring<'_, '_, S> {
             if wanted.opening == Opening::GivesUp && ran.followed == blocked {
                 self.forest.learn_patience(wanted.node, Patience::Endless);
                 learnt.waits = Some(wanted.node.0);
+            }
+            if wanted.opening == Opening::SomeOutcome && is_answered(prefix, &ran) {
+                self.answered.insert(wanted.node);
             }
         }
         let ended = matches!(ran.end, End::Failure(_) | End::TimedOut | End::Limit).then_some(What::Ended(ran.end));
@@ -869,5 +875,17 @@ impl<S: Session> Exploring<'_, '_, S> {
             assumed,
             not_exhausted: self.reasons,
         }
+    }
+}
+
+/// Whether a run shows what comes of the operation that its prefix leads to: it was performed, or its thread waits, does
+/// something else, or ends. A run that was ended while the thread was on its way shows nothing.
+fn is_answered(prefix: &Prefix, ran: &Ran) -> bool {
+    match ran.followed {
+        Followed::Whole => true,
+        Followed::Until {
+            why: Divergence::Stuck, ..
+        } => false,
+        Followed::Until { step, .. } => step == prefix.moves.len() && !matches!(ran.end, End::TimedOut | End::Limit),
     }
 }

@@ -477,6 +477,7 @@ impl Session for Program {
     fn run_all(&mut self, forest: &Forest, prefixes: &[Prefix]) -> Result<Vec<Ran>, ProgramError> {
         let mut all = Vec::new();
         let until = self.until.filter(|_| self.runs > 0);
+        let usual = self.sessions.iter().filter_map(session::Session::usual).max();
         for prefixes in prefixes.chunks(self.sessions.len()) {
             let numbers = (self.runs..).take(prefixes.len());
             let plans: Vec<_> = numbers
@@ -488,6 +489,7 @@ impl Session for Program {
                 let runs: Vec<_> = sessions
                     .map(|(session, (steps, moves, then))| {
                         session.end_by(until);
+                        session.expect(usual);
                         scope.spawn(move || session.run(&steps, then).map(|ran| Made { ran, moves }))
                     })
                     .collect();
@@ -577,6 +579,7 @@ fn followed(left: Diverged, moves: &[usize], prefix: &Prefix) -> Followed {
         Diverged::Did { .. } if step == prefix.moves.len() => return Followed::Whole,
         Diverged::Did { .. } => Divergence::OtherOperation,
         Diverged::Waits { .. } => Divergence::Blocked,
+        Diverged::Stuck { .. } => Divergence::Stuck,
         Diverged::Gone { .. } | Diverged::Ended { .. } => Divergence::Gone,
     };
     Followed::Until { step, why }

@@ -117,6 +117,8 @@ pub enum Followed {
 pub enum Divergence {
     /// The thread waits in this operation.
     Blocked,
+    /// The thread did not come to it in time.
+    Stuck,
     /// The operation turned out otherwise.
     OtherOutcome,
     /// The thread did something else.

@@ -14,7 +14,7 @@ use recorder_ring::{Policy, Ring, Settings, Standing};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trace_format::{Meta, ProgramEnd, ReadError, TraceFile};
 
 /// Bytes that are kept of what a run prints.
@@ -59,6 +59,11 @@ pub enum Diverged {
         /// Which step.
         step: usize,
     },
+    /// This step takes so long that its thread is taken to wait for something that nobody records.
+    Stuck {
+        /// Which step.
+        step: usize,
+    },
     /// The thread of this step has ended, or was never created.
     Gone {
         /// Which step.
@@ -78,6 +83,7 @@ impl Diverged {
         match self {
             Diverged::Did { step, .. }
             | Diverged::Waits { step }
+            | Diverged::Stuck { step }
             | Diverged::Gone { step }
             | Diverged::Ended { step } => step,
         }
@@ -107,6 +113,16 @@ impl Session {
             keeps_output: true,
             ..self
         }
+    }
+
+    /// How long a run takes that nothing ends, as far as is known.
+    pub(crate) fn usual(&self) -> Option<Duration> {
+        self.bounds.usual
+    }
+
+    /// As other sessions of the program have found.
+    pub(crate) fn expect(&mut self, usual: Option<Duration>) {
+        self.bounds.usual = usual;
     }
 
     /// Ends each further run by then at the latest.
@@ -155,6 +171,7 @@ impl Session {
             by: self.until,
             asked: true,
         };
+        let started = Instant::now();
         let (status, was_late) = match processes.follow(&mut ring, &mut translator, plan, until)? {
             Over::Ended(status) => (Some(status), false),
             Over::Late(status) => (Some(status), true),
@@ -168,6 +185,12 @@ impl Session {
         drop(processes);
         let end = status.map_or(ProgramEnd::Unknown, |status| ended(status, &ring, was_late));
         let diverged = diverged(&ring, steps);
+        if let Some(usual) = &mut self.bounds.usual
+            && !was_late
+            && !matches!(diverged, Some(Diverged::Stuck { .. }))
+        {
+            *usual = started.elapsed().max(*usual);
+        }
         let bytes = translator.into_bytes(end, &ring)?;
         self.rings = Some(ring);
         let output = output.map_or(Ok(Vec::new()), printed).map_err(RunError::Output)?;
@@ -284,6 +307,7 @@ fn diverged(ring: &Ring, steps: usize) -> Option<Diverged> {
         }),
         Standing::Blocked => Some(Diverged::Waits { step }),
         Standing::Gone => Some(Diverged::Gone { step }),
+        Standing::Stuck => Some(Diverged::Stuck { step }),
         Standing::Running | Standing::AtRace => (steps > 0).then_some(Diverged::Ended { step }),
     }
 }

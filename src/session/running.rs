@@ -29,6 +29,9 @@ pub struct Bounds {
     pub patience: Option<Duration>,
     /// And at its first operation after so many events.
     pub max_events: Option<u64>,
+    /// How long a run takes that nothing ends, as far as is known. A run leaves its prefix at a step that takes much
+    /// longer than that; never if this is `None`.
+    pub usual: Option<Duration>,
 }
 
 impl Default for Bounds {
@@ -37,6 +40,7 @@ impl Default for Bounds {
             timeout: Some(Duration::from_secs(10)),
             patience: None,
             max_events: None,
+            usual: None,
         }
     }
 }
@@ -73,6 +77,16 @@ pub(super) struct Until {
     pub(super) asked: bool,
 }
 
+impl Bounds {
+    /// For how long a step of a prefix may take. Its thread may compute, or wait for something outside; but it may also
+    /// wait, unrecorded, for what another thread does, which the prefix does not bring.
+    fn of_a_step(&self) -> Option<Duration> {
+        const MORE: Duration = Duration::from_millis(500);
+        const LONGER: u32 = 3;
+        Some(LONGER * self.usual? + MORE)
+    }
+}
+
 impl Processes {
     /// Takes what the one that follows the plan sends, into these rings, until the run is over. Nothing changes then
     /// any more.
@@ -91,6 +105,7 @@ impl Processes {
             until,
             started: now,
             last: (0, now),
+            step: (0, now),
             over: Over::AtRace,
         };
         follow(&mut watched, ring, translator)?;
@@ -157,6 +172,8 @@ struct Watched<'a> {
     started: Instant,
     /// The last [pulse](Ring::pulse) that was another one than before, and when.
     last: (u64, Instant),
+    /// The same of the [step](Ring::step) of the plan that is next.
+    step: (u64, Instant),
     over: Over,
 }
 
@@ -164,6 +181,19 @@ impl Watched<'_> {
     fn pulse(&self, ring: &Ring) -> u64 {
         let chain = self.processes.chain.as_ref().filter(|chain| !chain.is_found());
         chain.map_or_else(|| ring.pulse(), ForkChain::pulse)
+    }
+
+    /// Makes the run leave its plan where it has not come further for too long. Until its first step it is being loaded.
+    fn leave_if_stuck(&mut self, ring: &Ring) {
+        let step = ring.step();
+        if step != self.step.0 {
+            self.step = (step, Instant::now());
+        } else if step > 0
+            && ring.standing() == Standing::Running
+            && (self.until.bounds.of_a_step()).is_some_and(|limit| self.step.1.elapsed() > limit)
+        {
+            ring.leave_plan_at(step);
+        }
     }
 }
 
@@ -182,6 +212,7 @@ impl Followed for Watched<'_> {
         if pulse != self.last.0 {
             self.last = (pulse, Instant::now());
         }
+        self.leave_if_stuck(ring);
         let Until { bounds, by, asked } = self.until;
         let is_over = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| since.elapsed() > limit);
         let late = is_over(self.started, bounds.timeout)

@@ -55,6 +55,17 @@ fn programs_without_a_race_are_exhausted() {
     }
 }
 
+/// What a thread does before the other one has set the flag, no run shows: it waits where nothing is recorded.
+#[test]
+fn a_branch_that_no_run_comes_to_is_not_covered() {
+    let started = Instant::now();
+    let (_, outcome) = explore("by-hand", "session/programs/announced_by_hand.c", &[], &[]);
+    assert!(outcome.stdout.contains("\nNOT EXHAUSTED: "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("0 data races witnessed"), "{}", outcome.stdout);
+    // No run takes the ten seconds after which one is ended.
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
 #[test]
 fn waits_with_a_time_limit_end_in_both_ways() {
     for (name, status, runs) in [("lost_signal", 66, 4), ("sem_trywait", 66, 19), ("signal_orders", 0, 2)] {

@@ -14,6 +14,10 @@ const FIRST: u32 = 1;
 const SECOND: u32 = 2;
 
 pub fn session(source: &str, arguments: &[&str], name: &str) -> Session {
+    session_within(Bounds::default(), source, arguments, name)
+}
+
+fn session_within(bounds: Bounds, source: &str, arguments: &[&str], name: &str) -> Session {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/session/programs")
         .join(source);
@@ -23,7 +27,7 @@ pub fn session(source: &str, arguments: &[&str], name: &str) -> Session {
         output: false,
         ..Launch::here(program.file().into(), arguments)
     };
-    Session::new(&launch, Bounds::default()).unwrap()
+    Session::new(&launch, bounds).unwrap()
 }
 
 pub fn random(seed: u64) -> Settings {
@@ -349,6 +353,28 @@ fn a_run_that_does_not_end_is_ended() {
         let ran = session.run(&[], Settings::fifo()).unwrap();
         assert_eq!((ran.end, ran.diverged), (ProgramEnd::TimeLimit, None));
         assert!(ran.trace().unwrap().len() > 1000);
+    }
+}
+
+/// A thread that waits unrecorded for another one, which the prefix keeps back.
+#[test]
+fn a_step_that_takes_too_long_is_left() {
+    for how in ["yields", "sleeps", "spins"] {
+        let bounds = Bounds {
+            usual: Some(Duration::ZERO),
+            ..Bounds::default()
+        };
+        let mut session = session_within(bounds, "unseen_lock.c", &[how], &format!("unseen-{how}"));
+        let recorded = trace(&session.run(&[], Settings::fifo()).unwrap());
+        let inside = before(&recorded, FIRST, is_acquire) + 1;
+        let before_section = before(&recorded, MAIN, is_acquire);
+        let steps = prefix(&recorded, &[(MAIN, before_section), (FIRST, inside)]);
+        let ran = session.run(&steps, Settings::fifo()).unwrap();
+        // The first thread has the lock when it is stopped at its next event. The policy lets it give it back.
+        let step = before_section + inside - 1;
+        let left = Some(Diverged::Stuck { step });
+        assert_eq!((ran.end, ran.diverged), (ProgramEnd::Exited(0), left), "{how}");
+        begins_with(&trace(&ran), &steps[..step]);
     }
 }
 

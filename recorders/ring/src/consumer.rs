@@ -430,6 +430,11 @@ impl Ring {
             .map(|number| Some(number.load(Relaxed)).filter(|&number| number != 0))
     }
 
+    /// Makes the run leave its plan, if it does not come beyond this step.
+    pub fn leave_plan_at(&self, step: u64) {
+        self.header().progress.leave.store(step + 1, Relaxed);
+    }
+
     /// Lets the program go on from the race, one access first.
     pub fn decide(&self, decision: Decision) {
         self.header().progress.decision.store(decision as u32, Release);

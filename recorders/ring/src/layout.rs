@@ -192,7 +192,7 @@ pub struct Kept {
     pub file: AtomicU64,
 }
 
-/// How far a run along a plan has come. Stored by the runtime, but for `decision`.
+/// How far a run along a plan has come. Stored by the runtime, but for `decision` and `leave`.
 #[repr(C)]
 #[derive(Default)]
 pub struct Progress {
@@ -202,6 +202,8 @@ pub struct Progress {
     pub decision: AtomicU32,
     /// The first step of the plan that is not done.
     pub step: AtomicU64,
+    /// If the parent wants the run to leave the plan at a step: that step's number, and 1.
+    pub leave: AtomicU64,
     /// If an event came in place of that step: the number of events before it, and 1.
     pub instead: AtomicU64,
     /// The kernel's number of the thread at each racing access, in the plan's order; 0 if none.
@@ -224,6 +226,8 @@ pub enum Standing {
     Gone = 4,
     /// Every step is done; the run goes on under its policy.
     Done = 5,
+    /// The next step took longer than the parent wanted to wait.
+    Stuck = 6,
 }
 
 impl Standing {
@@ -234,6 +238,7 @@ impl Standing {
             3 => Standing::Blocked,
             4 => Standing::Gone,
             5 => Standing::Done,
+            6 => Standing::Stuck,
             _ => Standing::Running,
         }
     }

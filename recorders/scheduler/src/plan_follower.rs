@@ -298,6 +298,12 @@ impl<H: Host> Scheduler<H> {
         goes_on
     }
 
+    /// Whether the parent wants the run to leave the plan here.
+    fn is_to_be_left(&self) -> bool {
+        let leave = self.host.progress().leave.load(Relaxed);
+        leave != 0 && leave == self.plan.cursor.get() as u64 + 1
+    }
+
     /// The next step cannot be done.
     fn leave_or_end(&self, standing: Standing) {
         if !self.leave_at(standing, self.plan.cursor.get()) {
@@ -329,6 +335,9 @@ impl<H: Host> Scheduler<H> {
         loop {
             if self.plan.is_in(Phase::Failed) {
                 self.host.end();
+            }
+            if self.plan.is_followed() && self.is_to_be_left() {
+                self.leave_or_end(Standing::Stuck);
             }
             if self.plan.is_ending() {
                 self.go_on_without_plan(me);
@@ -382,6 +391,10 @@ impl<H: Host> Scheduler<H> {
     pub(crate) fn next_along_plan(&self) -> Option<&'static H::Thread> {
         let plan = &self.plan;
         let turn = plan.turn()?;
+        if self.is_to_be_left() {
+            self.leave_or_end(Standing::Stuck);
+            return None;
+        }
         let is_next = |thread: &H::Thread| thread.index.get() == turn;
         if let Some(at) = self.ready.iter().position(is_next) {
             return Some(self.ready.remove(at));

@@ -66,6 +66,7 @@ pub fn as_recorded(trace: &Trace, launch: &Launch) -> Result<Again, LiveError> {
         timeout: None,
         patience: Some(launch.patience),
         max_events: (!ended_by_itself(*trace.program_end())).then_some(trace.len() as u64),
+        usual: None,
     };
     let then = settings_of(&trace.tables().meta).unwrap_or_else(Settings::fifo);
     let ran = Session::new(launch, bounds)?.follow(&steps, then)?;
@@ -93,7 +94,7 @@ fn sameness(comparison: &mut Comparison<'_>, trace: &Trace, live: &Trace, plan: 
     let did = difference.map(|(step, done, difference)| (step, Actual::Did(done, difference)));
     let left = ran.diverged.and_then(|diverged| match diverged {
         Diverged::Did { step, event } => Some((step, Actual::Did(EventId(event as u32), Difference::Event))),
-        Diverged::Waits { step } => Some((step, Actual::Waits)),
+        Diverged::Waits { step } | Diverged::Stuck { step } => Some((step, Actual::Waits)),
         Diverged::Gone { step } => Some((step, Actual::Gone)),
         Diverged::Ended { .. } => None,
     });

@@ -47,6 +47,7 @@ pub fn deadlock(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> 
         timeout: Some(OTHERS_GO_ON + launch.patience),
         patience: Some(launch.patience),
         max_events: None,
+        usual: None,
     };
     let ran = Session::new(launch, bounds)?.follow(&steps, Settings::fifo())?;
     if let Some(diverged) = ran.diverged {

@@ -234,6 +234,7 @@ pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Resul
         timeout: None,
         patience: Some(launch.patience),
         max_events: None,
+        usual: None,
     };
     let (stopped, bytes) = Session::new(launch, bounds)?.stop_at_race(&steps)?;
     let live = TraceFile::from_bytes("the run's trace", bytes).map_err(LoadError::Read)?;
@@ -341,7 +342,7 @@ fn outcome(
     };
     match stopped.standing {
         Standing::Diverged => diverged(step, instead()),
-        Standing::Blocked => diverged(step, Actual::Waits),
+        Standing::Blocked | Standing::Stuck => diverged(step, Actual::Waits),
         Standing::Gone => diverged(step, Actual::Gone),
         Standing::Running
             if let Some(shown) = died_of_use(comparison, trace, live, schedule)

@@ -81,6 +81,7 @@ pub fn shortest(trace: Trace, launch: &Launch, runs: usize) -> Result<Shortest, 
         timeout: Some(TIMEOUT),
         patience: Some(launch.patience),
         max_events: Some((SLACK * trace.len()) as u64),
+        usual: None,
     };
     let session = Session::new(launch, bounds)?;
     shortest_that(trace, session, Settings::fifo(), runs, &mut |ran| ran.end == end)

@@ -12,13 +12,14 @@ use crate::platform::memory::NOBODYS;
 use crate::platform::real::{self, Look};
 use crate::runtime::accesses::enter_system;
 use crate::runtime::guard::RuntimeGuard;
-use crate::scheduling::thread::Thread;
-use crate::scheduling::{baton, clocks};
+use crate::scheduling::thread::{NEVER, Thread};
+use crate::scheduling::{baton, clocks, plan};
 use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use libc::{c_char, c_int};
 use recorder_ring::ObjectClass;
+use recorder_ring::plan::kind;
 use std::ffi::CString;
 use std::vec::Vec;
 
@@ -58,7 +59,11 @@ impl Loader {
     /// False if it takes too long; then nothing is recorded.
     fn acquire(&self, inside: &RuntimeGuard, pc: usize) -> bool {
         let me = inside.thread();
-        let limit = clocks::now(libc::CLOCK_MONOTONIC) + LONGEST_WAIT;
+        // Along a plan it comes to hold the lock if the plan says so, and else it gave up.
+        let limit = match plan::is_next(me, kind::ACQUIRE) {
+            true => NEVER,
+            false => clocks::now(libc::CLOCK_MONOTONIC) + LONGEST_WAIT,
+        };
         while !self.holder.get().is_null() && !ptr::eq(self.holder.get(), me) {
             if baton::block(me, ptr::from_ref(self) as usize, limit) == crate::scheduling::thread::Woken::Deadline {
                 return false;
