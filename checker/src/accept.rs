@@ -3,6 +3,7 @@
 use crate::Checker;
 use crate::disabled::{NoWait, Violation};
 use crate::happens_before::HappensBefore;
+use crate::interrupted;
 use crate::prefix::Prefix;
 use crate::recording::{Access, all};
 use crate::state::{State, Step};
@@ -122,6 +123,17 @@ pub enum Rejection {
     /// The first access of an unordered race, or the free before a use, is not part of the schedule.
     #[error("the schedule does not perform event {}, which has to come first", .0.0)]
     NotPerformed(EventId),
+    /// The other thread's access of an atomicity violation comes before the first of the two.
+    #[error("event {} comes before event {}, not behind it", between.0, first.0)]
+    TooEarly {
+        /// The first of the two.
+        first: EventId,
+        /// The other thread's.
+        between: EventId,
+    },
+    /// Three accesses that are no atomicity violation in whatever order they come.
+    #[error(transparent)]
+    Serializable(interrupted::Serializable),
     /// The event that is to free a block does not.
     #[error("event {} frees nothing", .0.0)]
     NoFree(EventId),
@@ -201,18 +213,16 @@ pub(crate) fn follow_from<'c>(
 ) -> Result<(Accepted, State<'c>), Rejection> {
     fits(checker, schedule)?;
     let mut wakes = listed_wakes(schedule)?;
-    let mut synchronized = watches(&schedule.goal).then(|| HappensBefore::new(checker));
+    let mut watched = Watched::new(checker, &schedule.goal);
     let as_recorded = all(checker.recording).take(schedule.as_recorded as usize);
     for event in as_recorded.skip(done as usize) {
         let step = state.step_as_recorded(event, wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice: 0, violation })?;
         let executed = Executed { slice: 0, event, step };
-        if let Some(synchronized) = &mut synchronized {
-            synchronized.step(&executed);
-        }
+        watched.step(&executed, &state);
         each(executed);
     }
-    let accepted = follow_slices(checker, schedule, &mut state, wakes, synchronized, each)?;
+    let accepted = follow_slices(checker, schedule, &mut state, wakes, watched, each)?;
     Ok((accepted, state))
 }
 
@@ -260,7 +270,7 @@ fn follow_slices(
     schedule: &Schedule,
     state: &mut State<'_>,
     wakes: HashMap<EventId, ThreadId>,
-    mut synchronized: Option<HappensBefore<'_>>,
+    mut watched: Watched<'_>,
     each: &mut dyn FnMut(Executed),
 ) -> Result<Accepted, Rejection> {
     let mut run = Run::new(schedule, wakes);
@@ -268,15 +278,13 @@ fn follow_slices(
         let step = state.step(event, run.wakes.remove(&event));
         let step = step.map_err(|violation| Rejection::NotEnabled { slice, violation })?;
         let executed = Executed { slice, event, step };
-        if let Some(synchronized) = &mut synchronized {
-            synchronized.step(&executed);
-        }
+        watched.step(&executed, state);
         each(executed);
     }
     if let Some(&notify) = run.wakes.keys().min() {
         return Err(Rejection::WakeNotExecuted { notify });
     }
-    let addr = shown(checker, &schedule.goal, state, synchronized.as_ref())?;
+    let addr = shown(checker, &schedule.goal, state, &watched)?;
     Ok(Accepted {
         goal: schedule.goal.clone(),
         events: schedule.len(),
@@ -284,9 +292,47 @@ fn follow_slices(
     })
 }
 
-/// Whether a goal asks what the prefix synchronizes, so that it has to be watched from the start.
+/// Whether a goal asks what the prefix synchronizes, or in which order it performs two events, so that it has to be
+/// watched from the start.
 pub(crate) fn watches(goal: &Goal) -> bool {
-    matches!(goal, Goal::UnorderedRace(..))
+    matches!(goal, Goal::UnorderedRace(..) | Goal::AtomicityViolation { .. })
+}
+
+/// What a goal asks of the way to the state at the end.
+#[derive(Default)]
+struct Watched<'c> {
+    synchronized: Option<HappensBefore<'c>>,
+    /// Two events, and whether the second came behind the first.
+    in_order: Option<(EventId, EventId, bool)>,
+}
+
+impl<'c> Watched<'c> {
+    fn new(checker: &'c Checker<'_>, goal: &Goal) -> Watched<'c> {
+        match *goal {
+            Goal::UnorderedRace(..) => Watched {
+                synchronized: Some(HappensBefore::new(checker)),
+                in_order: None,
+            },
+            Goal::AtomicityViolation { first, between, .. } => Watched {
+                synchronized: None,
+                in_order: Some((first, between, false)),
+            },
+            Goal::Race(..) | Goal::UseAfterFree { .. } | Goal::OtherValue { .. } | Goal::Deadlock(_) => {
+                Watched::default()
+            }
+        }
+    }
+
+    fn step(&mut self, executed: &Executed, after: &State<'_>) {
+        if let Some(synchronized) = &mut self.synchronized {
+            synchronized.step(executed);
+        }
+        if let Some((first, second, in_order)) = &mut self.in_order
+            && executed.event == *second
+        {
+            *in_order = after.executed(*first);
+        }
+    }
 }
 
 /// The first byte that a goal is about, if it is about memory and the state at the end of a schedule is what the goal
@@ -295,7 +341,7 @@ fn shown(
     checker: &Checker<'_>,
     goal: &Goal,
     state: &State<'_>,
-    synchronized: Option<&HappensBefore<'_>>,
+    watched: &Watched<'_>,
 ) -> Result<Option<u64>, Rejection> {
     let pending = |side, event| {
         let pending = state.pending(event);
@@ -313,6 +359,7 @@ fn shown(
                 return Err(Rejection::NotPerformed(a));
             }
             pending(Side::Second, b)?;
+            let synchronized = watched.synchronized.as_ref();
             if synchronized.is_none_or(|order| order.before_next(a, checker.recording.thread(b))) {
                 return Err(Rejection::Synchronized { a, b });
             }
@@ -327,6 +374,27 @@ fn shown(
             }
             pending(Side::Second, access)?;
             conflict(free, access)
+        }
+        Goal::AtomicityViolation {
+            first,
+            between,
+            second,
+            both_next,
+        } => {
+            let shared = interrupted::shared(checker, first, between, second);
+            let shared = shared.map_err(Rejection::Serializable)?;
+            if !state.executed(first) {
+                return Err(Rejection::NotPerformed(first));
+            }
+            if both_next {
+                pending(Side::First, between)?;
+            } else if !state.executed(between) {
+                return Err(Rejection::NotPerformed(between));
+            } else if !watched.in_order.is_some_and(|(.., in_order)| in_order) {
+                return Err(Rejection::TooEarly { first, between });
+            }
+            pending(Side::Second, second)?;
+            Ok(Some(shared))
         }
         Goal::Deadlock(ref waiting) => {
             let threads: Vec<ThreadId> = waiting.iter().map(|&event| checker.recording.thread(event)).collect();

@@ -88,6 +88,90 @@ fn rejects_a_race_before_its_thread_or_its_memory_is_there() {
     assert!(check(&allocates_late, &schedule((1, 2), &[(0, 1)])).is_ok());
 }
 
+/// 0 reads x in a section, and writes it in the next one; 1 writes x in a section on the same lock.
+fn interrupted() -> Events {
+    let acquire = Op::Acquire {
+        lock: L,
+        attempt: false,
+    };
+    let release = Op::Release { lock: L };
+    trace(&[
+        (0, acquire),
+        (0, read(0)),
+        (0, release),
+        (0, acquire),
+        (0, write(1)),
+        (0, release),
+        (1, acquire),
+        (1, write(0)),
+        (1, release),
+    ])
+}
+
+fn interruption(events: [u32; 3], both_next: bool, slices: &[(u32, u32)]) -> Schedule {
+    let [first, between, second] = events.map(EventId);
+    Schedule {
+        goal: Goal::AtomicityViolation {
+            first,
+            between,
+            second,
+            both_next,
+        },
+        ..schedule((0, 1), slices)
+    }
+}
+
+#[test]
+fn accepts_what_comes_between_two_sections() {
+    let trace = interrupted();
+    let accepted = check(&trace, &interruption([1, 7, 4], false, &[(0, 3), (1, 3), (0, 1)])).expect("a witness");
+    assert_eq!((accepted.events, accepted.addr), (7, Some(X.addr)));
+}
+
+#[test]
+fn rejects_what_does_not_come_between() {
+    let trace = interrupted();
+    let (first, between) = (EventId(1), EventId(7));
+    let of = |both_next, slices: &[(u32, u32)]| check(&trace, &interruption([1, 7, 4], both_next, slices));
+    assert_eq!(
+        of(false, &[(1, 3), (0, 4)]),
+        Err(Rejection::TooEarly { first, between })
+    );
+    assert_eq!(of(false, &[(0, 4)]), Err(Rejection::NotPerformed(between)));
+    assert_eq!(of(false, &[(1, 3)]), Err(Rejection::NotPerformed(first)));
+    assert!(matches!(
+        of(false, &[(0, 3), (1, 3)]),
+        Err(Rejection::NotPending(Pending { side: Side::Second, .. }))
+    ));
+    // The lock keeps the two from being next at once.
+    assert!(matches!(
+        of(true, &[(0, 3), (1, 3), (0, 1)]),
+        Err(Rejection::NotPending(Pending { side: Side::First, .. }))
+    ));
+    assert!(of(true, &[(0, 4), (1, 1)]).is_err());
+    let other = |events, slices: &[(u32, u32)]| check(&trace, &interruption(events, false, slices));
+    assert!(matches!(
+        other([4, 7, 1], &[(0, 3), (1, 3)]),
+        Err(Rejection::Serializable(_))
+    ));
+    assert!(
+        matches!(other([1, 7, 3], &[]), Err(Rejection::Serializable(_))),
+        "a lock is no access"
+    );
+    assert!(matches!(other([1, 4, 7], &[]), Err(Rejection::Serializable(_))));
+    let reads = reads_between();
+    let said = check(&reads, &interruption([0, 2, 1], true, &[(0, 1)]));
+    assert_eq!(
+        said.map_err(|rejection| rejection.to_string()),
+        Err("event 2 between events 0 and 1 could as well come before or behind them".to_owned())
+    );
+}
+
+/// 0 reads x twice, 1 reads it.
+fn reads_between() -> Events {
+    trace(&[(0, read(0)), (0, read(0)), (1, read(0))])
+}
+
 #[test]
 fn rejects_what_does_not_conflict() {
     let other = MemRange { addr: 0x2000, size: 4 };

@@ -63,6 +63,7 @@ mod conditions;
 mod disabled;
 mod happens_before;
 mod images;
+mod interrupted;
 mod locks;
 mod memory;
 mod outside;

@@ -18,6 +18,18 @@ pub enum Goal {
         /// The access.
         access: EventId,
     },
+    /// The first and the second access are of one thread, and one of another thread comes between them, with which they
+    /// are no more what they would be without it: the first has happened, the second is next.
+    AtomicityViolation {
+        /// The first of the two.
+        first: EventId,
+        /// The other thread's, which is behind the first.
+        between: EventId,
+        /// The second of the two.
+        second: EventId,
+        /// Whether the other thread's is next as well, and has not happened yet.
+        both_next: bool,
+    },
     /// The read, which may be that of a read-modify-write, is next in its thread and would see another value than in
     /// the trace.
     OtherValue {
@@ -56,13 +68,19 @@ impl Goal {
         self.performed().chain(self.pending())
     }
 
-    /// Those of its events that have happened.
+    /// Those of its events that have happened, in the order in which they have to.
     pub fn performed(&self) -> impl Iterator<Item = EventId> + Clone + use<> {
-        let performed = match self {
-            Goal::UnorderedRace(first, _) | Goal::UseAfterFree { free: first, .. } => Some(*first),
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => None,
+        let performed = match *self {
+            Goal::UnorderedRace(first, _) | Goal::UseAfterFree { free: first, .. } => [Some(first), None],
+            Goal::AtomicityViolation {
+                first,
+                between,
+                both_next,
+                ..
+            } => [Some(first), Some(between).filter(|_| !both_next)],
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => [None, None],
         };
-        performed.into_iter()
+        performed.into_iter().flatten()
     }
 
     /// Those of its events that are next in their threads.
@@ -70,6 +88,12 @@ impl Goal {
         let (listed, pending): (&[EventId], _) = match self {
             Goal::Race(first, second) => (&[], [Some(*first), Some(*second)]),
             Goal::UnorderedRace(_, next) | Goal::UseAfterFree { access: next, .. } => (&[], [Some(*next), None]),
+            Goal::AtomicityViolation {
+                between,
+                second,
+                both_next,
+                ..
+            } => (&[], [Some(*between).filter(|_| *both_next), Some(*second)]),
             Goal::OtherValue { read, .. } => (&[], [Some(*read), None]),
             Goal::Deadlock(waiting) => (waiting, [None, None]),
         };

@@ -17,11 +17,12 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock` or `use-after-free` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free` or `atomicity-violation` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
 //! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
 //! | `freed-by EVENT accessed-by EVENT`, of the fifth | the free, and the access of what it freed |
+//! | `from EVENT to EVENT interrupted-by EVENT`, of the sixth | two accesses of one thread, and the other thread's that comes between; `next-to` instead of `interrupted-by`: that is still to come |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
@@ -59,6 +60,11 @@ const UNORDERED: &str = "unordered";
 const OTHER_VALUE: &str = "other-value";
 const DEADLOCK: &str = "deadlock";
 const USE_AFTER_FREE: &str = "use-after-free";
+const ATOMICITY_VIOLATION: &str = "atomicity-violation";
+
+/// Whether the access that comes between has happened.
+const INTERRUPTED_BY: &str = "interrupted-by";
+const NEXT_TO: &str = "next-to";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +102,8 @@ pub enum Malformed {
     },
     /// The kind is not known.
     #[error(
-        "`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}, {USE_AFTER_FREE}"
+        "`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}, {USE_AFTER_FREE}, \
+         {ATOMICITY_VIOLATION}"
     )]
     Kind {
         /// What stands there.
@@ -128,6 +135,7 @@ impl Goal {
             Goal::OtherValue { .. } => OTHER_VALUE,
             Goal::Deadlock(_) => DEADLOCK,
             Goal::UseAfterFree { .. } => USE_AFTER_FREE,
+            Goal::AtomicityViolation { .. } => ATOMICITY_VIOLATION,
         }
     }
 }
@@ -150,6 +158,15 @@ impl fmt::Display for Schedule {
                 writeln!(f)?;
             }
             Goal::UseAfterFree { free, access } => writeln!(f, "freed-by {} accessed-by {}", free.0, access.0)?,
+            &Goal::AtomicityViolation {
+                first,
+                between,
+                second,
+                both_next,
+            } => {
+                let how = if both_next { NEXT_TO } else { INTERRUPTED_BY };
+                writeln!(f, "from {} to {} {how} {}", first.0, second.0, between.0)?;
+            }
         }
         if self.as_recorded > 0 {
             writeln!(f, "as-recorded x{}", self.as_recorded)?;
@@ -206,6 +223,7 @@ impl FromStr for Schedule {
                 OTHER_VALUE => Ok(OTHER_VALUE),
                 DEADLOCK => Ok(DEADLOCK),
                 USE_AFTER_FREE => Ok(USE_AFTER_FREE),
+                ATOMICITY_VIOLATION => Ok(ATOMICITY_VIOLATION),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
@@ -223,6 +241,25 @@ impl FromStr for Schedule {
                 word(words, "accessed-by")?;
                 let access = EventId(number(words)?);
                 Some(Ok(Goal::UseAfterFree { free, access }))
+            })?
+        } else if kind == ATOMICITY_VIOLATION {
+            lines.one("from EVENT to EVENT interrupted-by EVENT", |words| {
+                word(words, "from")?;
+                let first = EventId(number(words)?);
+                word(words, "to")?;
+                let second = EventId(number(words)?);
+                let both_next = match words.next()? {
+                    INTERRUPTED_BY => false,
+                    NEXT_TO => true,
+                    _ => return None,
+                };
+                let between = EventId(number(words)?);
+                Some(Ok(Goal::AtomicityViolation {
+                    first,
+                    between,
+                    second,
+                    both_next,
+                }))
             })?
         } else if kind == OTHER_VALUE {
             lines.one("read EVENT sees VALUE", |words| {
@@ -380,6 +417,12 @@ mod tests {
                 free: EventId(free),
                 access: EventId(access)
             }),
+            any::<(u32, u32, u32, bool)>().prop_map(|(first, between, second, both_next)| Goal::AtomicityViolation {
+                first: EventId(first),
+                between: EventId(between),
+                second: EventId(second),
+                both_next,
+            }),
             any::<(u32, Option<u64>)>().prop_map(|(read, value)| Goal::OtherValue {
                 read: EventId(read),
                 value
@@ -526,6 +569,32 @@ mod tests {
         ] {
             let said = freed(line).expect_err("malformed").to_string();
             let expected = format!("line 4: expected `freed-by EVENT accessed-by EVENT`, found `{line}`");
+            assert_eq!(said, expected);
+        }
+        let interrupted = |line: &str| {
+            let text = TEXT
+                .replace("co-enabled", "atomicity-violation")
+                .replace("race 5 17", line);
+            text.parse::<Schedule>().map(|schedule| schedule.goal)
+        };
+        for (line, both_next) in [("from 3 to 9 interrupted-by 7", false), ("from 3 to 9 next-to 7", true)] {
+            let goal = Goal::AtomicityViolation {
+                first: EventId(3),
+                between: EventId(7),
+                second: EventId(9),
+                both_next,
+            };
+            assert_eq!(interrupted(line), Ok(goal));
+        }
+        for line in [
+            "race 5 17",
+            "from 3 to 9",
+            "from 3 to 9 by 7",
+            "from 3 interrupted-by 7 to 9",
+            "from 3 to 9 next-to",
+        ] {
+            let said = interrupted(line).expect_err("malformed").to_string();
+            let expected = format!("line 4: expected `from EVENT to EVENT interrupted-by EVENT`, found `{line}`");
             assert_eq!(said, expected);
         }
         let waiting = |line: &str| {

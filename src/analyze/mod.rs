@@ -7,6 +7,7 @@
 
 mod after_free;
 mod asked;
+mod atomicity;
 mod case;
 mod deadlocks;
 mod decider;
@@ -22,7 +23,7 @@ pub use follow::{Decision, Follow, Shard, Unfollowed};
 pub use glance::Glance;
 pub use other_values::{OtherValue, OtherValues};
 
-use crate::candidates::{Candidate, Candidates, Scope};
+use crate::candidates::{Candidate, Candidates, Regions, Scope};
 use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
@@ -119,6 +120,8 @@ impl Default for Options {
 pub struct Work<'s> {
     /// Only these pairs and cycles; `None` for all.
     pub scope: Option<&'s Scope>,
+    /// In which regions of the threads something of another may be out of place; `None`: that is not asked.
+    pub regions: Option<Regions>,
     /// Only these candidates.
     pub shard: Shard,
     /// Threads that decide candidates.
@@ -130,6 +133,7 @@ impl Default for Work<'_> {
     fn default() -> Self {
         Work {
             scope: None,
+            regions: None,
             shard: Shard::WHOLE,
             threads: NonZeroUsize::MIN,
         }
@@ -188,6 +192,12 @@ pub fn analyze_with<F: Follow>(
         if asks && options.find.has(Kind::Deadlocks) && work.shard == Shard::WHOLE {
             let decided = stage(follow, "deadlocks", || {
                 deadlocks::decide(known, work.scope, work.threads)
+            });
+            decided.add_to(&mut analysis);
+        }
+        if let Some(regions) = work.regions.filter(|_| work.shard == Shard::WHOLE) {
+            let decided = stage(follow, "atomicity violations", || {
+                atomicity::decide(known, regions, work.threads)
             });
             decided.add_to(&mut analysis);
         }

@@ -12,6 +12,7 @@
 
 mod cycles;
 mod groups;
+mod interruptions;
 mod nearest;
 mod open_pairs;
 mod scope;
@@ -22,6 +23,7 @@ mod visit;
 mod tests;
 
 pub use cycles::{Cycle, Cycles, Waiting};
+pub use interruptions::{Interruption, Interruptions, Intruders, Positions, Regions, Stretch};
 pub use scope::{AskedCycle, Scope};
 pub use visit::{Frees, Visited};
 pub(crate) use visit::{GroupPair, SitePairs};

@@ -65,6 +65,18 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                         "event {} is next, and accesses what event {} has freed",
                         access.0, free.0
                     ),
+                    Goal::AtomicityViolation {
+                        first,
+                        between,
+                        second,
+                        both_next,
+                    } => {
+                        let also = if both_next { " is next as well" } else { " has come" };
+                        format!(
+                            "event {} is next, and event {}{also} between event {} and it",
+                            second.0, between.0, first.0
+                        )
+                    }
                     Goal::UnorderedRace(a, b) => format!(
                         "event {} is next and in conflict with event {}, which does not happen before it",
                         b.0, a.0

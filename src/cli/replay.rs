@@ -181,7 +181,10 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
             };
             let what = match &schedule.goal {
                 Goal::Race(..) | Goal::UnorderedRace(..) => "data race",
-                goal @ (Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::UseAfterFree { .. }) => name_of(goal),
+                goal @ (Goal::OtherValue { .. }
+                | Goal::Deadlock(_)
+                | Goal::UseAfterFree { .. }
+                | Goal::AtomicityViolation { .. }) => name_of(goal),
             };
             let (first, rest) = name.split_at(1);
             let title = format!("{}{rest}: {what}", first.to_uppercase());
@@ -201,6 +204,12 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                     Goal::Race(..) => "both accesses are next, enabled and in conflict",
                     Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
                     Goal::UseAfterFree { .. } => "the block is freed, and the access of it is next",
+                    Goal::AtomicityViolation { both_next: true, .. } => {
+                        "the first access has happened, and the other thread's and the second are next"
+                    }
+                    Goal::AtomicityViolation { .. } => {
+                        "the other thread's access has come behind the first, and the second is next"
+                    }
                     Goal::UnorderedRace(..) => "the second access is next, and the first does not happen before it",
                 }
             )?;

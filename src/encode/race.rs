@@ -28,6 +28,12 @@ impl Encoder<'_> {
                 self.race_before = access;
                 self.comes_next(&[free], &[access])
             }
+            Goal::AtomicityViolation { second, .. } => {
+                self.race_before = *second;
+                let (performed, pending): (Vec<EventId>, Vec<EventId>) =
+                    (goal.performed().collect(), goal.pending().collect());
+                self.comes_next(&performed, &pending)
+            }
             Goal::OtherValue { read, value } => self.sees(*read, Wanted::Value(*value)),
             // Each thread holds what the next one waits for by program order.
             Goal::Deadlock(waiting) => {
@@ -37,7 +43,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// That some events have been performed and others are next in their threads.
+    /// That some events have been performed, in this order, and others are next in their threads.
     pub(super) fn comes_next(&mut self, performed: &[EventId], pending: &[EventId]) -> Vec<Literal> {
         let mut literals = Vec::new();
         let mut needed = vec![0; self.trace.threads()];
@@ -45,6 +51,11 @@ impl Encoder<'_> {
             self.order.raise(&mut needed, event);
             let own = &mut needed[self.trace.thread(event).index()];
             *own = (*own).max(self.trace.place(event) + 1);
+        }
+        for pair in performed.windows(2) {
+            self.use_event(pair[0]);
+            self.use_event(pair[1]);
+            literals.push(before(pair[0], pair[1]));
         }
         for &event in pending {
             self.use_event(event);

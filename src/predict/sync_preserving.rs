@@ -66,6 +66,12 @@ impl Cut {
     }
 }
 
+/// An ending whose events happen in the order of π: in no other, these cuts perform them.
+fn as_in_trace(ending: Ending<'_>) -> Option<Ending<'_>> {
+    let in_trace = ending.in_order().all(|(first, second)| first < second);
+    in_trace.then_some(ending)
+}
+
 /// The predictor, prepared for one trace.
 pub struct SyncPreserving<'t> {
     trace: &'t Trace,
@@ -120,7 +126,7 @@ impl<'t> SyncPreserving<'t> {
     /// The smallest feasible cut with this ending, if the sync-preserving closure gives one.
     #[must_use]
     pub fn predict<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
-        let ending = ending.into();
+        let ending = as_in_trace(ending.into())?;
         self.close(self.before_all(ending), vec![0; self.trace.threads()], ending.pending)
     }
 
@@ -128,7 +134,7 @@ impl<'t> SyncPreserving<'t> {
     /// it but the end is as recorded.
     #[must_use]
     pub fn predict_late<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
-        let ending = ending.into();
+        let ending = as_in_trace(ending.into())?;
         let first = ending.pending.iter().min()?;
         LEFT_OPEN.iter().find_map(|&left_open| {
             let until = EventId(first.0.checked_sub(left_open)?);

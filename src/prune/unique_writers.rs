@@ -120,7 +120,14 @@ impl<'t> Needs<'t> {
     /// Whether what an ending needs includes what is to be next in it, so that there is no such prefix.
     #[must_use]
     pub fn exclude<'e>(&self, ending: impl Into<Ending<'e>>) -> bool {
-        let Ending { performed, pending } = ending.into();
+        let ending = ending.into();
+        if ending
+            .in_order()
+            .any(|(first, second)| self.needed.before(second, first))
+        {
+            return true;
+        }
+        let Ending { performed, pending } = ending;
         let mut cut = vec![0; self.trace.threads()];
         for &event in performed {
             let own = &mut cut[self.trace.thread(event).index()];

@@ -118,10 +118,12 @@ impl Words<'_> {
                     )
                 };
                 match schedule.goal {
-                    Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => format!(
-                        "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
+                    Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+                        format!(
+                            "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"
-                    ),
+                        )
+                    }
                     Goal::UseAfterFree { .. } => format!(
                         "a schedule brings the access behind the free, but {what} may synchronize between them; `witness run` tries it \
                          in the program itself, or {build}"

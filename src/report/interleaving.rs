@@ -105,6 +105,16 @@ impl Interleaving<'_> {
                     free.0
                 )
             }
+            Goal::AtomicityViolation {
+                first, both_next: true, ..
+            } => format!(
+                "── atomicity violation: both are next, in this order, behind event {} above",
+                first.0
+            ),
+            Goal::AtomicityViolation { first, between, .. } => format!(
+                "── atomicity violation: event {} above came between event {} and this",
+                between.0, first.0
+            ),
             &Goal::OtherValue { read, value: seen } => {
                 let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
                 let recorded = recorded.map_or_else(String::new, value);
@@ -121,7 +131,11 @@ impl Interleaving<'_> {
         pending.try_for_each(|access| self.pending(access, indent, out))?;
         match replay.accepted.goal {
             Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
-            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::Deadlock(_) | Goal::UseAfterFree { .. } => Ok(()),
+            Goal::Race(..)
+            | Goal::UnorderedRace(..)
+            | Goal::Deadlock(_)
+            | Goal::UseAfterFree { .. }
+            | Goal::AtomicityViolation { .. } => Ok(()),
         }
     }
 

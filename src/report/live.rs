@@ -198,6 +198,12 @@ impl Live<'_> {
             Goal::UnorderedRace(..) => {
                 "the first access is done, the second is pending, and nothing synchronizes the two"
             }
+            Goal::AtomicityViolation { both_next: true, .. } => {
+                "the first access is done, and both the other thread's and the second are pending"
+            }
+            Goal::AtomicityViolation { .. } => {
+                "the first access and the other thread's are done, the second is pending"
+            }
             Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
             Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "both accesses are pending at once",
         };

@@ -262,7 +262,7 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
             "Use after free",
             "The block is freed, and then the other access is next.",
         ),
-        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => (
+        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => (
             "data-race",
             "Data race",
             "Nothing orders the two accesses: both are next.",

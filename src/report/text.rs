@@ -335,7 +335,9 @@ impl Told<'_> {
         };
         writeln!(out, "==================")?;
         let title = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "data race (witnessed)",
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+                "data race (witnessed)"
+            }
             Goal::UnorderedRace(..) => "data race (witnessed, unordered)",
             Goal::UseAfterFree { .. } => "use after free (witnessed)",
         };
@@ -399,7 +401,9 @@ impl Told<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let when = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => ", at the same time",
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+                ", at the same time"
+            }
             Goal::UseAfterFree { .. } => ", after that",
             Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",
         };

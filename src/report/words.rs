@@ -16,6 +16,7 @@ pub fn name_of(goal: &Goal) -> &'static str {
         Goal::OtherValue { .. } => "another value",
         Goal::Deadlock(_) => "deadlock",
         Goal::UseAfterFree { .. } => "use after free",
+        Goal::AtomicityViolation { .. } => "atomicity violation",
     }
 }
 

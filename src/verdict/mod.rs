@@ -16,6 +16,9 @@ pub struct Analysis {
     pub deadlocks: Vec<Deadlock>,
     /// Whether there may be further cycles: there were too many to look at all.
     pub more_cycles: bool,
+    /// One entry per triple of code positions of which the second may be out of place between the others, in the order of
+    /// the trace.
+    pub atomicity_violations: Vec<AtomicityViolation>,
     /// Schedules that the checker rejected: bugs of this program, never races.
     pub rejected: Vec<Rejected>,
 }
@@ -31,6 +34,32 @@ pub struct Deadlock {
     pub verdict: Verdict,
     /// How many sets of operations were looked at.
     pub tried: u64,
+}
+
+/// The verdict on an access that may come between two accesses of another thread.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct AtomicityViolation {
+    /// The positions of the first access, of the other thread's, and of the second.
+    pub positions: [CodePosition; 3],
+    /// Why the first and the second are taken to belong together.
+    pub region: Region,
+    /// Accesses at these positions: those that are witnessed, else some that were looked at.
+    pub example: [EventId; 3],
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How many instances no simple argument excluded.
+    pub tried: u64,
+}
+
+/// Why two accesses of a thread are taken to belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Region {
+    /// The thread held this lock at the first, gave it back and took it again before the second.
+    Section(ObjectId),
+    /// They are in one call of a function.
+    Call,
+    /// They follow each other.
+    Successive,
 }
 
 /// A schedule that the analysis believed in and the checker did not.

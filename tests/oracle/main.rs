@@ -13,6 +13,7 @@
 //! wrongly is left behind as a file; `traces/` keeps those of the past.
 
 mod after_free;
+mod atomicity;
 mod brute_force;
 mod checker;
 mod deadlocks;
@@ -57,7 +58,9 @@ fn race_of(schedule: &Schedule) -> (EventId, EventId) {
     match schedule.goal {
         Goal::Race(a, b) | Goal::UnorderedRace(a, b) => (a, b),
         Goal::UseAfterFree { free, access } => (free, access),
-        Goal::OtherValue { .. } | Goal::Deadlock(_) => panic!("{schedule} shows no race"),
+        Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+            panic!("{schedule} shows no race")
+        }
     }
 }
 

@@ -49,7 +49,7 @@ struct Rules {
 pub fn pairs(execution: &Execution, also: Also, limit: usize) -> Option<Found> {
     let mut found = Found::default();
     let frees: Vec<EventId> = execution.ids().filter(|&event| is_free(execution, event)).collect();
-    let all = search(execution, also, limit, &mut |progress, next| {
+    let all = search(execution, also, limit, &|_, _| true, &mut |progress, next| {
         for (at, &a) in next.iter().enumerate() {
             for &b in next[at + 1..].iter().filter(|&&b| execution.conflict(a, b)) {
                 found.races.insert((a.min(b), a.max(b)));
@@ -73,16 +73,47 @@ pub fn deadlocks<T: Ord>(
 ) -> Option<BTreeSet<T>> {
     let mut found = BTreeSet::new();
     let handed_over = handed_over(execution);
-    let all = search(execution, Also::default(), limit, &mut |progress, next| {
-        for cycle in super::deadlocks::deadlocks(execution, &handed_over, progress, next) {
-            found.insert(name(&cycle));
-        }
+    let all = search(
+        execution,
+        Also::default(),
+        limit,
+        &|_, _| true,
+        &mut |progress, next| {
+            for cycle in super::deadlocks::deadlocks(execution, &handed_over, progress, next) {
+                found.insert(name(&cycle));
+            }
+        },
+    );
+    all.then_some(found)
+}
+
+/// Whether the operations alone can perform `first`, then `between`, and bring `second` next; or, instead of the second
+/// of these, bring it next as well. `None` if more than `limit` states would have to be visited.
+pub fn interrupted(
+    execution: &Execution,
+    also: Also,
+    [first, between, second]: [EventId; 3],
+    limit: usize,
+) -> Option<bool> {
+    let mut found = false;
+    let done =
+        |progress: &Progress, event: EventId| execution.place(event) < progress.done[execution.thread(event) as usize];
+    let may = |progress: &Progress, event: EventId| event != between || done(progress, first);
+    let all = search(execution, also, limit, &may, &mut |progress, next| {
+        found |= next.contains(&second) && (done(progress, between) || next.contains(&between));
     });
     all.then_some(found)
 }
 
-/// Visits all that the operations can come to, with the events that are next then; false if that is more than `limit`.
-fn search(execution: &Execution, also: Also, limit: usize, each: &mut dyn FnMut(&Progress, &[EventId])) -> bool {
+/// Visits all that the operations can come to by events that `may` happen, with the events that are next then; false if
+/// that is more than `limit`.
+fn search(
+    execution: &Execution,
+    also: Also,
+    limit: usize,
+    may: &dyn Fn(&Progress, EventId) -> bool,
+    each: &mut dyn FnMut(&Progress, &[EventId]),
+) -> bool {
     let rules = Rules {
         also,
         fixed: fixed_barriers(execution),
@@ -107,7 +138,7 @@ fn search(execution: &Execution, also: Also, limit: usize, each: &mut dyn FnMut(
             .filter_map(|thread| progress.next(execution, thread))
             .collect();
         each(&progress, &next);
-        for event in next {
+        for event in next.into_iter().filter(|&event| may(&progress, event)) {
             let mut after = progress.clone();
             after.done[execution.thread(event) as usize] += 1;
             if after.perform(execution, &rules, event) && visited.insert(after.clone()) {

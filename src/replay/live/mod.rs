@@ -225,7 +225,10 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
 pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Run, LiveError> {
     let trace = planner.checker().trace();
-    if matches!(schedule.goal, Goal::OtherValue { .. } | Goal::Deadlock(_)) {
+    if matches!(
+        schedule.goal,
+        Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. }
+    ) {
         return Err(LiveError::NoRace);
     }
     let plan = planner.plan(schedule)?;

@@ -225,6 +225,7 @@ impl<'a> Picture<'a> {
         let what = match self.replay.accepted.goal {
             Goal::Deadlock(_) => "Deadlock",
             Goal::UseAfterFree { .. } => "Use after free",
+            Goal::AtomicityViolation { .. } => "Atomicity violation",
             Goal::Race(..) | Goal::UnorderedRace(..) | Goal::OtherValue { .. } => "Race",
         };
         let words = self.findings.words();

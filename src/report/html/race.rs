@@ -27,7 +27,7 @@ pub(super) fn section(
         Goal::UseAfterFree { .. } => {
             "The block is freed, and then the access of it is next. An independent checker has executed this schedule."
         }
-        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => {
+        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
             "Both accesses are next in their threads, enabled and in conflict: nothing orders them. \
              An independent checker has executed this schedule."
         }

@@ -141,7 +141,11 @@ impl<'s, 't> Search<'s, 't> {
                 *needed = (*needed).max(self.native.trace.events_before(thread, self.from));
             }
         }
-        State::new(cut)
+        let mut state = State::new(cut);
+        for (first, second) in self.ending.in_order() {
+            state.order(first, second);
+        }
+        state
     }
 
     #[allow(clippy::option_option, reason = "found, refuted, or not decided")]

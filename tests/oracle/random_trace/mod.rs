@@ -92,6 +92,8 @@ enum Flavour {
     Locks,
     /// Blocks that are allocated, freed and accessed under locks.
     LockedHeap,
+    /// Locks that are given back and taken again, with the same memory accessed under both.
+    TakenAgain,
     Everything,
 }
 
@@ -164,12 +166,20 @@ pub fn generate_freeing(seed: u64) -> (Tables, Vec<Event>) {
     generate_with(random, threads, Flavour::LockedHeap)
 }
 
+/// One in which threads leave critical sections, and enter others on the same locks, with the same memory in both.
+pub fn generate_interrupted(seed: u64) -> (Tables, Vec<Event>) {
+    let mut random = Random(fastrand::Rng::with_seed(seed));
+    let threads = 2 + random.below(2) as usize;
+    generate_with(random, threads, Flavour::TakenAgain)
+}
+
 fn generate_with(mut random: Random, threads: usize, flavour: Flavour) -> (Tables, Vec<Event>) {
     // Two waits that compete for one notify take many events, and so does what a chain of flags orders.
     let length = match flavour {
         Flavour::Waits | Flavour::Handlers | Flavour::Flags | Flavour::AtomicLocks => 20 + random.below(12),
         Flavour::Locks => 24 + random.below(16),
         Flavour::LockedHeap => 16 + random.below(16),
+        Flavour::TakenAgain => 14 + random.below(16),
         // Several rounds, with other threads in each.
         Flavour::Rounds => 18 + random.below(12),
         _ => 10 + random.below(14),
@@ -269,7 +279,8 @@ impl World {
         if threads > 2 && self.random.chance(30) {
             self.mood[threads - 1] = Mood::NotBegun;
         }
-        if matches!(self.flavour, Flavour::Locks | Flavour::LockedHeap) && self.random.chance(60) {
+        if matches!(self.flavour, Flavour::Locks | Flavour::LockedHeap | Flavour::TakenAgain) && self.random.chance(60)
+        {
             self.mood.fill(Mood::NotBegun);
         }
         let mut tries = 0;
@@ -369,6 +380,17 @@ impl World {
                     60..80 if holds => self.access(thread),
                     12..18 => self.heap(thread),
                     18..24 => self.access(thread),
+                    _ => self.lock(thread),
+                }
+            }
+            Flavour::TakenAgain => {
+                let holds = self.owner.values().any(|&(owner, _)| owner == thread);
+                match choice {
+                    0..6 => self.thread_life(thread),
+                    6..9 => self.condition(thread),
+                    9..12 => self.rwlock(thread),
+                    12..55 if holds => self.access(thread),
+                    12..18 => self.access(thread),
                     _ => self.lock(thread),
                 }
             }

@@ -1,0 +1,391 @@
+//! Candidates of atomicity violations: two accesses of one thread in one region, and one of another thread that would be
+//! out of place between them (`docs/SEMANTICS.md`, sections 3 and 4).
+//!
+//! As in AVIO (Lu et al., ASPLOS 2006), the two follow each other: their thread does not access the byte in between. Where
+//! AVIO learns from many runs which of them nothing ever interrupts, what is asked about here are regions of one run, and
+//! another order of the same run answers.
+
+use crate::semantics::interrupted::{Part, is_pattern};
+use crate::trace::{Access, CellId, CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
+use crate::verdict::Region;
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
+use trace_format::StackId;
+
+/// Which regions are asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Regions {
+    /// Calls and sections that are serial in most of their recorded instances, but for checks that are made again.
+    #[default]
+    Serial,
+    /// All calls and sections.
+    Any,
+    /// Any two successive accesses of a thread.
+    All,
+}
+
+/// Two accesses of one thread to a cell, in one region.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// The first.
+    pub first: EventId,
+    /// The second.
+    pub second: EventId,
+    /// The cell.
+    pub cell: CellId,
+    /// The region.
+    pub region: Region,
+}
+
+/// Accesses of one cell by one thread at one position, which do the same, in program order.
+#[derive(Clone, Debug)]
+pub struct Intruders {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The position.
+    pub position: CodePosition,
+    part: Part,
+    /// The accesses.
+    pub events: Vec<EventId>,
+}
+
+/// Three positions: of the first access, of the other thread's, and of the second.
+pub type Positions = [CodePosition; 3];
+
+/// A triple of positions.
+#[derive(Clone, Debug)]
+pub struct Interruption {
+    /// The positions.
+    pub positions: Positions,
+    /// The stretches, each with those of another thread's accesses that would be out of place in them: numbers of both.
+    pub instances: Vec<(u32, u32)>,
+}
+
+/// All candidates of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Interruptions {
+    /// The stretches, in the order of π.
+    pub stretches: Vec<Stretch>,
+    /// What may come between.
+    pub intruders: Vec<Intruders>,
+    /// The candidates, by the stretch that comes first in the trace.
+    pub list: Vec<Interruption>,
+}
+
+impl Interruptions {
+    /// Finds all. `apart`: whether two positions are known to be at different lines of the code.
+    #[must_use]
+    pub fn of(
+        trace: &Trace,
+        sections: &Sections,
+        regions: Regions,
+        apart: &dyn Fn(CodePosition, CodePosition) -> bool,
+    ) -> Interruptions {
+        let shared = shared_cells(trace);
+        let (intruders, of_cell) = intruders(trace, &shared);
+        let mut walk = Walk {
+            trace,
+            sections,
+            regions,
+            apart,
+            calls: Calls::of(trace),
+            stretches: Vec::new(),
+            checked_again: HashSet::new(),
+        };
+        for thread in (0..trace.threads() as u32).map(ThreadId) {
+            walk.thread(thread, &shared);
+        }
+        let (mut stretches, checked_again) = (walk.stretches, walk.checked_again);
+        stretches.sort_unstable_by_key(|stretch| (stretch.first, stretch.second, stretch.cell));
+        let positions = |stretch: &Stretch| (trace.pc(stretch.first), trace.pc(stretch.second));
+        let mut tallies: HashMap<(CodePosition, CodePosition), Tally> = HashMap::new();
+        for stretch in stretches.iter().filter(|_| regions == Regions::Serial) {
+            let tally = tallies.entry(positions(stretch)).or_default();
+            tally.count += 1;
+            let sites = of_cell.get(&stretch.cell).into_iter().flatten();
+            let mut sites = sites.map(|&number| &intruders[number as usize]);
+            tally.interrupted += u32::from(sites.any(|site| site.is_between(trace, stretch)));
+        }
+        stretches.retain(|stretch| {
+            let positions = positions(stretch);
+            regions != Regions::Serial
+                || !checked_again.contains(&positions) && tallies.get(&positions).is_some_and(Tally::is_serial)
+        });
+        let mut by_positions: BTreeMap<Positions, Vec<(u32, u32)>> = BTreeMap::new();
+        for (number, stretch) in (0..).zip(&stretches) {
+            let (first, second) = positions(stretch);
+            for &site in of_cell.get(&stretch.cell).into_iter().flatten() {
+                let other = &intruders[site as usize];
+                if other.is_out_of_place(trace, stretch) {
+                    let key = [first, other.position, second];
+                    by_positions.entry(key).or_default().push((number, site));
+                }
+            }
+        }
+        let mut list: Vec<Interruption> = by_positions
+            .into_iter()
+            .map(|(positions, instances)| Interruption { positions, instances })
+            .collect();
+        list.sort_by_key(|candidate| (candidate.instances[0], candidate.positions));
+        Interruptions {
+            stretches,
+            intruders,
+            list,
+        }
+    }
+}
+
+/// How often two positions are in one region, and how often something came between in π.
+#[derive(Default)]
+struct Tally {
+    count: u32,
+    interrupted: u32,
+}
+
+impl Tally {
+    fn is_serial(&self) -> bool {
+        self.interrupted * 2 <= self.count
+    }
+}
+
+impl Intruders {
+    /// Whether these are out of place in a stretch.
+    fn is_out_of_place(&self, trace: &Trace, stretch: &Stretch) -> bool {
+        let part = |event| trace.access(event).and_then(|access| Part::of(access.kind));
+        self.thread != trace.thread(stretch.first)
+            && part(stretch.first)
+                .zip(part(stretch.second))
+                .is_some_and(|(first, second)| is_pattern(first, self.part, second))
+    }
+
+    /// Whether, in π, one of these came where it is out of place.
+    fn is_between(&self, trace: &Trace, stretch: &Stretch) -> bool {
+        let behind = self.events.partition_point(|&event| event < stretch.first);
+        self.events.get(behind).is_some_and(|&event| event < stretch.second) && self.is_out_of_place(trace, stretch)
+    }
+}
+
+/// The cells that several threads access, at least one of which writes.
+fn shared_cells(trace: &Trace) -> Vec<bool> {
+    let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); trace.cells().len()];
+    for access in trace.accesses() {
+        let Some(part) = Part::of(access.kind) else { continue };
+        let thread = trace.thread(access.event);
+        for used in trace.uses(access) {
+            let (first, others, written) = &mut seen[used.cell.index()];
+            *others |= *first.get_or_insert(thread) != thread;
+            *written |= part.writes;
+        }
+    }
+    seen.into_iter().map(|(_, others, written)| others && written).collect()
+}
+
+/// What accesses shared cells, and by cell the numbers of these.
+fn intruders(trace: &Trace, shared: &[bool]) -> (Vec<Intruders>, HashMap<CellId, Vec<u32>>) {
+    let mut all: Vec<Intruders> = Vec::new();
+    let mut of_cell: HashMap<CellId, Vec<u32>> = HashMap::new();
+    let mut numbers: HashMap<(CellId, ThreadId, CodePosition, Part), u32> = HashMap::new();
+    for access in trace.accesses() {
+        let Some(part) = Part::of(access.kind) else { continue };
+        let (thread, position) = (trace.thread(access.event), trace.pc(access.event));
+        for used in trace.uses(access).filter(|used| shared[used.cell.index()]) {
+            let number = *numbers.entry((used.cell, thread, position, part)).or_insert_with(|| {
+                all.push(Intruders {
+                    thread,
+                    position,
+                    part,
+                    events: Vec::new(),
+                });
+                of_cell.entry(used.cell).or_default().push(all.len() as u32 - 1);
+                all.len() as u32 - 1
+            });
+            all[number as usize].events.push(access.event);
+        }
+    }
+    (all, of_cell)
+}
+
+/// The calls that a thread is in, as far as stacks tell them apart.
+struct Calls {
+    /// Per stack: what is below it, where it was called, and how deep it is.
+    parents: Vec<(StackId, CodePosition, u32)>,
+    frames: Vec<Frame>,
+}
+
+/// A call that a thread is in.
+struct Frame {
+    stack: StackId,
+    /// The place in its thread of the first event since which its position has only moved forward.
+    since: u32,
+    position: CodePosition,
+}
+
+impl Calls {
+    fn of(trace: &Trace) -> Calls {
+        let mut parents = vec![(StackId::EMPTY, 0, 0)];
+        for node in &trace.tables().stacks {
+            let depth = parents.get(node.parent.0 as usize).map_or(0, |&(.., depth)| depth);
+            parents.push((node.parent, node.call_site, depth + 1));
+        }
+        Calls {
+            parents,
+            frames: Vec::new(),
+        }
+    }
+
+    fn depth(&self, stack: StackId) -> u32 {
+        self.parents[stack.0 as usize].2
+    }
+
+    /// The stack below at a depth.
+    fn at_depth(&self, mut stack: StackId, depth: u32) -> StackId {
+        while self.depth(stack) > depth {
+            stack = self.parents[stack.0 as usize].0;
+        }
+        stack
+    }
+
+    /// The position in the call at a depth, of an event with this stack.
+    fn position(&self, stack: StackId, pc: CodePosition, depth: u32) -> CodePosition {
+        match self.depth(stack) > depth {
+            true => self.parents[self.at_depth(stack, depth + 1).0 as usize].1,
+            false => pc,
+        }
+    }
+
+    /// Goes on by an event.
+    fn step(&mut self, place: u32, stack: StackId, pc: CodePosition) {
+        let deepest = self.depth(stack);
+        let mut kept = (self.frames.len() as u32).min(deepest + 1);
+        while kept > 0 && self.frames[kept as usize - 1].stack != self.at_depth(stack, kept - 1) {
+            kept -= 1;
+        }
+        self.frames.truncate(kept as usize);
+        if let Some(depth) = kept.checked_sub(1) {
+            let position = self.position(stack, pc, depth);
+            let frame = &mut self.frames[depth as usize];
+            if position < frame.position {
+                frame.since = place;
+            }
+            frame.position = position;
+        }
+        for depth in kept..=deepest {
+            self.frames.push(Frame {
+                stack: self.at_depth(stack, depth),
+                since: place,
+                position: self.position(stack, pc, depth),
+            });
+        }
+    }
+
+    /// How deep the innermost call is that the last event shares with an earlier one, if it is the same call and its
+    /// position has moved forward since.
+    fn shared_with(&self, trace: &Trace, earlier: EventId, last: EventId) -> Option<u32> {
+        let (mut one, mut other) = (trace.stack(earlier), trace.stack(last));
+        let mut depth = self.depth(one).min(self.depth(other));
+        (one, other) = (self.at_depth(one, depth), self.at_depth(other, depth));
+        while one != other {
+            depth -= 1;
+            (one, other) = (self.parents[one.0 as usize].0, self.parents[other.0 as usize].0);
+        }
+        let position = |event| self.position(trace.stack(event), trace.pc(event), depth);
+        let same = self.frames[depth as usize].since <= trace.place(earlier) && position(earlier) != position(last);
+        same.then_some(depth)
+    }
+}
+
+struct Walk<'t> {
+    trace: &'t Trace,
+    sections: &'t Sections,
+    regions: Regions,
+    apart: &'t dyn Fn(CodePosition, CodePosition) -> bool,
+    calls: Calls,
+    stretches: Vec<Stretch>,
+    /// Positions of two reads of which the second makes the check of the first again.
+    checked_again: HashSet<(CodePosition, CodePosition)>,
+}
+
+impl Walk<'_> {
+    fn thread(&mut self, thread: ThreadId, shared: &[bool]) {
+        let trace = self.trace;
+        self.calls.frames.clear();
+        let mut last: HashMap<CellId, (EventId, Option<EventId>)> = HashMap::new();
+        for (place, &event) in (0..).zip(trace.program_order(thread)) {
+            if self.regions != Regions::All {
+                self.calls.step(place, trace.stack(event), trace.pc(event));
+            }
+            let access = trace.access(event);
+            let Some(access) = access.filter(|access| Part::of(access.kind).is_some()) else {
+                continue;
+            };
+            for used in trace.uses(access).filter(|used| shared[used.cell.index()]) {
+                let before = last.get(&used.cell).copied();
+                last.insert(used.cell, (event, before.map(|(first, _)| first)));
+                let Some((first, earlier)) = before else { continue };
+                if let Some(region) = self.region(thread, first, access) {
+                    self.stretches.push(Stretch {
+                        first,
+                        second: event,
+                        cell: used.cell,
+                        region,
+                    });
+                }
+                if let Some(earlier) = earlier {
+                    self.note_check(thread, [earlier, first, event]);
+                }
+            }
+        }
+    }
+
+    fn region(&self, thread: ThreadId, first: EventId, second: Access) -> Option<Region> {
+        if self.regions == Regions::All {
+            return Some(Region::Successive);
+        }
+        // An operation that reads what is there when it writes has seen what came in between.
+        if self.regions == Regions::Serial && second.kind.reads() && second.kind.writes() {
+            let first = self.trace.access(first)?;
+            if !first.kind.writes() {
+                return None;
+            }
+        }
+        let depth = self.calls.shared_with(self.trace, first, second.event)?;
+        if let Some(lock) = self.taken_again(thread, first, second.event) {
+            return Some(Region::Section(lock));
+        }
+        (depth > 0).then_some(Region::Call)
+    }
+
+    /// The sections that a thread is in at an event.
+    fn open_at(&self, thread: ThreadId, event: EventId) -> &[SectionId] {
+        self.sections.open_after(thread, self.trace.place(event))
+    }
+
+    /// A lock that the thread holds at both, and not all the time.
+    fn taken_again(&self, thread: ThreadId, first: EventId, second: EventId) -> Option<ObjectId> {
+        let (before, now) = (self.open_at(thread, first), self.open_at(thread, second));
+        let mut locks = now
+            .iter()
+            .filter(|id| !before.contains(id))
+            .map(|&id| self.sections.get(id).lock);
+        locks.find(|&lock| before.iter().any(|&id| self.sections.get(id).lock == lock))
+    }
+
+    /// Notes two reads of which the second begins a section in which a write at another line follows.
+    fn note_check(&mut self, thread: ThreadId, [first, second, third]: [EventId; 3]) {
+        let does = |event| self.trace.access(event).and_then(|access| Part::of(access.kind));
+        let reads = |event| does(event).is_some_and(|part| part.reads && !part.writes);
+        let writes = does(third).is_some_and(|part| part.writes);
+        let (one, other) = (self.trace.pc(second), self.trace.pc(third));
+        if !reads(first) || !reads(second) || !writes || !(self.apart)(one, other) {
+            return;
+        }
+        let (before, now, then) = (
+            self.open_at(thread, first),
+            self.open_at(thread, second),
+            self.open_at(thread, third),
+        );
+        if now.iter().any(|id| !before.contains(id) && then.contains(id)) {
+            self.checked_again.insert((self.trace.pc(first), one));
+        }
+    }
+}
