@@ -209,7 +209,7 @@ impl Shown<'_> {
         );
         if let Some(how) = &made.failure {
             say!(
-                "witness: run {run}: the program {how}; its clocks stood still in that run, so a check of elapsed time may fail by that alone"
+                "witness: run {run}: the program {how}; in that run time passed only where threads slept or waited for it, so a check of elapsed time may fail by that alone"
             );
         }
         record::say_standstill(path, "");

@@ -126,7 +126,7 @@ impl fmt::Display for Reservation {
                 )
             }
             Self::Inputs => f.write_str("values came from outside of the program; others were not tried"),
-            Self::Clocks => f.write_str("clocks that stand, but for what each thread waited in vain or slept"),
+            Self::Clocks => f.write_str("clocks that stand, but for what threads waited in vain or slept"),
             Self::SemaphoreCount => {
                 f.write_str("the program asked for the count of a semaphore, which the solver does not know")
             }

@@ -66,6 +66,13 @@ fn a_branch_that_no_run_comes_to_is_not_covered() {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
+/// A program that compares what its threads' clocks say does not fail.
+#[test]
+fn clocks_that_stand_never_go_back() {
+    let (_, outcome) = explore("elapsed", "session/programs/elapsed.c", &["--runs", "30"], &[]);
+    assert!(matches!(outcome.status, 0 | 3), "{outcome:?}");
+}
+
 #[test]
 fn waits_with_a_time_limit_end_in_both_ways() {
     for (name, status, runs) in [("lost_signal", 66, 4), ("sem_trywait", 66, 19), ("signal_orders", 0, 2)] {
@@ -345,10 +352,8 @@ fn a_run_that_is_ended_before_it_has_begun_is_no_error() {
             },
         );
         let runs = explored.expect("nothing went wrong").runs;
-        assert_eq!(
-            runs, 1,
-            "the first run is not ended, and of the second one nothing is known"
-        );
+        // The first run is not ended. The second one counts only if, on a busy machine, it was over before anybody looked.
+        assert!((1..=2).contains(&runs), "{runs}");
     }
 }
 

@@ -311,14 +311,14 @@ library! {
     poll(files: *mut pollfd, count: nfds_t, limit: c_int) -> c_int, "rcx": (waiting limit) {
         looks_at(files, count as usize, pc);
     } (ready, pc) {
-        if ready == 0 { clocks::slept(millis(limit)); }
+        clocks::waited(ready, millis(limit));
         ready = returns(ready.into(), pc) as c_int;
         polled(files, count as usize, ready, pc);
     }
     ppoll(files: *mut pollfd, count: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int, "r8": (away) {
         looks_at(files, count as usize, pc);
     } (ready, pc) {
-        if let (0, Some(most)) = (ready, memory::at(limit)) { clocks::slept(sys::nanos(&most)); }
+        clocks::waited(ready, memory::at(limit).map_or(0, |most| sys::nanos(&most)));
         ready = returns(ready.into(), pc) as c_int;
         polled(files, count as usize, ready, pc);
     }
@@ -327,7 +327,7 @@ library! {
         set([read, write, other], count, passes, pc);
         for set in [read, write, other] { looks_at_set(set, count, pc); }
     } (ready, pc) {
-        if let (0, Some(most)) = (ready, most) { clocks::slept(most.tv_sec * 1_000_000_000 + most.tv_usec * 1000); }
+        clocks::waited(ready, most.map_or(0, |most| most.tv_sec * 1_000_000_000 + most.tv_usec * 1000));
         ready = returns(ready.into(), pc) as c_int;
         if ready >= 0 { set([read, write, other], count, arrives, pc); }
         if ready > 0 { selected(read, count, pc); }
@@ -337,7 +337,7 @@ library! {
         let recorded = epoll::recorded(file, most, pc);
         let limit = if recorded.is_some() { 0 } else { limit };
     } (ready, pc) {
-        if ready == 0 { clocks::slept(millis(limit)); }
+        clocks::waited(ready, millis(limit));
         ready = epoll::said(file, to, ready, recorded, pc);
         if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);
@@ -346,7 +346,7 @@ library! {
         let recorded = epoll::recorded(file, most, pc);
         let limit = if recorded.is_some() { 0 } else { limit };
     } (ready, pc) {
-        if ready == 0 { clocks::slept(millis(limit)); }
+        clocks::waited(ready, millis(limit));
         ready = epoll::said(file, to, ready, recorded, pc);
         if ready > 0 { channels::polled(pc); }
         writes(to, ready.max(0) as usize * size_of::<epoll_event>(), pc);

@@ -11,6 +11,7 @@
 
 mod calls;
 mod heap;
+pub mod heard;
 pub mod images;
 pub mod instruction;
 pub mod lock;

@@ -4,11 +4,11 @@
 //! until the load. A write's value does not exist yet: the write stays *pending* until the
 //! thread's next hook, and is settled before the baton passes or the memory goes away.
 
-use crate::events;
+use crate::events::{self, heard};
 use crate::platform::memory::{load, pieces};
-use crate::scheduling::plan;
 use crate::scheduling::recording::RING;
 use crate::scheduling::thread::{NEVER, Thread, while_busy};
+use crate::scheduling::{clocks, plan};
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
 
@@ -129,6 +129,9 @@ pub fn waits(thread: &Thread, what: Waits, addr: usize, pc: usize, deadline: i64
 /// Records what the thread that has the baton does.
 #[inline(always)]
 pub fn push(record: Record) {
+    if clocks::stand() {
+        heard::note(&record);
+    }
     events::push(record);
 }
 

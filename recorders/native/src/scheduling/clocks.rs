@@ -7,14 +7,15 @@
 //!
 //! Where every schedule of a program is explored, its clocks *stand*: what one says depends on its thread's own history
 //! alone, so that the time at which a run is made changes nothing. A thread's clocks go on by what it slept or waited
-//! in vain; and, after it has looked often, a little each time, so that a loop that waits for a moment ends.
+//! in vain; to where those are that it synchronizes with (`events/heard.rs`); and, after it has looked often, a little
+//! each time, so that a loop that waits for a moment ends.
 
 use crate::platform::sys;
 use crate::scheduling::recording::{DESCENDANTS, RING};
 use crate::scheduling::thread::{OwnTime, Thread, slot};
 use core::sync::atomic::AtomicI64;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{clockid_t, timespec, timeval};
+use libc::{c_int, clockid_t, timespec, timeval};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -23,6 +24,9 @@ static SKIPPED: AtomicI64 = AtomicI64::new(0);
 
 /// What clocks say that stand; 0 if they go.
 static STAND_AT: AtomicI64 = AtomicI64::new(0);
+
+/// How far the clocks of any thread are ahead of that.
+static LATEST: AtomicI64 = AtomicI64::new(0);
 
 /// So often a thread may look at clocks that stand before they go on, and by how much they do each time.
 const LOOKS: u32 = 1000;
@@ -38,16 +42,25 @@ pub fn stand() -> bool {
     STAND_AT.load(Relaxed) != 0
 }
 
+/// The calling thread, if the runtime has one for it.
+fn caller() -> Option<&'static Thread> {
+    // SAFETY: a slot holds a thread, which lives for ever, or nothing.
+    unsafe { slot().as_ref() }
+}
+
 /// The calling thread's own time and where its clocks stand, if they do.
 fn standing() -> Option<(&'static OwnTime, i64)> {
-    let thread: *const Thread = slot();
     let moment = STAND_AT.load(Relaxed);
-    if moment == 0 || thread.is_null() {
+    if moment == 0 {
         return None;
     }
-    // SAFETY: a slot holds a thread, which lives for ever.
-    let own = unsafe { &(*thread).own_time };
+    let own = &caller()?.own_time;
     Some((own, moment.saturating_add(own.passed.get())))
+}
+
+/// The number of the thread whose clocks these are.
+pub fn whose() -> u32 {
+    caller().map_or(0, |thread| thread.index.get())
 }
 
 /// The moment on the monotonic clock that is one on a clock of the program's.
@@ -61,7 +74,7 @@ pub fn deadline(clock: clockid_t, limit: i64) -> i64 {
     };
     let ahead = limit.saturating_sub(said);
     let deadline = monotonic.saturating_add(ahead);
-    own.deadline.set((deadline, ahead));
+    own.deadline.set((deadline, own.passed.get().saturating_add(ahead)));
     deadline
 }
 
@@ -69,7 +82,7 @@ pub fn deadline(clock: clockid_t, limit: i64) -> i64 {
 pub fn deadline_in(nanos: i64) -> i64 {
     let deadline = now(libc::CLOCK_MONOTONIC).saturating_add(nanos);
     if let Some((own, _)) = standing() {
-        own.deadline.set((deadline, nanos));
+        own.deadline.set((deadline, own.passed.get().saturating_add(nanos)));
     }
     deadline
 }
@@ -82,17 +95,40 @@ pub fn ahead(clock: clockid_t, moment: i64) -> i64 {
 /// The calling thread has slept for so long.
 pub fn slept(nanos: i64) {
     if let Some((own, _)) = standing() {
-        own.passed.set(own.passed.get().saturating_add(nanos.max(0)));
+        has_passed(own.passed.get().saturating_add(nanos.max(0)));
+    }
+}
+
+/// The calling thread has waited for descriptors, in vain for so long if none was `ready`. If one was, whoever made it
+/// so may be later than all that the thread has heard of.
+pub fn waited(ready: c_int, nanos: i64) {
+    match ready {
+        0 => slept(nanos),
+        1.. => has_passed(LATEST.load(Relaxed)),
+        _ => {}
     }
 }
 
 /// The calling thread has waited in vain until the last [`deadline`] that it asked for; not if that is another one.
 pub fn waited_until(deadline: i64) {
     if let Some((own, _)) = standing() {
-        let (asked_for, ahead) = own.deadline.take();
+        let (asked_for, passed) = own.deadline.take();
         if asked_for == deadline {
-            slept(ahead);
+            has_passed(passed);
         }
+    }
+}
+
+/// How far the calling thread's clocks are ahead of where they stand.
+pub fn passed() -> i64 {
+    standing().map_or(0, |(own, _)| own.passed.get())
+}
+
+/// They are so far ahead at least.
+pub fn has_passed(nanos: i64) {
+    if let Some((own, _)) = standing() {
+        own.passed.set(own.passed.get().max(nanos));
+        LATEST.fetch_max(nanos, Relaxed);
     }
 }
 
@@ -101,7 +137,7 @@ fn look() -> Option<i64> {
     let (own, said) = standing()?;
     own.looks.set(own.looks.get().saturating_add(1));
     if own.looks.get() > LOOKS {
-        own.passed.set(own.passed.get().saturating_add(TICK));
+        has_passed(own.passed.get().saturating_add(TICK));
     }
     Some(said)
 }
