@@ -83,6 +83,16 @@ impl Goal {
         performed.into_iter().flatten()
     }
 
+    /// The last of its events that have happened and that stand in conflict with what is next: of an atomicity
+    /// violation, the other thread's, if that has happened.
+    #[must_use]
+    pub fn performed_last(&self) -> Option<EventId> {
+        match self {
+            Goal::AtomicityViolation { both_next: true, .. } => None,
+            _ => self.performed().last(),
+        }
+    }
+
     /// Those of its events that are next in their threads.
     pub fn pending(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
         let (listed, pending): (&[EventId], _) = match self {

@@ -7,7 +7,7 @@
 use super::asked::LOOKED_AT;
 use super::decider::Decider;
 use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
-use crate::candidates::{Interruption, Interruptions, Regions, Stretch};
+use crate::candidates::{Interruption, Interruptions, Stretch};
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, Needs};
 use crate::schedule::{Goal, Schedule};
@@ -37,8 +37,8 @@ impl Decided {
     }
 }
 
-/// Decides every candidate in these regions.
-pub(super) fn decide(known: &Decider<'_>, regions: Regions, threads: NonZeroUsize) -> Decided {
+/// Decides every candidate in the regions that are asked about.
+pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
     if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
         // A whole trace has the order of the three in it, and formulas are broken to see what becomes of races.
         return Decided::default();
@@ -49,7 +49,7 @@ pub(super) fn decide(known: &Decider<'_>, regions: Regions, threads: NonZeroUsiz
         frame.file.zip(frame.line)
     };
     let apart = |one, other| line(one).zip(line(other)).is_some_and(|(one, other)| one != other);
-    let found = Interruptions::of(known.trace, known.sections, regions, &apart);
+    let found = Interruptions::of(known.trace, known.sections, known.options.regions, &apart);
     tracing::info!(
         candidates = found.list.len(),
         stretches = found.stretches.len(),

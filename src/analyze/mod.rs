@@ -23,7 +23,7 @@ pub use follow::{Decision, Follow, Shard, Unfollowed};
 pub use glance::Glance;
 pub use other_values::{OtherValue, OtherValues};
 
-use crate::candidates::{Candidate, Candidates, Regions, Scope};
+use crate::candidates::{Candidate, Candidates, Scope};
 use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
@@ -32,7 +32,7 @@ use crate::schedule::Schedule;
 use crate::solve::Native;
 use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
-use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Rejected, Unknown, Verdict};
+use crate::verdict::{Analysis, Fact, Find, Kind, Pair, Refutation, Regions, Rejected, Unknown, Verdict};
 use decider::Decider;
 use exclude::Unpinned;
 use hashbrown::HashMap;
@@ -77,6 +77,8 @@ pub struct Options {
     pub form: Form,
     /// What to look for.
     pub find: Find,
+    /// Where atomicity violations are looked for.
+    pub regions: Regions,
     /// For tests only: a formula that is wrong on purpose. The fast arguments are left out then.
     pub mutation: Option<Mutation>,
     /// When to stop: what is not decided then is [unknown](Unknown::Time). `None`, as always unless the user wants it:
@@ -109,6 +111,7 @@ impl Default for Options {
             solver: Solver::Both,
             form: Form::Prefix,
             find: Find::default(),
+            regions: Regions::default(),
             mutation: None,
             until: None,
         }
@@ -120,8 +123,6 @@ impl Default for Options {
 pub struct Work<'s> {
     /// Only these pairs and cycles; `None` for all.
     pub scope: Option<&'s Scope>,
-    /// In which regions of the threads something of another may be out of place; `None`: that is not asked.
-    pub regions: Option<Regions>,
     /// Only these candidates.
     pub shard: Shard,
     /// Threads that decide candidates.
@@ -133,7 +134,6 @@ impl Default for Work<'_> {
     fn default() -> Self {
         Work {
             scope: None,
-            regions: None,
             shard: Shard::WHOLE,
             threads: NonZeroUsize::MIN,
         }
@@ -195,9 +195,10 @@ pub fn analyze_with<F: Follow>(
             });
             decided.add_to(&mut analysis);
         }
-        if let Some(regions) = work.regions.filter(|_| work.shard == Shard::WHOLE) {
+        let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
+        if asks && work.shard == Shard::WHOLE {
             let decided = stage(follow, "atomicity violations", || {
-                atomicity::decide(known, regions, work.threads)
+                atomicity::decide(known, work.threads)
             });
             decided.add_to(&mut analysis);
         }
@@ -286,10 +287,16 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
         .filter_map(|decision| decision.pair.verdict.core_mut());
     cores.skip(limit).for_each(Vec::clear);
     let mut analysis = collect(trace, decisions);
-    if options.find.has(Kind::Deadlocks) {
+    let find = options.find;
+    if find.has(Kind::Deadlocks) || find.has(Kind::Atomicity) {
         let no_pairs = Scope::default();
         with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
-            deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
+            if find.has(Kind::Deadlocks) {
+                deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
+            }
+            if find.has(Kind::Atomicity) {
+                atomicity::decide(known, NonZeroUsize::MIN).add_to(&mut analysis);
+            }
         });
     }
     analysis

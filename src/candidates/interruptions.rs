@@ -7,22 +7,10 @@
 
 use crate::semantics::interrupted::{Part, is_pattern};
 use crate::trace::{Access, CellId, CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
-use crate::verdict::Region;
+use crate::verdict::{Region, Regions};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use trace_format::StackId;
-
-/// Which regions are asked about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Regions {
-    /// Calls and sections that are serial in most of their recorded instances, but for checks that are made again.
-    #[default]
-    Serial,
-    /// All calls and sections.
-    Any,
-    /// Any two successive accesses of a thread.
-    All,
-}
 
 /// Two accesses of one thread to a cell, in one region.
 #[derive(Clone, Copy, Debug)]
@@ -311,7 +299,8 @@ impl Walk<'_> {
         self.calls.frames.clear();
         let mut last: HashMap<CellId, (EventId, Option<EventId>)> = HashMap::new();
         for (place, &event) in (0..).zip(trace.program_order(thread)) {
-            if self.regions != Regions::All {
+            // What has no place in the code, as what a library allocates, has no stack either.
+            if self.regions != Regions::All && trace.pc(event) != 0 {
                 self.calls.step(place, trace.stack(event), trace.pc(event));
             }
             let access = trace.access(event);
@@ -352,7 +341,9 @@ impl Walk<'_> {
         if let Some(lock) = self.taken_again(thread, first, second.event) {
             return Some(Region::Section(lock));
         }
-        (depth > 0).then_some(Region::Call)
+        // In a native recording, what the thread began with was called by the runtime, or by the C library.
+        let own = u32::from(!self.trace.tables().modules.is_empty());
+        (depth > own).then_some(Region::Call)
     }
 
     /// The sections that a thread is in at an event.
@@ -387,5 +378,125 @@ impl Walk<'_> {
         if now.iter().any(|id| !before.contains(id) && then.contains(id)) {
             self.checked_again.insert((self.trace.pc(first), one));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackNode, Tables};
+
+    const LOCK: ObjectId = ObjectId(0);
+
+    /// Thread 0 does these, each at a position, in a stack; then thread 1 writes.
+    fn regions(events: &[(u64, u32, Op)], regions: Regions) -> Vec<(u64, u64, Region)> {
+        let node = |parent, call_site| StackNode {
+            parent: StackId(parent),
+            call_site,
+        };
+        let tables = Tables {
+            objects: vec![ObjectInfo {
+                kind: ObjectKind::Mutex,
+                addr: 0,
+                name: None,
+                initial: 0,
+            }],
+            // A function that is called at 50 and at 60, and one that the first of these calls at 25.
+            stacks: vec![node(0, 50), node(0, 60), node(1, 25)],
+            ..Tables::default()
+        };
+        let own = events.iter().map(|&(pc, stack, op)| (0, pc, stack, op));
+        let event = |(thread, pc, stack, op): (u32, u64, u32, Op)| Event {
+            thread: ThreadId(thread),
+            pc,
+            stack: StackId(stack),
+            op,
+        };
+        let all: Vec<Event> = own.chain([(1, 90, 0, write())]).map(event).collect();
+        let trace = Trace::from_events(tables, &all);
+        // Positions of one ten are at one line.
+        let apart = |one: u64, other: u64| one / 10 != other / 10;
+        let found = Interruptions::of(&trace, &Sections::of(&trace), regions, &apart);
+        let stretches = found.stretches.iter();
+        stretches
+            .map(|stretch| (trace.pc(stretch.first), trace.pc(stretch.second), stretch.region))
+            .collect()
+    }
+
+    const MEM: MemRange = MemRange { addr: 0x1000, size: 4 };
+
+    fn read() -> Op {
+        Op::Read { mem: MEM, value: 0 }
+    }
+
+    fn write() -> Op {
+        Op::Write { mem: MEM, value: 0 }
+    }
+
+    fn take() -> Op {
+        Op::Acquire {
+            lock: LOCK,
+            attempt: false,
+        }
+    }
+
+    fn give() -> Op {
+        Op::Release { lock: LOCK }
+    }
+
+    #[test]
+    fn a_call_is_a_region_and_the_first_one_of_a_thread_is_not() {
+        let in_call = [(10, 1, read()), (20, 1, write())];
+        assert_eq!(regions(&in_call, Regions::Serial), [(10, 20, Region::Call)]);
+        let in_first = [(10, 0, read()), (20, 0, write())];
+        assert_eq!(regions(&in_first, Regions::Serial), []);
+        assert_eq!(regions(&in_first, Regions::All), [(10, 20, Region::Successive)]);
+        let across = [(10, 1, read()), (20, 2, write())];
+        assert_eq!(regions(&across, Regions::Any), [], "two calls of the function");
+        let deeper = [(10, 3, read()), (30, 1, write())];
+        assert_eq!(regions(&deeper, Regions::Serial), [(10, 30, Region::Call)]);
+    }
+
+    #[test]
+    fn rounds_of_a_loop_are_regions_of_their_own() {
+        let rounds = [(10, 1, read()), (20, 1, write()), (10, 1, read()), (20, 1, write())];
+        let both = [(10, 20, Region::Call), (10, 20, Region::Call)];
+        assert_eq!(regions(&rounds, Regions::Any), both);
+        let back = [(20, 1, read()), (10, 1, write())];
+        assert_eq!(regions(&back, Regions::Any), []);
+    }
+
+    #[test]
+    fn a_lock_that_is_taken_again_makes_a_region() {
+        let again = [
+            (1, 0, take()),
+            (10, 0, read()),
+            (11, 0, give()),
+            (12, 0, take()),
+            (20, 0, write()),
+            (21, 0, give()),
+        ];
+        assert_eq!(regions(&again, Regions::Serial), [(10, 20, Region::Section(LOCK))]);
+        let held = [(1, 0, take()), (10, 0, read()), (20, 0, write()), (21, 0, give())];
+        assert_eq!(regions(&held, Regions::Any), []);
+    }
+
+    #[test]
+    fn a_check_that_is_made_again_is_left_out() {
+        let mut checked = [
+            (1, 0, take()),
+            (10, 0, read()),
+            (11, 0, give()),
+            (12, 0, take()),
+            (20, 0, read()),
+            (30, 0, write()),
+            (31, 0, give()),
+        ];
+        assert_eq!(regions(&checked, Regions::Serial), []);
+        let of_section = (10, 20, Region::Section(LOCK));
+        assert_eq!(regions(&checked, Regions::Any), [of_section]);
+        // At the same line, it is one statement, as `x -= 1` is.
+        checked[5].0 = 25;
+        assert_eq!(regions(&checked, Regions::Serial), [of_section]);
     }
 }

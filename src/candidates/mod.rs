@@ -23,7 +23,7 @@ mod visit;
 mod tests;
 
 pub use cycles::{Cycle, Cycles, Waiting};
-pub use interruptions::{Interruption, Interruptions, Intruders, Positions, Regions, Stretch};
+pub use interruptions::{Interruption, Interruptions, Intruders, Positions, Stretch};
 pub use scope::{AskedCycle, Scope};
 pub use visit::{Frees, Visited};
 pub(crate) use visit::{GroupPair, SitePairs};

@@ -20,7 +20,7 @@ use witness::results::{self, Results, Summary};
 use witness::store;
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::{Analysis, Find, Kind, Pair, Unknown, Verdict};
+use witness::verdict::{Analysis, Find, Kind, Pair, Regions, Unknown, Verdict};
 
 /// Predict the data races, uses after free and deadlocks of a trace, and prove each with a schedule.
 ///
@@ -48,7 +48,7 @@ pub struct AnalyzeArgs {
     json: bool,
     /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
-        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find"])]
+        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions"])]
     shard: Option<Shard>,
     #[command(flatten)]
     reports: ReportArgs,
@@ -91,6 +91,9 @@ pub struct AnalysisArgs {
     #[arg(long, env = "WITNESS_FIND", value_name = "KINDS", value_enum, value_delimiter = ',',
         default_values_t = Kind::DEFAULT.map(FindArg::of))]
     find: Vec<FindArg>,
+    /// Where to look for atomicity violations, which --find asks for.
+    #[arg(long, env = "WITNESS_REGIONS", default_value = "serial")]
+    regions: RegionsArg,
     /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
@@ -134,6 +137,21 @@ enum FindArg {
     Deadlocks,
     /// Accesses of what was freed before, in an order that locks do not prevent.
     UseAfterFree,
+    /// Accesses of another thread between two that belong together: where a lock was given back too early, for example.
+    Atomicity,
+}
+
+/// Where to look for atomicity violations.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum RegionsArg {
+    /// In calls of functions, and between critical sections on one lock, if they are serial in most of their recorded
+    /// instances, and but for checks that are made again.
+    #[default]
+    Serial,
+    /// In all of these.
+    Any,
+    /// Between any two successive accesses of a thread.
+    All,
 }
 
 impl FindArg {
@@ -142,6 +160,7 @@ impl FindArg {
             Kind::Races => FindArg::Races,
             Kind::Deadlocks => FindArg::Deadlocks,
             Kind::UseAfterFree => FindArg::UseAfterFree,
+            Kind::Atomicity => FindArg::Atomicity,
         }
     }
 
@@ -150,6 +169,7 @@ impl FindArg {
             FindArg::Races => Kind::Races,
             FindArg::Deadlocks => Kind::Deadlocks,
             FindArg::UseAfterFree => Kind::UseAfterFree,
+            FindArg::Atomicity => Kind::Atomicity,
         }
     }
 }
@@ -294,6 +314,11 @@ impl AnalysisArgs {
                 Model::WholeTrace => Form::WholeTrace,
             },
             find: Find::of(&self.find.iter().map(|kind| kind.kind()).collect::<Vec<Kind>>()),
+            regions: match self.regions {
+                RegionsArg::Serial => Regions::Serial,
+                RegionsArg::Any => Regions::Any,
+                RegionsArg::All => Regions::All,
+            },
             mutation: None,
             until: self.until(),
         }
@@ -422,6 +447,7 @@ pub fn from_report(options: &results::Options) -> Options {
         solver: options.solver,
         form: options.model,
         find: options.find,
+        regions: options.regions,
         mutation: None,
         until: None,
     }
@@ -436,6 +462,7 @@ pub fn to_report(options: &Options) -> results::Options {
         solver: options.solver,
         model: options.form,
         find: options.find,
+        regions: options.regions,
     }
 }
 
@@ -447,7 +474,9 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
     };
     let races = kept.rows().filter_map(|row| Some((row.number?, row.schedule()?)));
     let deadlocks = kept.deadlocks().filter_map(|row| Some((row.number?, row.schedule()?)));
-    let schedules = races.chain(deadlocks);
+    let interruptions = kept.atomicity_violations();
+    let interruptions = interruptions.filter_map(|row| Some((row.number?, row.schedule()?)));
+    let schedules = races.chain(deadlocks).chain(interruptions);
     match store::save(&Results::of(&kept), schedules, kept.analysis, folder) {
         Ok(()) => kept,
         Err(error) => {
@@ -497,10 +526,19 @@ pub fn rejected_code(analysis: &Analysis, folder: &Path) -> Option<ExitCode> {
 /// The status that some verdicts give; a trace that is cut leaves open what the rest of it held.
 pub fn verdict_code(summary: Summary, cut: bool) -> ExitCode {
     match summary {
-        Summary { witnessed: 1.., .. } | Summary { deadlocks: 1.., .. } => ExitCode::Witnessed,
+        Summary { witnessed: 1.., .. }
+        | Summary { deadlocks: 1.., .. }
+        | Summary {
+            atomicity_violations: 1..,
+            ..
+        } => ExitCode::Witnessed,
         Summary { unknown: 1.., .. }
         | Summary {
             unknown_cycles: 1.., ..
+        }
+        | Summary {
+            unknown_interruptions: 1..,
+            ..
         } => ExitCode::OnlyUnknowns,
         _ if cut => ExitCode::OnlyUnknowns,
         _ => ExitCode::Nothing,

@@ -55,7 +55,7 @@ impl ExitCode {
   3   nothing witnessed, but some pairs are unknown or the trace is cut; confirm, explain: also if some are not in this trace
   4   replay --live: the program departed from a schedule, or from the recorded run
   5   replay --live: the program kept to the schedule but did not reach the race, or the end of the recorded run
-  66  a race, a use after free or a deadlock is witnessed; replay --live: every witness shown is confirmed
+  66  a race, a use after free, a deadlock or an atomicity violation is witnessed; replay --live: every witness shown is confirmed
   67  run, explore: nothing witnessed, but threads waited for one another forever; record: the run ended in such a deadlock
   68  run, explore: nothing witnessed, but a signal killed the program, or it exited with a status other than 0
   70  a bug in witness itself

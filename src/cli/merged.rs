@@ -67,6 +67,8 @@ struct Analyzed {
     live: HashMap<usize, LiveOutcome>,
     /// The same by row of a deadlock.
     live_deadlocks: HashMap<usize, LiveOutcome>,
+    /// And by row of an atomicity violation.
+    live_atomicity: HashMap<usize, LiveOutcome>,
     /// Why the program cannot be driven along any.
     not_live: Option<String>,
     /// Whether the trace stays, whatever others show.
@@ -148,6 +150,7 @@ impl<'a> Merged<'a> {
             said: HashMap::new(),
             live: HashMap::new(),
             live_deadlocks: HashMap::new(),
+            live_atomicity: HashMap::new(),
             not_live: None,
             keep,
         };
@@ -283,7 +286,8 @@ impl<'a> Merged<'a> {
         }
         name_unused(&self.filters.suppressions.unused(&used, false));
         let total = Summary::total(&all);
-        if live && (total.witnessed + total.deadlocks > 0 || self.traces.iter().any(|one| !one.live.is_empty())) {
+        let witnessed = total.witnessed + total.deadlocks + total.atomicity_violations;
+        if live && (witnessed > 0 || self.traces.iter().any(|one| !one.live.is_empty())) {
             self.tell_live(&all, &total, reports, color)?;
         }
         for one in &self.traces {
@@ -369,6 +373,23 @@ impl<'a> Merged<'a> {
                     ))?;
                 }
             }
+            for (row, _) in findings.told_atomicity_violations() {
+                let Some((number, schedule)) = row.number.zip(row.schedule()) else {
+                    continue;
+                };
+                let shown = one.live_atomicity.get(&row.row);
+                match shown {
+                    Some(LiveOutcome { confirmed: true, .. }) => confirmed += 1,
+                    _ => witnessed += 1,
+                }
+                if let Some(shown) = shown {
+                    let places = words.places(&schedule.goal);
+                    tell(&format!(
+                        "  {of}witness {number}: atomicity violation at {places}: {}",
+                        shown.words
+                    ))?;
+                }
+            }
             // What a live run was to settle, and did not.
             for (row, pair) in one.analysis.pairs.iter().enumerate() {
                 if let Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) = &pair.verdict
@@ -429,6 +450,22 @@ impl Analyzed {
             let most = all.entry(id.to_owned()).or_insert(said);
             *most = said.min(*most);
         }
+        for (row, violation) in self.analysis.atomicity_violations.iter().enumerate() {
+            let (id, None) = noise.atomicity_violation(row) else {
+                continue;
+            };
+            let said = match &violation.verdict {
+                Verdict::Witnessed(_) if self.live_atomicity.get(&row).is_some_and(|shown| shown.confirmed) => {
+                    Said::Confirmed
+                }
+                Verdict::Witnessed(_) => Said::Witnessed,
+                Verdict::Unknown(_) => Said::Unknown,
+                Verdict::NotInTrace(_) => Said::NotInTrace,
+                Verdict::Refuted(_) => Said::Refuted,
+            };
+            let most = all.entry(id.to_owned()).or_insert(said);
+            *most = said.min(*most);
+        }
         all
     }
 
@@ -467,7 +504,21 @@ impl Analyzed {
             (hidden.is_none() && !confirmed(id)).then(|| (row, schedule.clone()))
         });
         let deadlocks: Vec<(usize, Schedule)> = deadlocks.collect();
-        if open.is_empty() && deadlocks.is_empty() {
+        // The same in the same functions once.
+        let mut known = HashSet::new();
+        let violations = self.analysis.atomicity_violations.iter().enumerate();
+        let violations = violations.filter_map(|(row, violation)| {
+            let schedule = match &violation.verdict {
+                Verdict::Witnessed(schedule) => schedule,
+                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) => schedule.as_ref(),
+                _ => return None,
+            };
+            let (id, hidden) = noise.atomicity_violation(row);
+            let wanted = hidden.is_none() && !confirmed(id) && known.insert(id.to_owned());
+            wanted.then(|| (row, schedule.clone()))
+        });
+        let violations: Vec<(usize, Schedule)> = violations.collect();
+        if open.is_empty() && deadlocks.is_empty() && violations.is_empty() {
             return Ok(());
         }
         let launch = match live::launch(trace, &[]) {
@@ -483,7 +534,8 @@ impl Analyzed {
             Err(error) => return Err(error.into()),
         };
         let checker = Checker::new(trace);
-        let planner = live::Planner::new(&checker, open.iter().map(|(_, schedule)| schedule));
+        let schedules = open.iter().chain(&violations).map(|(_, schedule)| schedule);
+        let planner = live::Planner::new(&checker, schedules);
         for (row, schedule) in deadlocks {
             let outcome = match live::deadlock(&planner, &schedule, &launch) {
                 Ok(outcome) => outcome,
@@ -501,6 +553,18 @@ impl Analyzed {
             self.live_deadlocks.insert(row, shown);
             if confirmed {
                 self.analysis.deadlocks[row].verdict = Verdict::Witnessed(schedule);
+            }
+        }
+        for (row, schedule) in violations {
+            let (run, ..) = live::attempt(&planner, &schedule, &launch, live.attempts)?;
+            let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
+            let shown = LiveOutcome {
+                confirmed,
+                words: in_short(&schedule.goal, &run.outcome),
+            };
+            self.live_atomicity.insert(row, shown);
+            if confirmed {
+                self.analysis.atomicity_violations[row].verdict = Verdict::Witnessed(schedule);
             }
         }
         for (row, schedule) in open {

@@ -293,6 +293,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
             symbols: &symbols[at],
             options: crate::results::Options {
                 find: crate::verdict::Find::default(),
+                regions: crate::verdict::Regions::default(),
                 instances: None,
                 explanations: None,
                 budget: 0,

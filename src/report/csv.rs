@@ -1,4 +1,5 @@
-//! Comma-separated values (RFC 4180), for spreadsheets and databases: a row for each witnessed race and deadlock.
+//! Comma-separated values (RFC 4180), for spreadsheets and databases: a row for each witnessed race, deadlock and
+//! atomicity violation.
 //!
 //! Pairs that are refuted, unknown or not in the trace are no findings and have no rows; the results object has them.
 
@@ -61,6 +62,20 @@ impl Exporter for Csv {
                 }
                 row[11] = findings.deadlock_headline(deadlock.deadlock);
                 row[12] = replay_command(findings, number);
+                write_row(&row, out)?;
+            }
+            for (told, others) in findings.told_atomicity_violations() {
+                let [first, between, _] = told.violation.example;
+                let mut row = Fields::default();
+                [row[0], row[1], row[2]] = [trace.clone(), "atomicity violation".to_owned(), told.id.to_owned()];
+                row[3] = (1 + others.len()).to_string();
+                let access = findings.trace.access(first);
+                row[4] = access.map_or_else(String::new, |access| findings.words().memory(access));
+                // The description has the third as well.
+                row[5..8].clone_from_slice(&place(findings, first));
+                row[8..11].clone_from_slice(&place(findings, between));
+                row[11] = findings.atomicity_headline(told.violation);
+                row[12] = replay_command(findings, told.number.unwrap_or_default());
                 write_row(&row, out)?;
             }
         }

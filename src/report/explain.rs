@@ -288,7 +288,7 @@ impl Words<'_> {
         format!("{head}, {tail}")
     }
 
-    fn thread_of(&self, event: EventId) -> String {
+    pub(super) fn thread_of(&self, event: EventId) -> String {
         self.thread(self.trace.thread(event))
     }
 

@@ -36,6 +36,21 @@ impl Exporter for GitHub {
                     command(findings, "error", "deadlock", first, &text, out)?;
                 }
             }
+            for (row, _) in findings.told_atomicity_violations() {
+                let headline = findings.atomicity_headline(row.violation);
+                let text = format!(
+                    "{headline}\n{}",
+                    replay_command(findings, row.number.unwrap_or_default())
+                );
+                command(
+                    findings,
+                    "error",
+                    "atomicity violation",
+                    row.violation.example[0],
+                    &text,
+                    out,
+                )?;
+            }
             let mut seen = BTreeSet::new();
             for row in findings.shown() {
                 // What is only not in this trace would be on every line of a program that uses flags and queues.

@@ -6,7 +6,7 @@
 use super::command::replay_command;
 use super::noise::Hidden;
 use super::text::Told;
-use super::{Exporter, Findings, Paint, SourceText, Unfinished};
+use super::{AtomicityRow, Exporter, Findings, Paint, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
@@ -128,6 +128,32 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         let name = format!("deadlock at {}", places.collect::<Vec<_>>().join(" and "));
         suite.add_test_case(TestCase::new(name, status));
     }
+    for (row, others) in findings.told_atomicity_violations() {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type("atomicity violation");
+        status.set_message(findings.atomicity_headline(row.violation));
+        let numbers = row.number.into_iter().chain(others);
+        let commands = numbers.map(|number| replay_command(findings, number));
+        status.set_description(commands.collect::<Vec<_>>().join("\n"));
+        suite.add_test_case(TestCase::new(atomicity_name(findings, &row), status));
+    }
+    for row in findings.other_atomicity_violations() {
+        let explanation = findings.words().explanation_of_atomicity(row.violation).join("; ");
+        let status = match &row.violation.verdict {
+            Verdict::Refuted(refutation) => {
+                let mut status = TestCaseStatus::success();
+                status.set_message(refutation_name(refutation));
+                status
+            }
+            Verdict::NotInTrace(refutation) => skipped(&format!(
+                "not in this trace: {}: {explanation}",
+                refutation_name(refutation)
+            )),
+            Verdict::Unknown(unknown) => skipped(&format!("{}: {explanation}", unknown_name(unknown))),
+            Verdict::Witnessed(_) => continue,
+        };
+        suite.add_test_case(TestCase::new(atomicity_name(findings, &row), status));
+    }
     for warning in findings
         .attached_warnings
         .iter()
@@ -179,6 +205,12 @@ fn case(findings: &Findings<'_>, pair: &Pair, status: TestCaseStatus) -> TestCas
     let frame = findings.words().frame(pair.example.0);
     case.set_classname(printable(frame.file.as_deref().unwrap_or("unknown")).into_owned());
     case
+}
+
+/// The three places, in the order in which they would be accessed.
+fn atomicity_name(findings: &Findings<'_>, row: &AtomicityRow<'_>) -> String {
+    let places = row.violation.example.map(|event| findings.words().place(event));
+    format!("interruption at {}", places.join(", "))
 }
 
 /// The two places, in text order.

@@ -3,6 +3,7 @@
 //! Every report reads the same [`Findings`]. A report may leave things out, and then says how to see them; it never
 //! claims more than the verdict does.
 
+mod atomicity;
 mod chrome_trace;
 mod command;
 mod condense;
@@ -29,6 +30,7 @@ mod text;
 mod unfinished;
 mod words;
 
+pub use atomicity::AtomicityRow;
 pub use chrome_trace::ChromeTrace;
 pub use command::run_again;
 pub use csv::Csv;

@@ -3,8 +3,8 @@
 use super::noise::Hidden;
 use super::{Findings, Race, Row};
 use crate::results::{
-    AccessResult, DeadlockResult, FrameResult, InstancesResult, PairResult, RaceResult, Results, SCHEMA, Summary,
-    TraceSummary, refutation_name, tool, unknown_name,
+    AccessResult, AtomicityResult, DeadlockResult, FrameResult, InstancesResult, PairResult, RaceResult, Results,
+    SCHEMA, Summary, TraceSummary, refutation_name, tool, unknown_name,
 };
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::Verdict;
@@ -30,6 +30,12 @@ impl Summary {
                 Verdict::Refuted(_) | Verdict::NotInTrace(_) => {}
             }
         }
+        summary.atomicity_violations = findings.told_atomicity_violations().len();
+        let others = findings.other_atomicity_violations();
+        let unknown = others
+            .iter()
+            .filter(|row| matches!(row.violation.verdict, Verdict::Unknown(_)));
+        summary.unknown_interruptions = unknown.count();
         summary
     }
 
@@ -47,6 +53,8 @@ impl Summary {
             known: all.known + one.known,
             deadlocks: all.deadlocks + one.deadlocks,
             unknown_cycles: all.unknown_cycles + one.unknown_cycles,
+            atomicity_violations: all.atomicity_violations + one.atomicity_violations,
+            unknown_interruptions: all.unknown_interruptions + one.unknown_interruptions,
             // That of all.
             find: one.find,
         })
@@ -65,6 +73,7 @@ impl Results {
                 pairs,
                 races,
                 deadlocks,
+                atomicity_violations,
                 trace,
                 ..
             } = Results::of(other);
@@ -82,6 +91,11 @@ impl Results {
                     trace: path.clone(),
                     ..deadlock
                 }));
+            let atomicity = atomicity_violations.into_iter().map(|violation| AtomicityResult {
+                trace: path.clone(),
+                ..violation
+            });
+            all.atomicity_violations.extend(atomicity);
             all.further_traces.push(trace);
         }
         all.summary = Summary::total(findings);
@@ -104,6 +118,10 @@ impl Results {
                 .map(|race| race_result(findings, race))
                 .collect(),
             deadlocks: findings.deadlocks().map(|row| findings.deadlock_result(&row)).collect(),
+            atomicity_violations: findings
+                .atomicity_violations()
+                .map(|row| findings.atomicity_result(&row))
+                .collect(),
             summary: Summary::of(findings),
             exploration: findings.exploration.cloned(),
         }
@@ -191,7 +209,7 @@ pub(super) fn stack_of(findings: &Findings<'_>, event: EventId) -> Vec<FrameResu
     stack.collect()
 }
 
-fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
+pub(super) fn access_result(findings: &Findings<'_>, event: EventId) -> AccessResult {
     let (trace, words) = (findings.trace, findings.words());
     let thread = trace.thread(event);
     let variable = trace.access(event).and_then(|access| words.variable(access));

@@ -34,7 +34,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 8] = [
+const RULES: [(&str, &str, &str, &str); 9] = [
     (
         "data-race",
         "DataRace",
@@ -69,6 +69,13 @@ const RULES: [(&str, &str, &str, &str); 8] = [
          Let the block live until nobody can come to it any more: by a count of references, or by joining the threads first.",
     ),
     (
+        "atomicity-violation",
+        "AtomicityViolation",
+        "Another thread's access can come between two that belong together.",
+        "A schedule of the recorded events performs the three in this order; an independent checker has executed it. \
+         Hold one lock from the first of the two to the second, or check again what was seen before.",
+    ),
+    (
         "failure",
         "Failure",
         "In some schedule the program fails.",
@@ -98,6 +105,7 @@ impl Exporter for Sarif {
         for findings in findings {
             results.extend(races(findings));
             results.extend(deadlocks(findings));
+            results.extend(atomicity_violations(findings));
             results.extend(unknowns(findings));
             results.extend(unmatched(findings));
         }
@@ -332,6 +340,35 @@ fn deadlocks(findings: &Findings<'_>) -> Vec<Value> {
             "kind": "fail",
             "level": "error",
             "message": { "text": format!("Deadlock: {headline}.\nShow it again: {command}") },
+            "locations": [places[0]],
+            "relatedLocations": places[1..],
+            "partialFingerprints": { "witnessRace/v1": row.id },
+            "properties": { "replay": command },
+        })
+    });
+    results.collect()
+}
+
+/// Witnessed atomicity violations, the same once.
+fn atomicity_violations(findings: &Findings<'_>) -> Vec<Value> {
+    let rule = RULES.iter().position(|(id, ..)| *id == "atomicity-violation");
+    let rule = rule.unwrap_or(UNDECIDED);
+    let results = findings.told_atomicity_violations().into_iter().map(|(row, _)| {
+        let command = replay_command(findings, row.number.unwrap_or_default());
+        let headline = findings.atomicity_headline(row.violation);
+        let words = findings.words();
+        let places = row.violation.example.iter().enumerate().map(|(at, &event)| {
+            let mut place = location(findings, event, &words.sentence(event));
+            place["id"] = json!(at);
+            place
+        });
+        let places: Vec<Value> = places.collect();
+        json!({
+            "ruleId": RULES[rule].0,
+            "ruleIndex": rule,
+            "kind": "fail",
+            "level": "error",
+            "message": { "text": format!("Atomicity violation: {headline}.\nShow it again: {command}") },
             "locations": [places[0]],
             "relatedLocations": places[1..],
             "partialFingerprints": { "witnessRace/v1": row.id },

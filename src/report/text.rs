@@ -14,7 +14,7 @@ use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use crate::trace::EventId;
-use crate::verdict::{Deadlock, Pair, Verdict};
+use crate::verdict::{AtomicityViolation, Deadlock, Pair, Verdict};
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
@@ -51,7 +51,10 @@ impl Exporter for Text {
         // Those of a test suite are of several programs.
         let one_command = findings.windows(2).all(|pair| command(&pair[0]) == command(&pair[1]));
         for (number, one) in findings.iter().enumerate() {
-            if number > 0 && one.shown().next().is_none() && one.shown_deadlocks().next().is_none() {
+            let nothing = one.shown().next().is_none()
+                && one.shown_deadlocks().next().is_none()
+                && one.shown_atomicity_violations().next().is_none();
+            if number > 0 && nothing {
                 continue;
             }
             if findings.len() > 1 {
@@ -181,8 +184,30 @@ impl Text {
                 told.deadlock(row.deadlock, schedule, &checker, out)?;
             }
         }
+        let interrupted = findings.told_atomicity_violations();
+        for (row, others) in interrupted.iter().take(TOLD_RACES) {
+            if let Some((number, schedule)) = row.number.zip(row.schedule()) {
+                let told = Told {
+                    findings,
+                    paint: self.paint,
+                    sources: &sources,
+                    number,
+                    rows: &[],
+                };
+                told.atomicity_violation(row.violation, others, schedule, &checker, out)?;
+            }
+        }
+        if let Some(more) = interrupted.get(TOLD_RACES..).filter(|more| !more.is_empty()) {
+            writeln!(out, "{}:", self.paint.access("More atomicity violations".to_owned()))?;
+            for (row, _) in more {
+                let headline = findings.atomicity_headline(row.violation);
+                writeln!(out, "  {}. {headline}", row.number.unwrap_or_default())?;
+            }
+            writeln!(out)?;
+        }
         self.others(findings, out)?;
         self.cycles(findings, out)?;
+        self.interruptions(findings, out)?;
         for problem in findings.symbols.problems() {
             writeln!(out, "witness: {problem}")?;
         }
@@ -298,11 +323,48 @@ impl Text {
         writeln!(out)
     }
 
+    /// What may come between two accesses that belong together, and is not witnessed.
+    fn interruptions(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let words = findings.words();
+        let rows = findings.other_atomicity_violations();
+        for (title, note, listed) in [
+            ("refuted", " (in no run with these operations)", LISTED_EXCLUDED),
+            (
+                "not-in-trace",
+                " (excluded by what happened in this run; another may show them)",
+                LISTED_EXCLUDED,
+            ),
+            ("unknown", "", LISTED_UNKNOWN),
+        ] {
+            let rows = rows.iter().filter(|row| verdict_of(&row.violation.verdict) == title);
+            let rows: Vec<_> = rows.collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let title = format!("Interruptions {}{note}:", title.replace('-', " "));
+            writeln!(out, "{}", self.paint.access(title))?;
+            for row in rows.iter().take(listed) {
+                let places = row.violation.example.map(|event| words.place(event));
+                let reason = reason_of(&row.violation.verdict).unwrap_or_default();
+                writeln!(out, "  {} between {} and {}: {reason}", places[1], places[0], places[2])?;
+                for sentence in words.explanation_of_atomicity(row.violation) {
+                    writeln!(out, "    {sentence}")?;
+                }
+            }
+            match rows.len().saturating_sub(listed) {
+                0 => {}
+                more => writeln!(out, "  … and {more} more; --json has them all")?,
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
     fn summary(&self, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         let text = format!("SUMMARY: witness: {summary}");
         let paint = self.paint.summary(
-            summary.witnessed + summary.deadlocks > 0,
-            summary.unknown + summary.unknown_cycles > 0,
+            summary.witnessed + summary.deadlocks + summary.atomicity_violations > 0,
+            summary.unknown + summary.unknown_cycles + summary.unknown_interruptions > 0,
             text,
         );
         writeln!(out, "{paint}")
@@ -390,6 +452,54 @@ impl Told<'_> {
             writeln!(out)?;
         }
         self.schedule(schedule, replay, out)
+    }
+
+    fn atomicity_violation(
+        &self,
+        violation: &AtomicityViolation,
+        others: &[usize],
+        schedule: &Schedule,
+        checker: &Checker<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let replay = match Replay::of(checker, schedule) {
+            Ok(replay) => replay,
+            Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
+        };
+        writeln!(out, "==================")?;
+        let title = "WARNING: witness: atomicity violation (witnessed)".to_owned();
+        writeln!(out, "{}", self.paint.warning(title))?;
+        self.atomicity_body(violation, &replay, out)?;
+        if !others.is_empty() {
+            let plural = if others.len() == 1 { "" } else { "es" };
+            let numbers: Vec<String> = others.iter().map(ToString::to_string).collect();
+            writeln!(
+                out,
+                "  The same in these functions: witness{plural} {}\n",
+                numbers.join(", ")
+            )?;
+        }
+        self.schedule(schedule, &replay, out)?;
+        writeln!(out, "==================\n")
+    }
+
+    /// The three accesses in their order, and why the first and the last belong together.
+    pub(crate) fn atomicity_body(
+        &self,
+        violation: &AtomicityViolation,
+        replay: &Replay,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let words = self.findings.words();
+        for (event, when) in violation.example.into_iter().zip(["", ", after that", ", after that"]) {
+            let access = replay.accesses.iter().find(|access| access.event == event);
+            if let Some(access) = access {
+                self.access(access, when, out)?;
+            }
+        }
+        let thread = capitalized(&words.thread_of(violation.example[0]));
+        writeln!(out, "  {thread} {}\n", words.region(violation))?;
+        self.location(violation.example[0], out)
     }
 
     /// The two accesses, what they access, the schedule, and how to see it again.

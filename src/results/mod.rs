@@ -12,7 +12,7 @@ use crate::encode::Form;
 use crate::schedule::Goal;
 use crate::standstill::Standstill;
 use crate::trace::Trace;
-use crate::verdict::{Find, Kind, Refutation, Unknown, Verdict};
+use crate::verdict::{Find, Kind, Refutation, Regions, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,10 @@ pub struct Results {
     /// One entry per cycle of code positions at which threads wait for each other; those of further traces behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadlocks: Vec<DeadlockResult>,
+    /// One entry per triple of code positions of which the second may be out of place between the others; those of
+    /// further traces behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub atomicity_violations: Vec<AtomicityResult>,
     /// The pairs that are shown, counted.
     pub summary: Summary,
     /// What `witness explore` can say of all schedules.
@@ -83,6 +87,9 @@ pub struct Options {
     /// What was looked for; absent if nobody said what.
     #[serde(default, skip_serializing_if = "Find::is_default")]
     pub find: Find,
+    /// Where atomicity violations were looked for: `serial`, `any` or `all`; absent if nobody said where.
+    #[serde(default, skip_serializing_if = "Regions::is_default")]
+    pub regions: Regions,
 }
 
 /// The trace that was analyzed.
@@ -245,6 +252,44 @@ pub struct WaitResult {
     pub stack: Vec<FrameResult>,
 }
 
+/// The verdict on an access that may come between two of another thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtomicityResult {
+    /// What it is called from run to run: 16 hexadecimal digits over the functions and files, and the variable.
+    pub id: String,
+    /// `atomicity-violation`.
+    pub kind: String,
+    /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
+    pub verdict: String,
+    /// As of a [`PairResult`].
+    pub reason: Option<String>,
+    /// The reason in words, one fact a sentence.
+    pub explanation: Vec<String>,
+    /// Why the two belong together: `section`, `call` or `successive`.
+    pub region: String,
+    /// The lock that is given back and taken again between them, of a `section`.
+    pub lock: Option<String>,
+    /// The first of the two accesses.
+    pub first: AccessResult,
+    /// The other thread's.
+    pub between: AccessResult,
+    /// The second of the two.
+    pub second: AccessResult,
+    /// How many instances no simple argument excluded.
+    pub tried: u64,
+    /// The file of the schedule; null if it is not witnessed, or nothing was stored.
+    pub schedule: Option<String>,
+    /// The line of a suppression file that hides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
+    /// Whether the baseline has it; absent without a baseline, or if it has not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// The trace that it is of, if that is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
 /// One function activation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameResult {
@@ -287,6 +332,12 @@ pub struct Summary {
     /// Undecided cycles of positions that might deadlock.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_cycles: usize,
+    /// Witnessed atomicity violations.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub atomicity_violations: usize,
+    /// Undecided triples of positions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_interruptions: usize,
     /// What was looked for; absent if nobody said what.
     #[serde(default, skip_serializing_if = "Find::is_default")]
     pub find: Find,
@@ -309,6 +360,8 @@ impl std::fmt::Display for Summary {
             uses_after_free,
             deadlocks,
             unknown_cycles,
+            atomicity_violations,
+            unknown_interruptions,
             find,
         } = self;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -316,10 +369,15 @@ impl std::fmt::Display for Summary {
         // Without races, the pairs are those of uses after free, which come first then.
         let uses = format!("{uses_after_free} use{} after free witnessed", plural(uses_after_free));
         let locks = format!("{deadlocks} deadlock{} witnessed", plural(deadlocks));
+        let interruptions = format!(
+            "{atomicity_violations} atomicity violation{} witnessed",
+            plural(atomicity_violations)
+        );
         match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
             (true, _) => write!(f, "{races} data race{} witnessed", plural(races))?,
             (false, true) => f.write_str(&uses)?,
-            (false, false) => f.write_str(&locks)?,
+            (false, false) if find.has(Kind::Deadlocks) => f.write_str(&locks)?,
+            (false, false) => f.write_str(&interruptions)?,
         }
         if find.pairs() {
             write!(f, ", {refuted} pair{} refuted", plural(refuted))?;
@@ -342,6 +400,13 @@ impl std::fmt::Display for Summary {
         }
         if unknown_cycles > 0 {
             write!(f, "; {unknown_cycles} cycle{} of locks unknown", plural(unknown_cycles))?;
+        }
+        if atomicity_violations > 0 && (find.pairs() || find.has(Kind::Deadlocks)) {
+            write!(f, "; {interruptions}")?;
+        }
+        if unknown_interruptions > 0 {
+            let plural = plural(unknown_interruptions);
+            write!(f, "; {unknown_interruptions} possible interruption{plural} unknown")?;
         }
         Ok(())
     }

@@ -128,7 +128,7 @@ pub fn schedule_path(folder: &Path, number: usize) -> PathBuf {
 pub struct Stored {
     /// The results object.
     pub results: Results,
-    /// The schedules of the witnessed pairs, then of the witnessed deadlocks, in their order.
+    /// The schedules of the witnessed pairs, then of the witnessed deadlocks and atomicity violations, in their order.
     pub schedules: Vec<Schedule>,
 }
 
@@ -205,7 +205,11 @@ pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError>
         .iter()
         .filter(|cycle| cycle.verdict == "witnessed")
         .count();
-    let witnesses = races + deadlocks;
+    let interruptions = results.atomicity_violations.iter();
+    let interruptions = interruptions
+        .filter(|violation| violation.verdict == "witnessed")
+        .count();
+    let witnesses = races + deadlocks + interruptions;
     let schedules = (1..=witnesses).map(|number| read_schedule(&schedule_path(folder, number)));
     let schedules = schedules.collect::<Result<_, _>>()?;
     Ok(Some(Stored { results, schedules }))

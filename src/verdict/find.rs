@@ -12,11 +12,13 @@ pub enum Kind {
     Deadlocks,
     /// Accesses of what was freed before.
     UseAfterFree,
+    /// Accesses of another thread between two that belong together.
+    Atomicity,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Races, Kind::Deadlocks, Kind::UseAfterFree];
+    pub const ALL: [Kind; 4] = [Kind::Races, Kind::Deadlocks, Kind::UseAfterFree, Kind::Atomicity];
 
     /// The kinds that are looked for if nobody says which.
     pub const DEFAULT: [Kind; 3] = [Kind::Races, Kind::Deadlocks, Kind::UseAfterFree];
@@ -28,6 +30,7 @@ impl Kind {
             Kind::Races => "races",
             Kind::Deadlocks => "deadlocks",
             Kind::UseAfterFree => "use-after-free",
+            Kind::Atomicity => "atomicity",
         }
     }
 }

@@ -51,6 +51,27 @@ pub struct AtomicityViolation {
     pub tried: u64,
 }
 
+/// In which regions of a thread an access of another may be out of place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Regions {
+    /// Calls and sections that are serial in most of their recorded instances, but for checks that are made again.
+    #[default]
+    Serial,
+    /// All calls and sections.
+    Any,
+    /// Any two successive accesses of a thread.
+    All,
+}
+
+impl Regions {
+    /// Whether these are the regions that are asked about if nobody says which.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Regions::default()
+    }
+}
+
 /// Why two accesses of a thread are taken to belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Region {

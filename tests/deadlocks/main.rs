@@ -141,6 +141,18 @@ fn the_report_says_who_waits_for_whom() {
 }
 
 #[test]
+fn a_baseline_knows_deadlocks() {
+    let program = compiled("baseline", "two_locks");
+    program.record(POLICIES[0], &[]);
+    let (results, status) = program.analyzed();
+    assert_eq!(status, 66);
+    std::fs::write(program.folder.join("known.json"), results.to_string()).unwrap();
+    let report = program.witness(&["analyze", "trace.bin", "--baseline", "known.json"]);
+    assert!(report.stdout.contains("1 in the baseline"), "{}", report.stdout);
+    assert_eq!(report.status, 0, "{}", report.stdout);
+}
+
+#[test]
 fn suppressions_of_deadlocks_hide_them() {
     let program = compiled("hidden", "two_locks");
     program.record(POLICIES[0], &[]);

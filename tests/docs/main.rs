@@ -37,6 +37,7 @@ pages! {
     commands: "docs/commands.md",
     confirm: "docs/confirm.md",
     after_free: "docs/after_free.md",
+    atomicity: "docs/atomicity.md",
     deadlocks: "docs/deadlocks.md",
     explore: "docs/explore.md",
     flaky: "docs/flaky.md",

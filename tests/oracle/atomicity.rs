@@ -11,14 +11,12 @@ use super::execution::Execution;
 use super::machine::State;
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::num::NonZeroUsize;
 use trace_format::{Event, EventId, Op, Tables};
-use witness::analyze::{Solver, Unfollowed, Work, analyze_with};
-use witness::candidates::Regions;
+use witness::analyze::{Options, Solver, analyze};
 use witness::check::{Checker, validate};
 use witness::schedule::Goal;
 use witness::trace::Trace;
-use witness::verdict::{Unknown, Verdict};
+use witness::verdict::{Find, Kind, Regions, Unknown, Verdict};
 
 type Triple = [EventId; 3];
 
@@ -226,16 +224,13 @@ fn compare(
         candidates.entry(positions(triple)).or_default().push(*triple);
     }
     let there: BTreeSet<[u64; 3]> = found.iter().map(positions).collect();
-    let work = Work {
-        regions: Some(Regions::All),
-        threads: NonZeroUsize::MIN,
-        ..Work::default()
-    };
-    let options = witness::analyze::Options {
+    let options = Options {
         solver,
+        find: Find::of(&[Kind::Atomicity]),
+        regions: Regions::All,
         ..every_instance()
     };
-    let Ok(analysis) = analyze_with(&trace, &options, &work, &Unfollowed);
+    let analysis = analyze(&trace, &options);
     if let Some(rejected) = analysis.rejected.first() {
         return Err(format!("the checker rejected a schedule: {}", rejected.reason));
     }

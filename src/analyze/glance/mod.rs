@@ -42,6 +42,7 @@ const CLOSELY: Options = Options {
     solver: Solver::Native,
     form: crate::encode::Form::Prefix,
     find: Find::of(&Kind::DEFAULT),
+    regions: crate::verdict::Regions::Serial,
     mutation: None,
     until: None,
 };

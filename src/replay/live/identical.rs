@@ -117,7 +117,7 @@ impl<'t> Run<'t> {
             live,
             done: vec![0; due.len()],
             due,
-            performed: schedule.goal.performed().next(),
+            performed: schedule.goal.performed_last(),
             first: None,
             recorded: vec![None; live.objects.len()],
             known: vec![false; trace.tables().objects.len()],

@@ -225,10 +225,7 @@ fn descent(meta: &Meta, number: record::ProcessNumber) -> Result<Descent, LiveEr
 /// [`LiveError`]. That the program goes another way is an [`Outcome`].
 pub fn run(planner: &Planner<'_>, schedule: &Schedule, launch: &Launch) -> Result<Run, LiveError> {
     let trace = planner.checker().trace();
-    if matches!(
-        schedule.goal,
-        Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. }
-    ) {
+    if matches!(schedule.goal, Goal::OtherValue { .. } | Goal::Deadlock(_)) {
         return Err(LiveError::NoRace);
     }
     let plan = planner.plan(schedule)?;
@@ -379,9 +376,12 @@ fn before_race(
     stopped: &Stopped,
 ) -> Outcome {
     let mut shown = Vec::with_capacity(2);
-    for performed in schedule.goal.performed() {
-        shown.extend(done(trace, live, performed));
-    }
+    shown.extend(
+        schedule
+            .goal
+            .performed_last()
+            .and_then(|event| done(trace, live, event)),
+    );
     for step in plan.done().end..plan.len() {
         let event = plan.event(step);
         let here = |parked: &&Parked| parked.thread == trace.thread(event);
@@ -407,8 +407,15 @@ fn before_race(
             pending: true,
         });
     }
+    let first = match schedule.goal {
+        Goal::AtomicityViolation { first, .. } => done(trace, live, first),
+        _ => None,
+    };
     match <[Shown; 2]>::try_from(shown) {
-        Ok(shown) if overlap(trace, &shown) => Outcome::Confirmed(shown),
+        // The first of the two that belong together shares the memory as well.
+        Ok(shown) if overlap(trace, &shown) && first.is_none_or(|first| overlap(trace, &[first, shown[1].clone()])) => {
+            Outcome::Confirmed(shown)
+        }
         _ => Outcome::Diverged(Divergence {
             step: plan.len() - 1,
             expected: plan.event(plan.len() - 1),

@@ -55,7 +55,8 @@ impl Exporter for Html {
             (true, _) => "Data races",
             (false, true) if has_cycles => "Uses after free and deadlocks",
             (false, true) => "Uses after free",
-            (false, false) => "Deadlocks",
+            (false, false) if total.find.has(Kind::Deadlocks) => "Deadlocks",
+            (false, false) => "Atomicity violations",
         };
         let page = html! {
             (DOCTYPE)
@@ -138,6 +139,11 @@ fn counts(total: &Summary) -> Markup {
             @if total.deadlocks > 0 {
                 li.count.witnessed { strong { (total.deadlocks) } " deadlock" @if total.deadlocks != 1 { "s" } }
             }
+            @if total.atomicity_violations > 0 {
+                li.count.witnessed {
+                    strong { (total.atomicity_violations) } " atomicity violation" @if total.atomicity_violations != 1 { "s" }
+                }
+            }
         }
     }
 }
@@ -195,6 +201,12 @@ fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
         Some((row, race::deadlock(number, findings, &row, &replay, sources)))
     });
     let (waiting, deadlocks): (Vec<DeadlockRow<'_>>, Vec<Markup>) = deadlocks.unzip();
+    let interrupted = findings.told_atomicity_violations().into_iter().take(PICTURES);
+    let interrupted = interrupted.filter_map(|(row, _)| {
+        let replay = Replay::of(&checker, row.schedule()?).ok()?;
+        Some(race::atomicity_violation(number, findings, &row, &replay, sources))
+    });
+    let interrupted: Vec<Markup> = interrupted.collect();
     html! {
         section.trace {
             (overview::table(number, findings, &races[..told.len().min(races.len())], &waiting))
@@ -206,6 +218,7 @@ fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
             }
             @for race in &told { (race) }
             @for deadlock in &deadlocks { (deadlock) }
+            @for violation in &interrupted { (violation) }
         }
     }
 }

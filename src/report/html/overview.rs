@@ -3,7 +3,7 @@
 use super::anchor;
 use crate::report::noise::Hidden;
 use crate::report::results::{reason_of, verdict_of};
-use crate::report::{AttachedTo, DeadlockRow, Findings, Race, Row};
+use crate::report::{AtomicityRow, AttachedTo, DeadlockRow, Findings, Race, Row};
 use crate::results::{refutation_name, unknown_name};
 use crate::symbols::{file_name, printable};
 use crate::trace::EventId;
@@ -29,6 +29,9 @@ pub(super) fn table(
     waiting: &[DeadlockRow<'_>],
 ) -> Markup {
     let deadlocks: Vec<DeadlockRow<'_>> = findings.shown_deadlocks().collect();
+    let told = findings.told_atomicity_violations().into_iter().map(|(row, _)| row);
+    let others = findings.other_atomicity_violations();
+    let interruptions: Vec<AtomicityRow<'_>> = told.chain(others).collect();
     let entries = entries(findings);
     let verdicts = ["witnessed", "unknown", "not-in-trace", "refuted", "suppressed", "known"];
     let unmatched: Vec<_> = findings
@@ -41,6 +44,9 @@ pub(super) fn table(
         entries.iter().any(|entry| entry.verdict == verdict)
             || unmatched.iter().any(|warning| warning.verdict == verdict)
             || deadlocks.iter().any(|row| verdict_of(&row.deadlock.verdict) == verdict)
+            || interruptions
+                .iter()
+                .any(|row| verdict_of(&row.violation.verdict) == verdict)
     };
     let verdicts: Vec<&str> = verdicts.into_iter().filter(|verdict| has(verdict)).collect();
     html! {
@@ -57,6 +63,7 @@ pub(super) fn table(
                 thead { tr { th { "Verdict" } th { "Accesses" } th { "Memory" } th { "Why" } th.number { "Pairs" } } }
                 tbody {
                     @for row in deadlocks.iter().take(LISTED) { (cycle(trace, findings, row, waiting)) }
+                    @for row in interruptions.iter().take(LISTED) { (interruption(trace, findings, row)) }
                     @for entry in entries.iter().take(LISTED) { (line(trace, findings, entry, pictured)) }
                     @for warning in unmatched.iter().take(LISTED) {
                         tr data-verdict=(warning.verdict) {
@@ -181,6 +188,32 @@ fn cycle(trace: usize, findings: &Findings<'_>, row: &DeadlockRow<'_>, pictured:
             td { (awaited.join(", ")) }
             td {
                 @if let Some(number) = number {
+                    a href={ "#" (anchor(trace, number)) } { (reason) }
+                } @else if explanation.is_empty() {
+                    (reason)
+                } @else {
+                    details { summary { (reason) } ul { @for sentence in &explanation { li { (sentence) } } } }
+                }
+            }
+            td.number { "1" }
+        }
+    }
+}
+
+/// Two accesses of a thread, and another thread's between them.
+fn interruption(trace: usize, findings: &Findings<'_>, row: &AtomicityRow<'_>) -> Markup {
+    let words = findings.words();
+    let verdict = verdict_of(&row.violation.verdict);
+    let reason = reason_of(&row.violation.verdict).unwrap_or("a schedule shows it");
+    let explanation = words.explanation_of_atomicity(row.violation);
+    let access_of = findings.trace.access(row.violation.example[0]);
+    html! {
+        tr data-verdict=(verdict) data-race=[row.number.map(|number| anchor(trace, number))] {
+            td { span class={ "badge " (verdict) } { (said(verdict)) } }
+            td { @for &event in &row.violation.example { (access(findings, event)) } }
+            td { @if let Some(access) = access_of { (words.memory(access)) } }
+            td {
+                @if let Some(number) = row.number {
                     a href={ "#" (anchor(trace, number)) } { (reason) }
                 } @else if explanation.is_empty() {
                     (reason)

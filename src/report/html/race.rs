@@ -5,7 +5,7 @@ use super::{LETTERS, Sources, anchor};
 use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
 use crate::report::location::location;
-use crate::report::{AttachedTo, DeadlockRow, Findings, Race};
+use crate::report::{AtomicityRow, AttachedTo, DeadlockRow, Findings, Race};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use maud::{Markup, html};
@@ -107,6 +107,51 @@ pub(super) fn deadlock(
             }
             p.verdict {
                 "Each of these operations waits for another of the threads, for ever. An independent checker has executed this schedule."
+            }
+            dl.commands {
+                dt { "see it again" } dd { code { (command) } }
+                dt { "see it live" } dd { code { (command) " --live" } }
+            }
+        }
+    }
+}
+
+/// A witnessed atomicity violation, in the same form.
+pub(super) fn atomicity_violation(
+    trace: usize,
+    findings: &Findings<'_>,
+    row: &AtomicityRow<'_>,
+    replay: &Replay,
+    sources: &Sources,
+) -> Markup {
+    let (words, number) = (findings.words(), row.number.unwrap_or_default());
+    let access = findings.trace.access(row.violation.example[0]);
+    let memory = access.map_or_else(String::new, |access| words.memory(access));
+    let thread = words.thread_of(row.violation.example[0]);
+    let command = replay_command(findings, number);
+    let switches = row.schedule().map_or(0, Schedule::switches);
+    html! {
+        section.race id=(anchor(trace, number)) tabindex="-1" {
+            h2 {
+                span.badge.witnessed { (number) }
+                " Atomicity violation on " span.memory { (memory) }
+            }
+            p.about {
+                (row.schedule().map_or(0, Schedule::len)) " events, " (switches) " context switch" @if switches != 1 { "es" }
+                " · id " code { (row.id) }
+            }
+            div.stage {
+                (Picture::of(findings, replay, sources).draw())
+                aside.source aria-label="Source" {}
+            }
+            div.pair {
+                @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
+                    (side(findings, shown, letter, sources))
+                }
+            }
+            p.verdict {
+                (thread) " " (words.region(row.violation)) ", and the other thread's access comes between its two. \
+                An independent checker has executed this schedule."
             }
             dl.commands {
                 dt { "see it again" } dd { code { (command) } }

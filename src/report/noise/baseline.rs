@@ -74,7 +74,7 @@ struct RelatedRace {
     id: String,
 }
 
-/// A pair of the baseline.
+/// A pair, a deadlock or an atomicity violation of the baseline.
 struct Known {
     id: String,
     witnessed: bool,
@@ -110,8 +110,12 @@ impl Baseline {
         let pairs: Vec<Known> = match schema.as_str() {
             SCHEMA => {
                 let results: Results = serde_json::from_slice(&bytes).map_err(malformed)?;
-                let pairs = results.pairs.into_iter();
-                pairs.map(|pair| Known::new(pair.id, &pair.verdict)).collect()
+                let pairs = results.pairs.into_iter().map(|pair| (pair.id, pair.verdict));
+                let deadlocks = results.deadlocks.into_iter().map(|row| (row.id, row.verdict));
+                let violations = results.atomicity_violations.into_iter();
+                let violations = violations.map(|row| (row.id, row.verdict));
+                let all = pairs.chain(deadlocks).chain(violations);
+                all.map(|(id, verdict)| Known::new(id, &verdict)).collect()
             }
             CONFIRM_SCHEMA => {
                 let confirmed: Confirmed = serde_json::from_slice(&bytes).map_err(malformed)?;

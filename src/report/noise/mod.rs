@@ -15,7 +15,7 @@ use super::Words;
 use super::words::name_of;
 use crate::symbols::{Frame, file_name};
 use crate::trace::EventId;
-use crate::verdict::{Analysis, Deadlock, Pair, Verdict};
+use crate::verdict::{Analysis, AtomicityViolation, Deadlock, Pair, Verdict};
 use twox_hash::XxHash64;
 
 /// What the user does not want to see.
@@ -45,6 +45,8 @@ pub struct Noise {
     hidden: Vec<Option<Hidden>>,
     /// The same of deadlocks.
     deadlocks: Vec<(String, Option<Hidden>)>,
+    /// The same of atomicity violations.
+    atomicity_violations: Vec<(String, Option<Hidden>)>,
     used: Vec<bool>,
 }
 
@@ -61,14 +63,33 @@ impl Noise {
             .collect();
         let deadlocks = analysis.deadlocks.iter().map(|deadlock| {
             let id = id_of_deadlock(words, deadlock);
-            let hidden = hidden_deadlock(words, deadlock, &id, (filters, &own), &mut used);
+            let about = About {
+                of: ReportType::Deadlock,
+                events: &deadlock.example,
+                verdict: &deadlock.verdict,
+                variable: None,
+            };
+            let hidden = hidden_by(words, &about, &id, (filters, &own), &mut used);
             (id, hidden)
         });
         let deadlocks = deadlocks.collect();
+        let atomicity_violations = analysis.atomicity_violations.iter().map(|violation| {
+            let id = id_of_atomicity_violation(words, violation);
+            let about = About {
+                of: ReportType::AtomicityViolation,
+                events: &violation.example,
+                verdict: &violation.verdict,
+                variable: variable(words, violation.example[0]),
+            };
+            let hidden = hidden_by(words, &about, &id, (filters, &own), &mut used);
+            (id, hidden)
+        });
+        let atomicity_violations = atomicity_violations.collect();
         Noise {
             ids,
             hidden,
             deadlocks,
+            atomicity_violations,
             used,
         }
     }
@@ -77,6 +98,14 @@ impl Noise {
     #[must_use]
     pub fn deadlock(&self, row: usize) -> (&str, Option<&Hidden>) {
         self.deadlocks
+            .get(row)
+            .map_or(("", None), |(id, hidden)| (id, hidden.as_ref()))
+    }
+
+    /// The id of a triple of accesses, and why it is not shown; `None` if it is.
+    #[must_use]
+    pub fn atomicity_violation(&self, row: usize) -> (&str, Option<&Hidden>) {
+        self.atomicity_violations
             .get(row)
             .map_or(("", None), |(id, hidden)| (id, hidden.as_ref()))
     }
@@ -128,13 +157,17 @@ impl Noise {
                 Some(Hidden::Elsewhere)
             }
         });
-        let deadlocks = self.deadlocks.iter().map(|(id, hidden)| match own(id) {
-            true => (id.clone(), hidden.clone()),
-            false => (id.clone(), Some(Hidden::Elsewhere)),
-        });
+        let own_only = |all: &[(String, Option<Hidden>)]| -> Vec<(String, Option<Hidden>)> {
+            let only = |(id, hidden): &(String, Option<Hidden>)| match own(id) {
+                true => (id.clone(), hidden.clone()),
+                false => (id.clone(), Some(Hidden::Elsewhere)),
+            };
+            all.iter().map(only).collect()
+        };
         Noise {
             hidden: hidden.collect(),
-            deadlocks: deadlocks.collect(),
+            deadlocks: own_only(&self.deadlocks),
+            atomicity_violations: own_only(&self.atomicity_violations),
             ..self.clone()
         }
     }
@@ -146,6 +179,7 @@ impl Noise {
             .hidden
             .iter()
             .chain(self.deadlocks.iter().map(|(_, hidden)| hidden))
+            .chain(self.atomicity_violations.iter().map(|(_, hidden)| hidden))
             .flatten()
             .filter(|hidden| **hidden != Hidden::Elsewhere);
         let known = all.clone().filter(|hidden| **hidden == Hidden::Known).count();
@@ -186,30 +220,52 @@ fn id_of_deadlock(words: &Words<'_>, deadlock: &Deadlock) -> String {
     )
 }
 
-fn hidden_deadlock(
+/// The variable that an access is of, if that is static and has a name.
+fn variable(words: &Words<'_>, event: EventId) -> Option<String> {
+    let access = words.trace.access(event);
+    access.and_then(|access| words.variable(access))
+}
+
+/// That of an atomicity violation: its functions, in their order, and the variable.
+fn id_of_atomicity_violation(words: &Words<'_>, violation: &AtomicityViolation) -> String {
+    let [first, between, second] = violation.example.map(|event| side(words, event));
+    let variable = variable(words, violation.example[0]).unwrap_or_default();
+    let name = format!("atomicity violation\0{first}\0{between}\0{second}\0{variable}");
+    format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
+}
+
+/// What suppressions and baselines look at in what is no pair.
+struct About<'a> {
+    of: ReportType,
+    events: &'a [EventId],
+    verdict: &'a Verdict,
+    variable: Option<String>,
+}
+
+fn hidden_by(
     words: &Words<'_>,
-    deadlock: &Deadlock,
+    about: &About<'_>,
     id: &str,
     (filters, own): (&Filters, &Suppressions),
     used: &mut [bool],
 ) -> Option<Hidden> {
-    let witnessed = match &deadlock.verdict {
+    let witnessed = match about.verdict {
         Verdict::Witnessed(_) => true,
         Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
         Verdict::Refuted(_) => return None,
     };
     let (trace, symbols) = (words.trace, words.symbols);
-    let stacks = deadlock
-        .example
+    let stacks = about
+        .events
         .iter()
         .map(|&event| symbols.stack(trace.pc(event), trace.stack(event)));
     let stacks: Vec<Vec<Frame>> = stacks.collect();
     let stacks: Vec<Vec<Names<'_>>> = stacks.iter().map(|stack| stack.iter().map(names).collect()).collect();
     let reported = Reported {
-        of: ReportType::Deadlock,
+        of: about.of,
         callers: stacks.iter().filter_map(|stack| stack.first().copied()).collect(),
         stacks,
-        variable: None,
+        variable: about.variable.as_deref(),
     };
     let line = filters.suppressions.find(&reported, used);
     if let Some(line) = line.or_else(|| own.find(&reported, &mut vec![false; own.len()])) {

@@ -2,8 +2,8 @@
 //! `TemplateMatch`).
 //!
 //! Each line is a `type:template`; `#` begins a comment. A template matches a name that contains it; `*` matches
-//! anything, `^` and `$` the beginning and the end. `race:`, `mutex:`, `deadlock:`, `thread:` and `signal:` each apply
-//! to one type of report; they look at the function, the file and the module of every frame of its call stacks, and at
+//! anything, `^` and `$` the beginning and the end. `race:`, `mutex:`, `deadlock:`, `thread:`, `signal:`, and our own `atomicity:`,
+//! each apply to one type of report; they look at the function, the file and the module of every frame of its call stacks, and at
 //! the name of the global variable. `race_top:` looks at the innermost frames of a race. `called_from_lib:` makes
 //! ThreadSanitizer ignore a library's calls of functions that it intercepts; here it hides the races and misused locks
 //! that come from such calls.
@@ -20,6 +20,8 @@ pub enum ReportType {
     Mutex,
     /// Of locks taken in both orders.
     Deadlock,
+    /// Of accesses of one thread between those of another; ThreadSanitizer has none of these.
+    AtomicityViolation,
     /// Of a thread that nobody joins.
     Thread,
     /// Of what a signal handler must not do.
@@ -86,7 +88,7 @@ pub enum SuppressionError {
     },
     /// A line is none.
     #[error(
-        "{}:{line}: '{text}' is no suppression: expected race:, race_top:, mutex:, deadlock:, thread:, signal: or called_from_lib:, and a name",
+        "{}:{line}: '{text}' is no suppression: expected race:, race_top:, mutex:, deadlock:, atomicity:, thread:, signal: or called_from_lib:, and a name",
         path.display()
     )]
     Malformed {
@@ -191,6 +193,7 @@ fn parse(text: &str) -> Option<(Kind, Template)> {
         "race" => Kind::All(ReportType::Race),
         "mutex" => Kind::All(ReportType::Mutex),
         "deadlock" => Kind::All(ReportType::Deadlock),
+        "atomicity" => Kind::All(ReportType::AtomicityViolation),
         "thread" => Kind::All(ReportType::Thread),
         "signal" => Kind::All(ReportType::Signal),
         "race_top" => Kind::RaceTop,

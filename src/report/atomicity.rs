@@ -1,0 +1,200 @@
+//! Atomicity violations as reports show them: numbered behind the witnesses of deadlocks, named, each once.
+
+use super::noise::Hidden;
+use super::results::{access_result, reason_of, verdict_of};
+use super::{Findings, Words};
+use crate::results::AtomicityResult;
+use crate::schedule::Schedule;
+use crate::trace::EventId;
+use crate::verdict::{AtomicityViolation, Instances, Pair, Refutation, Region, Verdict};
+use hashbrown::HashSet;
+
+/// A triple of code positions.
+#[derive(Clone, Copy)]
+pub struct AtomicityRow<'a> {
+    /// Its row in the analysis.
+    pub row: usize,
+    /// The number of its witness; `None` if it is not witnessed.
+    pub number: Option<usize>,
+    /// The positions, and what is said of them.
+    pub violation: &'a AtomicityViolation,
+    /// What it is called from run to run.
+    pub id: &'a str,
+    /// Why it is not shown; `None` if it is.
+    pub hidden: Option<&'a Hidden>,
+}
+
+impl<'a> AtomicityRow<'a> {
+    /// The schedule that shows it.
+    #[must_use]
+    pub fn schedule(&self) -> Option<&'a Schedule> {
+        match &self.violation.verdict {
+            Verdict::Witnessed(schedule) => Some(schedule),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Findings<'a> {
+    /// All triples, also those that are not shown, but for those that another trace speaks for.
+    pub fn atomicity_violations(&self) -> impl Iterator<Item = AtomicityRow<'a>> + use<'a> {
+        let noise = self.noise;
+        let witnessed = |verdict: &Verdict| matches!(verdict, Verdict::Witnessed(_));
+        let (pairs, deadlocks) = (&self.analysis.pairs, &self.analysis.deadlocks);
+        let before = pairs.iter().map(|pair| &pair.verdict);
+        let before = before.chain(deadlocks.iter().map(|deadlock| &deadlock.verdict));
+        let mut witnesses = before.filter(|verdict| witnessed(verdict)).count();
+        let all = self.analysis.atomicity_violations.iter().enumerate();
+        let all = all.map(move |(row, violation)| {
+            let is_witnessed = witnessed(&violation.verdict);
+            witnesses += usize::from(is_witnessed);
+            let (id, hidden) = noise.atomicity_violation(row);
+            AtomicityRow {
+                row,
+                number: is_witnessed.then_some(witnesses),
+                violation,
+                id,
+                hidden,
+            }
+        });
+        all.filter(|row| row.hidden != Some(&Hidden::Elsewhere))
+    }
+
+    /// Those that are shown.
+    pub fn shown_atomicity_violations(&self) -> impl Iterator<Item = AtomicityRow<'a>> + use<'a> {
+        self.atomicity_violations().filter(|row| row.hidden.is_none())
+    }
+
+    /// The witnessed ones that are shown, the same once, with the numbers of the others' witnesses.
+    #[must_use]
+    pub fn told_atomicity_violations(&self) -> Vec<(AtomicityRow<'a>, Vec<usize>)> {
+        let mut told: Vec<(AtomicityRow<'a>, Vec<usize>)> = Vec::new();
+        for row in self.shown_atomicity_violations() {
+            let Some(number) = row.number else { continue };
+            match told.iter_mut().find(|(other, _)| other.id == row.id) {
+                Some((_, others)) => others.push(number),
+                None => told.push((row, Vec::new())),
+            }
+        }
+        told
+    }
+
+    /// Those that are neither witnessed nor the same as a witnessed one, one for each id.
+    pub(super) fn other_atomicity_violations(&self) -> Vec<AtomicityRow<'a>> {
+        let told = self.shown_atomicity_violations().filter(|row| row.number.is_some());
+        let mut known: HashSet<&str> = told.map(|row| row.id).collect();
+        self.shown_atomicity_violations()
+            .filter(|row| known.insert(row.id))
+            .collect()
+    }
+
+    /// The three accesses in one sentence: `read by thread 1 at a.c:8, then write by thread 2 at a.c:20, then write by
+    /// thread 1 at a.c:12`.
+    #[must_use]
+    pub fn atomicity_headline(&self, violation: &AtomicityViolation) -> String {
+        let words = self.words();
+        let accesses = violation.example.iter().map(|&event| {
+            let what = self.trace.access(event).map_or("", |access| words.access_noun(access));
+            format!("{what} by {} at {}", words.thread_of(event), words.place(event))
+        });
+        accesses.collect::<Vec<_>>().join(", then ")
+    }
+
+    /// The results object of a triple.
+    pub(super) fn atomicity_result(&self, row: &AtomicityRow<'_>) -> AtomicityResult {
+        let (words, violation) = (self.words(), row.violation);
+        let [first, between, second] = violation.example.map(|event| access_result(self, event));
+        let schedule = row.number.zip(self.folder);
+        AtomicityResult {
+            id: row.id.to_owned(),
+            kind: "atomicity-violation".to_owned(),
+            verdict: verdict_of(&violation.verdict).to_owned(),
+            reason: reason_of(&violation.verdict).map(str::to_owned),
+            explanation: words.explanation_of_atomicity(violation),
+            region: region_name(violation.region).to_owned(),
+            lock: match violation.region {
+                Region::Section(lock) => Some(words.object(lock)),
+                Region::Call | Region::Successive => None,
+            },
+            first,
+            between,
+            second,
+            tried: violation.tried,
+            schedule: schedule.map(|(number, folder)| folder.join(format!("{number}.sched")).display().to_string()),
+            suppressed: match row.hidden {
+                Some(Hidden::Suppressed(line)) => Some(line.clone()),
+                Some(Hidden::Known | Hidden::Elsewhere) | None => None,
+            },
+            known: row.hidden == Some(&Hidden::Known),
+            trace: None,
+        }
+    }
+}
+
+/// The name of a region's kind.
+pub(super) fn region_name(region: Region) -> &'static str {
+    match region {
+        Region::Section(_) => "section",
+        Region::Call => "call",
+        Region::Successive => "successive",
+    }
+}
+
+impl Words<'_> {
+    /// Why the two accesses of a thread belong together, as a clause that follows on its name.
+    #[must_use]
+    pub fn region(&self, violation: &AtomicityViolation) -> String {
+        let [first, _, second] = violation.example;
+        match violation.region {
+            Region::Section(lock) => format!("gives {} back and takes it again in between", self.object(lock)),
+            Region::Call => match self.common_function(first, second) {
+                Some(function) => format!("is in one call of {function}"),
+                None => "is in one call of a function".to_owned(),
+            },
+            Region::Successive => "accesses it nowhere in between".to_owned(),
+        }
+    }
+
+    /// The innermost function that both events are in.
+    fn common_function(&self, one: EventId, other: EventId) -> Option<String> {
+        let tables = self.trace.tables();
+        let stack = |event| {
+            let mut sites: Vec<_> = tables.frames(self.trace.stack(event)).collect();
+            sites.reverse();
+            sites
+        };
+        let (sites, others) = (stack(one), stack(other));
+        let common = sites.iter().zip(&others).take_while(|(a, b)| a == b).count();
+        let position = sites.get(common).copied().unwrap_or(self.trace.pc(one));
+        // Of what was inlined there, the call is that of the outermost.
+        let frames = self.symbols.frames(position);
+        frames.last().and_then(|frame| frame.function.clone())
+    }
+
+    /// One sentence for each fact that the verdict on a triple leans on; none for a witnessed one.
+    #[must_use]
+    pub fn explanation_of_atomicity(&self, violation: &AtomicityViolation) -> Vec<String> {
+        let [first, between, second] = violation.example;
+        // Of a chain, it is said which of the two it begins or ends with.
+        let own = match &violation.verdict {
+            Verdict::Refuted(Refutation::MustHappenBefore(chain))
+            | Verdict::NotInTrace(Refutation::MustHappenBefore(chain))
+                if chain.first() == Some(&second) =>
+            {
+                second
+            }
+            _ => first,
+        };
+        self.explanation(&Pair {
+            positions: (self.trace.pc(own), self.trace.pc(between)),
+            example: (own, between),
+            verdict: violation.verdict.clone(),
+            instances: Instances {
+                total: violation.tried,
+                tried: violation.tried,
+                ..Instances::default()
+            },
+            behind: None,
+        })
+    }
+}
