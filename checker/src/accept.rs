@@ -2,7 +2,7 @@
 
 use crate::Checker;
 use crate::disabled::{NoWait, Violation};
-use crate::happens_before::HappensBefore;
+use crate::happens_before::{Clock, HappensBefore};
 use crate::interrupted;
 use crate::prefix::Prefix;
 use crate::recording::{Access, all};
@@ -301,7 +301,7 @@ pub(crate) fn watches(goal: &Goal) -> bool {
 /// What a goal asks of the way to the state at the end.
 #[derive(Default)]
 struct Watched<'c> {
-    synchronized: Option<HappensBefore<'c>>,
+    synchronized: Option<HappensBefore<'c, Clock>>,
     /// Two events, and whether the second came behind the first.
     in_order: Option<(EventId, EventId, bool)>,
 }

@@ -23,54 +23,112 @@ use crate::accept::Executed;
 use crate::before::WaitingFromStart;
 use crate::recording::Access;
 use hashbrown::HashMap;
+use std::hash::Hash;
 use std::rc::Rc;
 use trace_format::{EventId, MemoryOrder, ObjectId, Op, ThreadId, WaitOutcome};
 
-/// By thread: how far its events are known, as the number behind the last of them.
-type Clock = Vec<u32>;
+/// What a thread knows of what was done before. What it leaves where others find it are copies, so they cost little.
+pub(crate) trait Knowledge: Clone {
+    /// Nothing, of so many threads.
+    fn nothing(threads: usize) -> Self;
+    /// Whether it is nothing, where it is left for others.
+    fn is_nothing(&self) -> bool;
+    /// Adds what somebody else knows.
+    fn join(&mut self, other: &Self);
+    /// Adds an event of the thread itself.
+    fn perform(&mut self, thread: ThreadId, event: EventId);
+}
+
+/// Of every event whether it is known. By thread: the number behind the last of its events that are.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock(Rc<Vec<u32>>);
+
+impl Knowledge for Clock {
+    fn nothing(threads: usize) -> Clock {
+        Clock(Rc::new(vec![0; threads]))
+    }
+
+    fn is_nothing(&self) -> bool {
+        // Who leaves something has done something.
+        false
+    }
+
+    fn join(&mut self, other: &Clock) {
+        if Rc::ptr_eq(&self.0, &other.0) {
+            return;
+        }
+        for (mine, &theirs) in Rc::make_mut(&mut self.0).iter_mut().zip(&*other.0) {
+            *mine = (*mine).max(theirs);
+        }
+    }
+
+    fn perform(&mut self, thread: ThreadId, event: EventId) {
+        Rc::make_mut(&mut self.0)[thread.index()] = event.0 + 1;
+    }
+}
+
+/// Of a single event whether it is known: much cheaper, if nothing else is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfOne(bool);
+
+impl Knowledge for OfOne {
+    fn nothing(_: usize) -> OfOne {
+        OfOne(false)
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self.0
+    }
+
+    fn join(&mut self, other: &OfOne) {
+        self.0 |= other.0;
+    }
+
+    fn perform(&mut self, _: ThreadId, _: EventId) {}
+}
 
 /// Who heads a release sequence, and what it releases.
-type Release = (ThreadId, Rc<Clock>);
+type Release<K> = (ThreadId, K);
 
-/// What happened before what, in the events executed so far.
-pub(crate) struct HappensBefore<'t> {
+/// What happened before what, in the events executed so far. Where nothing is known, nothing is kept.
+pub(crate) struct HappensBefore<'t, K> {
     checker: &'t Checker<'t>,
-    threads: Vec<Clock>,
+    threads: Vec<K>,
     /// What an acquire fence of the thread would acquire.
-    loaded: Vec<Clock>,
+    loaded: Vec<K>,
     /// What the thread's last release fence released.
-    fenced: Vec<Clock>,
+    fenced: Vec<K>,
     // What is known of a piece of memory that all accesses touch as a whole is kept at its first byte.
     /// The release sequences that the last store of a byte belongs to.
-    released: HashMap<usize, Vec<Release>>,
+    released: HashMap<usize, Vec<Release<K>>>,
     /// What the thread knew that wrote a byte last, and whether it did so atomically.
-    written: HashMap<usize, (Rc<Clock>, bool)>,
-    allocated: HashMap<EventId, Clock>,
+    written: HashMap<usize, (K, bool)>,
+    allocated: HashMap<EventId, K>,
     /// What those knew who took a lock.
-    taken: HashMap<ObjectId, Clock>,
+    taken: HashMap<ObjectId, K>,
     /// Everything that synchronizes through an object: who comes later knows what is in here.
-    objects: HashMap<ObjectId, Clock>,
+    objects: HashMap<ObjectId, K>,
     /// What readers of a lock released; only writers learn of it.
-    readers: HashMap<ObjectId, Clock>,
+    readers: HashMap<ObjectId, K>,
     held_shared: HashMap<(ObjectId, ThreadId), u32>,
     /// By thread: its waits, and what those knew who woke them.
-    waits: HashMap<ThreadId, Vec<Wait>>,
-    fences: Clock,
+    waits: HashMap<ThreadId, Vec<Wait<K>>>,
+    fences: K,
 }
 
 /// A wait that is under way.
-struct Wait {
+struct Wait<K> {
     condition: ObjectId,
     /// `None` if the trace does not have it.
     end: Option<EventId>,
-    woken: Option<Clock>,
+    woken: Option<K>,
 }
 
-impl<'t> HappensBefore<'t> {
-    pub(crate) fn new(checker: &'t Checker<'t>) -> HappensBefore<'t> {
-        let zero = vec![0; checker.threads()];
+impl<'t, K: Knowledge> HappensBefore<'t, K> {
+    fn nothing(checker: &'t Checker<'t>) -> HappensBefore<'t, K> {
+        let zero = K::nothing(checker.threads());
         // Those that waited before the trace began.
-        let mut waits: HashMap<ThreadId, Vec<Wait>> = HashMap::new();
+        let mut waits: HashMap<ThreadId, Vec<Wait<K>>> = HashMap::new();
         let asleep = |waiting: &&WaitingFromStart| waiting.outcome == WaitOutcome::Notified && !waiting.woken;
         for waiting in checker.facts.waiting.iter().filter(asleep) {
             waits.entry(waiting.thread).or_default().push(Wait {
@@ -101,37 +159,20 @@ impl<'t> HappensBefore<'t> {
         }
     }
 
-    /// As if nothing had been executed yet when some threads are among the readers of locks. What begins here
-    /// leads through later events alone, whatever came before.
-    pub(crate) fn amid(
-        checker: &'t Checker<'t>,
-        readers: impl IntoIterator<Item = (ObjectId, ThreadId)>,
-    ) -> HappensBefore<'t> {
-        let mut amid = HappensBefore::new(checker);
-        // How many levels deep is not known: what is given back as a reader's cannot pass for a writer's.
-        amid.held_shared = readers.into_iter().map(|reader| (reader, u32::MAX / 2)).collect();
-        amid
-    }
-
-    /// Whether an executed event happens before what a thread does next.
-    pub(crate) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
-        self.threads[thread.index()][self.checker.recording.thread(event).index()] > event.0
-    }
-
     /// Takes note of an executed event.
     pub(crate) fn step(&mut self, executed: &Executed) {
         let event = executed.event;
         let thread = self.checker.recording.thread(event);
-        self.threads[thread.index()][thread.index()] = event.0 + 1;
+        self.threads[thread.index()].perform(thread, event);
         let op = self.checker.recording.op(event);
         match op {
             Op::Fork { child } => {
                 let parent = self.threads[thread.index()].clone();
-                join(&mut self.threads[child.index()], &parent);
+                self.threads[child.index()].join(&parent);
             }
             Op::Join { child, .. } => {
                 let child = self.threads[child.index()].clone();
-                join(&mut self.threads[thread.index()], &child);
+                self.threads[thread.index()].join(&child);
             }
             Op::Acquire { lock, .. } => self.take_alone(thread, lock),
             Op::WaitEnd { lock, .. } => {
@@ -151,8 +192,7 @@ impl<'t> HappensBefore<'t> {
             Op::Release { lock } => match self.held_shared.get_mut(&(lock, thread)) {
                 Some(depth) if *depth > 0 => {
                     *depth -= 1;
-                    let clock = &self.threads[thread.index()];
-                    join(self.readers.entry(lock).or_insert_with(|| vec![0; clock.len()]), clock);
+                    leave(&mut self.readers, lock, &self.threads[thread.index()]);
                 }
                 _ => self.release(thread, lock),
             },
@@ -195,32 +235,26 @@ impl<'t> HappensBefore<'t> {
                 self.release(thread, source);
             }
             Op::Fence { order } => self.fence(thread, order),
-            Op::Alloc { .. } => {
-                self.allocated.insert(event, self.threads[thread.index()].clone());
-            }
+            Op::Alloc { .. } => leave(&mut self.allocated, event, &self.threads[thread.index()]),
             Op::Begin | Op::End | Op::OnceBegin { .. } | Op::Branch => {}
             _ => self.access(event, op, thread),
         }
     }
 
     fn acquire(&mut self, thread: ThreadId, object: ObjectId) {
-        if let Some(clock) = self.objects.get(&object) {
-            join(&mut self.threads[thread.index()], clock);
+        if let Some(known) = self.objects.get(&object) {
+            self.threads[thread.index()].join(known);
         }
     }
 
     fn release(&mut self, thread: ThreadId, object: ObjectId) {
-        let clock = &self.threads[thread.index()];
-        join(
-            self.objects.entry(object).or_insert_with(|| vec![0; clock.len()]),
-            clock,
-        );
+        leave(&mut self.objects, object, &self.threads[thread.index()]);
     }
 
     fn take_alone(&mut self, thread: ThreadId, lock: ObjectId) {
         self.acquire(thread, lock);
         if let Some(readers) = self.readers.get(&lock) {
-            join(&mut self.threads[thread.index()], readers);
+            self.threads[thread.index()].join(readers);
         }
         // Who fails to get it learns all that its holder knew when it took it.
         self.take(thread, lock);
@@ -228,12 +262,12 @@ impl<'t> HappensBefore<'t> {
 
     /// A notify reaches who waits at the end of the wait: a signal handler that runs until then knows nothing of it.
     fn wake(&mut self, notifier: ThreadId, condition: ObjectId, woken: &[ThreadId], waits_of_each: usize) {
-        let clock = self.threads[notifier.index()].clone();
+        let known = self.threads[notifier.index()].clone();
         for &thread in woken {
             let waits = self.waits.entry(thread).or_default();
-            let asleep = |wait: &&mut Wait| wait.condition == condition && wait.woken.is_none();
+            let asleep = |wait: &&mut Wait<K>| wait.condition == condition && wait.woken.is_none();
             for wait in waits.iter_mut().rev().filter(asleep).take(waits_of_each) {
-                wait.woken = Some(clock.clone());
+                wait.woken = Some(known.clone());
             }
         }
     }
@@ -243,28 +277,27 @@ impl<'t> HappensBefore<'t> {
         if let Some(at) = waits.iter().position(|wait| wait.end == Some(end))
             && let Some(woken) = waits.remove(at).woken
         {
-            join(&mut self.threads[thread.index()], &woken);
+            self.threads[thread.index()].join(&woken);
         }
     }
 
     fn take(&mut self, thread: ThreadId, lock: ObjectId) {
-        let clock = &self.threads[thread.index()];
-        join(self.taken.entry(lock).or_insert_with(|| vec![0; clock.len()]), clock);
+        leave(&mut self.taken, lock, &self.threads[thread.index()]);
     }
 
     fn learn_of_takers(&mut self, thread: ThreadId, lock: ObjectId) {
-        if let Some(clock) = self.taken.get(&lock) {
-            join(&mut self.threads[thread.index()], clock);
+        if let Some(known) = self.taken.get(&lock) {
+            self.threads[thread.index()].join(known);
         }
     }
 
     fn fence(&mut self, thread: ThreadId, order: MemoryOrder) {
         let own = thread.index();
         if acquires(order) {
-            join(&mut self.threads[own], &self.loaded[own]);
+            self.threads[own].join(&self.loaded[own]);
         }
         if order == MemoryOrder::SeqCst {
-            join(&mut self.threads[own], &self.fences);
+            self.threads[own].join(&self.fences);
             self.fences.clone_from(&self.threads[own]);
         }
         if releases(order) {
@@ -278,8 +311,8 @@ impl<'t> HappensBefore<'t> {
             return;
         };
         let alloc = self.checker.bytes.alloc_of(touched.block);
-        if let Some(clock) = alloc.and_then(|alloc| self.allocated.get(&alloc)) {
-            join(&mut self.threads[own], clock);
+        if let Some(known) = alloc.and_then(|alloc| self.allocated.get(&alloc)) {
+            self.threads[own].join(known);
         }
         if self.checker.unrecorded.pin(event).is_some() {
             self.meet();
@@ -294,65 +327,112 @@ impl<'t> HappensBefore<'t> {
         if writes {
             let atomic = access.filter(|access| access.atomic);
             let released = atomic.map(|access| self.released_by(own, access.order));
-            let known = Rc::new(self.threads[own].clone());
+            let known = self.threads[own].clone();
             for byte in self.checker.bytes.pieces(touched.bytes) {
                 let rmw = access.is_some_and(|access| access.sees.is_some());
                 self.store(thread, byte, released.as_ref(), rmw);
-                self.written.insert(byte, (Rc::clone(&known), atomic.is_some()));
+                if known.is_nothing() {
+                    self.written.remove(&byte);
+                } else {
+                    self.written.insert(byte, (known.clone(), atomic.is_some()));
+                }
             }
         }
     }
 
     fn read(&mut self, own: usize, byte: usize, access: Access) {
-        if let Some((clock, by_atomic)) = self.written.get(&byte)
+        if let Some((known, by_atomic)) = self.written.get(&byte)
             && !(access.atomic && *by_atomic)
         {
-            join(&mut self.threads[own], clock);
+            self.threads[own].join(known);
         }
-        for (_, clock) in self.released.get(&byte).into_iter().flatten().filter(|_| access.atomic) {
-            join(&mut self.loaded[own], clock);
+        for (_, known) in self.released.get(&byte).into_iter().flatten().filter(|_| access.atomic) {
+            self.loaded[own].join(known);
             if acquires(access.order) {
-                join(&mut self.threads[own], clock);
+                self.threads[own].join(known);
             }
         }
     }
 
     /// What an atomic store of a thread releases.
-    fn released_by(&self, own: usize, order: MemoryOrder) -> Rc<Clock> {
-        let mut clock = self.fenced[own].clone();
+    fn released_by(&self, own: usize, order: MemoryOrder) -> K {
+        let mut known = self.fenced[own].clone();
         if releases(order) {
-            join(&mut clock, &self.threads[own]);
+            known.join(&self.threads[own]);
         }
-        Rc::new(clock)
+        known
     }
 
     /// What a later acquire of the byte learns through a store, and through those before it in its release sequences; a
     /// store that is not atomic releases nothing.
-    fn store(&mut self, thread: ThreadId, byte: usize, released: Option<&Rc<Clock>>, rmw: bool) {
-        let sequences = self.released.entry(byte).or_default();
+    fn store(&mut self, thread: ThreadId, byte: usize, released: Option<&K>, rmw: bool) {
         let Some(released) = released else {
-            return sequences.clear();
+            self.released.remove(&byte);
+            return;
+        };
+        let sequences = if released.is_nothing() {
+            // It starts a sequence that passes nothing on, and ends others.
+            match self.released.get_mut(&byte) {
+                Some(sequences) => sequences,
+                None => return,
+            }
+        } else {
+            self.released.entry(byte).or_default()
         };
         if !rmw {
             sequences.retain(|&(head, _)| head == thread);
         }
         match sequences.iter_mut().find(|(head, _)| *head == thread) {
-            Some((_, earlier)) => join(Rc::make_mut(earlier), released),
-            None => sequences.push((thread, Rc::clone(released))),
+            Some((_, earlier)) => earlier.join(released),
+            None => sequences.push((thread, released.clone())),
         }
     }
 
     /// Everything so far happens before everything from now on.
     fn meet(&mut self) {
-        let mut all = vec![0; self.threads.len()];
-        self.threads.iter().for_each(|clock| join(&mut all, clock));
+        let mut all = K::nothing(self.threads.len());
+        self.threads.iter().for_each(|known| all.join(known));
         self.threads.fill(all);
     }
 }
 
-fn join(clock: &mut Clock, other: &Clock) {
-    for (mine, &theirs) in clock.iter_mut().zip(other) {
-        *mine = (*mine).max(theirs);
+impl<'t> HappensBefore<'t, Clock> {
+    /// Nothing has been executed yet.
+    pub(crate) fn new(checker: &'t Checker<'t>) -> HappensBefore<'t, Clock> {
+        HappensBefore::nothing(checker)
+    }
+
+    /// Whether an executed event happens before what a thread does next.
+    pub(crate) fn before_next(&self, event: EventId, thread: ThreadId) -> bool {
+        self.threads[thread.index()].0[self.checker.recording.thread(event).index()] > event.0
+    }
+}
+
+impl<'t> HappensBefore<'t, OfOne> {
+    /// An event, directly before it is executed, when some threads are among the readers of locks. What is known of it
+    /// leads through later events alone, whatever came before.
+    pub(crate) fn of_one(
+        checker: &'t Checker<'t>,
+        event: EventId,
+        readers: impl IntoIterator<Item = (ObjectId, ThreadId)>,
+    ) -> HappensBefore<'t, OfOne> {
+        let mut order = HappensBefore::nothing(checker);
+        // How many levels deep is not known: what is given back as a reader's cannot pass for a writer's.
+        order.held_shared = readers.into_iter().map(|reader| (reader, u32::MAX / 2)).collect();
+        order.threads[checker.recording.thread(event).index()] = OfOne(true);
+        order
+    }
+
+    /// Whether the event happens before what a thread does next.
+    pub(crate) fn is_before_next(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()].0
+    }
+}
+
+/// Leaves what a thread knows where others find it.
+fn leave<A: Eq + Hash, K: Knowledge>(there: &mut HashMap<A, K>, at: A, known: &K) {
+    if !known.is_nothing() {
+        (there.entry(at).or_insert_with(|| known.clone())).join(known);
     }
 }
 

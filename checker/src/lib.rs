@@ -188,8 +188,8 @@ impl<'t> Checker<'t> {
         woken: &[(EventId, ThreadId)],
         thread: ThreadId,
     ) -> bool {
-        let mut order = HappensBefore::amid(self, readers);
         let Some(&first) = stretch.first() else { return false };
+        let mut order = HappensBefore::of_one(self, first, readers);
         for &event in stretch {
             let from = woken.partition_point(|&(notify, _)| notify < event);
             let woken = woken[from..].iter().take_while(|&&(notify, _)| notify == event);
@@ -197,7 +197,7 @@ impl<'t> Checker<'t> {
             let step = Step { woken };
             order.step(&Executed { slice: 0, event, step });
             // What happens before stays so, whatever comes then.
-            if order.before_next(first, thread) {
+            if order.is_before_next(thread) {
                 return true;
             }
         }

@@ -437,12 +437,15 @@ impl<'d> Case<'d, '_> {
         let mut instances = Vec::new();
         known.candidates.visit_concurrent(sites, &mut |a, b| {
             instances.push((a, b));
-            if instances.len() < limit {
+            if instances.len() < limit.max(LOOKED_AT) {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
             }
         });
+        // The fewer events lie between the two, the less there is that may synchronize them, and the less to look at.
+        instances.sort_by_key(|&(a, b)| (b.0 - a.0, a));
+        instances.truncate(limit);
         tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
         for &(a, b) in instances.iter().take_while(|_| !known.options.out_of_time()) {
             let ending = Ending {

@@ -108,6 +108,18 @@ pub enum NativeAnswer {
     Unknown,
 }
 
+/// What a search of a window came to.
+#[derive(Default)]
+#[allow(clippy::option_option, reason = "found, refuted, or not decided")]
+struct Tried {
+    /// An order of the window's part of a prefix, or that there is none; `None` if it was not decided.
+    found: Option<Option<Vec<EventId>>>,
+    /// The search has put events as they were in π without having to.
+    relied: bool,
+    /// It was given up since it took more steps than it may.
+    spent: bool,
+}
+
 /// The solver, prepared for one trace.
 pub struct Native<'t> {
     trace: &'t Trace,
@@ -158,12 +170,18 @@ impl<'t> Native<'t> {
         }
         // What the largest window allows, the smaller ones do. If they are nearly as large, it is asked first.
         let mut allowed = false;
+        // How many events a window has that took more steps than one may: another of that size would do no better.
+        let mut too_large = u32::MAX;
         let largest = EventId(first.0.saturating_sub(WINDOWS[WINDOWS.len() - 1]));
         if largest > EventId(0) && last.0 - first.0 > FAR {
-            match self.try_window(largest, View::Relaxed, ending, steps) {
-                (Some(None), false) => return NativeAnswer::Infeasible,
-                (Some(Some(_)), _) if only_refute => return NativeAnswer::Unknown,
-                (found, _) => allowed = matches!(found, Some(Some(_))),
+            let tried = self.try_window(largest, View::Relaxed, ending, steps);
+            match tried.found {
+                Some(None) if !tried.relied => return NativeAnswer::Infeasible,
+                Some(Some(_)) if only_refute => return NativeAnswer::Unknown,
+                found => allowed = matches!(found, Some(Some(_))),
+            }
+            if tried.spent {
+                too_large = (last.0 - largest.0) / 2;
             }
         }
         for before in WINDOWS {
@@ -176,10 +194,11 @@ impl<'t> Native<'t> {
             };
             for view in views {
                 let based = view != View::Relaxed;
-                if (!based && allowed) || (based && !whole && only_refute) {
+                let skipped = allowed || last.0 - from.0 > too_large;
+                if (!based && skipped) || (based && !whole && only_refute) {
                     continue;
                 }
-                let (found, relied) = self.try_window(from, view, ending, steps);
+                let Tried { found, relied, .. } = self.try_window(from, view, ending, steps);
                 match found {
                     Some(Some(order)) if based => return NativeAnswer::Feasible(from.0, order),
                     Some(None) if (!based || whole) && !relied => return NativeAnswer::Infeasible,
@@ -194,26 +213,19 @@ impl<'t> Native<'t> {
         NativeAnswer::Unknown
     }
 
-    /// Searches one window. Says also whether the search has relied on π.
-    #[allow(clippy::option_option, reason = "found, refuted, or not decided")]
-    fn try_window(
-        &self,
-        from: EventId,
-        view: View,
-        ending: Ending<'_>,
-        steps: &mut Steps,
-    ) -> (Option<Option<Vec<EventId>>>, bool) {
+    /// Searches one window.
+    fn try_window(&self, from: EventId, view: View, ending: Ending<'_>, steps: &mut Steps) -> Tried {
         let mut search = Search::new(self, from, view, ending, MAX_ORDERS, steps.of_window());
         if view != View::Relaxed && from > EventId(0) && search.is_hopeless() {
-            return (None, false);
+            return Tried::default();
         }
         let found = search.run();
-        let relied = search.relied();
+        let (relied, spent) = (search.relied(), search.is_spent());
         let (orders, decided) = (search.orders(), found.is_some());
         let work = search.work();
         steps.left = steps.left.saturating_sub(work);
         tracing::debug!(?ending, ?from, ?view, relied, orders, work, decided, "window");
-        (found, relied)
+        Tried { found, relied, spent }
     }
 
     /// The value that the recorded events before `from` leave in a cell, and the write that did;

@@ -61,6 +61,8 @@ pub(super) struct Search<'s, 't> {
     /// Steps that may still be done, and how many there were.
     work: Cell<u64>,
     most_work: u64,
+    /// Whether there were not enough of them.
+    is_spent: bool,
     /// What the prefix is to have performed, and what is to be next.
     ending: Ending<'s>,
     /// Orders that may still be tried.
@@ -90,6 +92,7 @@ impl<'s, 't> Search<'s, 't> {
             relied: Cell::new(false),
             work: Cell::new(most_work),
             most_work,
+            is_spent: false,
             ending,
             left: most,
             most,
@@ -112,6 +115,11 @@ impl<'s, 't> Search<'s, 't> {
     /// How many steps have been done.
     pub(super) fn work(&self) -> u64 {
         self.most_work - self.work.get()
+    }
+
+    /// Whether it was given up for want of steps.
+    pub(super) fn is_spent(&self) -> bool {
+        self.is_spent
     }
 
     /// An order of the window's part of a prefix, or that there is none; `None` if it was not decided.
@@ -207,12 +215,11 @@ impl<'s, 't> Search<'s, 't> {
         loop {
             self.close(state)?;
             let left = self.work.get() as usize;
-            let Some(clocks) = Clocks::of(&mut self.window, self.native, self.from, state, left)? else {
+            let clocks = Clocks::of(&mut self.window, self.native, self.from, state, left)?;
+            let Some(clocks) = clocks.filter(|clocks| self.spend(clocks.work())) else {
+                self.is_spent = true;
                 return Ok(None);
             };
-            if !self.spend(clocks.work()) {
-                return Ok(None);
-            }
             if self.entered.0 != state.cut {
                 self.entered = (state.cut.clone(), self.entered(&clocks));
             }
@@ -427,23 +434,29 @@ impl<'s, 't> Search<'s, 't> {
                 if writer.is_some_and(|writer| !clocks.has(native, writer)) {
                     continue;
                 }
-                for &other in seen.writes.iter().take_while(|&&write| write <= clocks.last) {
-                    if !self.inside(state, other) {
-                        continue;
-                    }
+                for theirs in &*self.window.writes_by_thread(used, seen, clocks.last) {
                     self.spend(1);
-                    if other == read || Some(other) == writer || !clocks.has(native, other) {
-                        continue;
-                    }
-                    let Some(writer) = writer else {
+                    let theirs = clocks.among(native, theirs);
+                    // Of those of one thread, the first ones come before the read: the last of these says it for all.
+                    let earlier = theirs.partition_point(|&other| clocks.before(native, other, read));
+                    match (theirs[..earlier].last(), writer) {
                         // It sees what the window begins with.
-                        new |= self.edge(state, clocks, read, other)?;
-                        continue;
-                    };
-                    if clocks.before(native, other, read) {
-                        new |= self.edge(state, clocks, other, writer)?;
-                    } else if clocks.before(native, writer, other) {
-                        new |= self.edge(state, clocks, read, other)?;
+                        (Some(_), None) => return Err(Contradiction),
+                        (Some(&last), Some(writer)) if last != writer => {
+                            new |= self.edge(state, clocks, last, writer)?;
+                        }
+                        _ => {}
+                    }
+                    // The last ones come after its writer: the first of these says it for all.
+                    let others = &theirs[earlier..];
+                    let later = writer.map_or(0, |writer| {
+                        others.partition_point(|&other| !clocks.before(native, writer, other))
+                    });
+                    match others.get(later) {
+                        Some(&first) if trace.thread(first) != trace.thread(read) => {
+                            new |= self.edge(state, clocks, read, first)?;
+                        }
+                        _ => {}
                     }
                 }
             }

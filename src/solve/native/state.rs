@@ -212,6 +212,12 @@ impl Clocks {
         (self.first[thread]..self.until[thread]).contains(&place)
     }
 
+    /// Of events of one thread from the window's first on, in program order, those that are among them.
+    pub(super) fn among<'e>(&self, native: &Native<'_>, events: &'e [EventId]) -> &'e [EventId] {
+        let until = |event: EventId| self.until[native.trace.thread(event).index()];
+        &events[..events.partition_point(|&event| native.trace.place(event) < until(event))]
+    }
+
     /// How many events of each other thread precede an event, if it is among them.
     pub(super) fn row(&self, native: &Native<'_>, event: EventId) -> Option<&[u32]> {
         let (thread, place) = (native.trace.thread(event).index(), native.trace.place(event));

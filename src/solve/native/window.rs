@@ -8,6 +8,7 @@ use super::Native;
 use crate::semantics::Need;
 use crate::trace::{CellId, EventId, SectionId};
 use hashbrown::HashMap;
+use std::cell::{Ref, RefCell};
 use std::ops::Range;
 
 /// The events of a window.
@@ -27,6 +28,16 @@ pub(super) struct Window<'s, 't> {
     /// The events that have an entry there.
     edged: Vec<u32>,
     cells: HashMap<CellId, u32>,
+    /// By the cell's number.
+    written: Vec<RefCell<Written>>,
+}
+
+/// The writes of a cell by thread, as far as they were asked for.
+#[derive(Default)]
+struct Written {
+    /// How many of the cell's writes, from the window's first event on, are there.
+    taken: usize,
+    by_thread: Vec<Vec<EventId>>,
 }
 
 /// An event.
@@ -86,6 +97,7 @@ impl<'s, 't> Window<'s, 't> {
             incoming: Vec::new(),
             uses: Vec::new(),
             cells: HashMap::new(),
+            written: Vec::new(),
         }
     }
 
@@ -136,6 +148,26 @@ impl<'s, 't> Window<'s, 't> {
         uses.iter().filter_map(|used| Some((used, used.read.as_ref()?)))
     }
 
+    /// The writes of a cell that an event reads, those of each thread together, from the window's first event to at
+    /// least `last`.
+    pub(super) fn writes_by_thread(&self, used: &Used<'_>, seen: &Read<'_>, last: EventId) -> Ref<'_, [Vec<EventId>]> {
+        let written = &self.written[used.number as usize];
+        let further = written.borrow().taken;
+        if seen.writes.get(further).is_some_and(|&write| write <= last) {
+            let mut written = written.borrow_mut();
+            for &write in seen.writes[further..].iter().take_while(|&&write| write <= last) {
+                let trace = self.native.trace;
+                let of = |theirs: &Vec<EventId>| trace.thread(theirs[0]);
+                match written.by_thread.binary_search_by_key(&trace.thread(write), of) {
+                    Ok(at) => written.by_thread[at].push(write),
+                    Err(at) => written.by_thread.insert(at, vec![write]),
+                }
+                written.taken += 1;
+            }
+        }
+        Ref::map(written.borrow(), |written| &written.by_thread[..])
+    }
+
     /// The sections that an event opens and closes.
     pub(super) fn doors(&self, event: EventId) -> Option<Doors> {
         self.get(event).sections.as_deref().copied()
@@ -177,6 +209,9 @@ impl<'s, 't> Window<'s, 't> {
             for used in trace.uses(access) {
                 let numbered = self.cells.len() as u32;
                 let number = *self.cells.entry(used.cell).or_insert(numbered);
+                if number == numbered {
+                    self.written.push(RefCell::default());
+                }
                 let read = (reads && !trace.cell(used.cell).external).then(|| self.read(used.cell, used.read));
                 self.uses.push(Used {
                     cell: used.cell,
