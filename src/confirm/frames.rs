@@ -117,6 +117,16 @@ pub(super) fn is_intercepted(frame: &Frame) -> bool {
     }
 }
 
+/// Whether a frame only leads to an acquisition: it is of what the tool intercepted, or of the C++ library's headers.
+/// Some tools give their files without a folder.
+pub(super) fn leads_to_a_lock(frame: &Frame) -> bool {
+    let function = frame.function.as_deref().unwrap_or_default();
+    is_intercepted(frame)
+        || frame.file.as_deref().is_some_and(is_of_the_system)
+        || function.starts_with("std::")
+        || function.starts_with("__gthread_")
+}
+
 /// Whether a source file came with the compiler or the system.
 pub(super) fn is_of_the_system(file: &str) -> bool {
     ["/usr/include/", "/usr/lib/", "/rustc/"]

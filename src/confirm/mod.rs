@@ -36,6 +36,7 @@ use crate::symbols::Symbols;
 use crate::trace::{EventId, Trace};
 use crate::verdict::Analysis;
 use crate::warnings::{Kind, Location, Side, Stack, Warning};
+use frames::is_intercepted;
 use hashbrown::HashMap;
 use matching::Spots;
 use scope::Asked;
@@ -87,7 +88,11 @@ impl Question {
             _ => About::Race,
         };
         // An acquisition without a place is as good as none; an access without one is any that conflicts.
-        let has_place = |side: &&Side| about == About::Race || matches!(side.stack, Stack::Frames(_));
+        let has_place = |side: &&Side| match &side.stack {
+            _ if about == About::Race => true,
+            Stack::Frames(frames) => !frames.iter().all(is_intercepted),
+            Stack::NotGiven | Stack::NotRestored => false,
+        };
         Question {
             about,
             sides: warning.sides.iter().filter(has_place).cloned().map(sought).collect(),

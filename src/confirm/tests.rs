@@ -375,3 +375,41 @@ fn of_several_traces_the_one_that_says_most_counts() {
         1
     );
 }
+
+#[test]
+fn an_acquisition_is_named_by_the_programs_own_line() {
+    let acquisition = |frames: &[(&str, &str, u32)]| Side {
+        acquires: true,
+        ..side(frames, false)
+    };
+    let lock = (
+        "pthread_mutex_lock",
+        "../../../../src/libsanitizer/tsan/tsan_interceptors.cpp",
+        1324,
+    );
+    let wrapper = ("__gthread_mutex_lock(pthread_mutex_t*)", "gthr-default.h", 749);
+    let method = ("std::mutex::lock()", "/usr/include/c++/12/bits/std_mutex.h", 100);
+    let own = ("transfer", "/src/main.cc", 7);
+    assert_eq!(
+        described(&acquisition(&[lock, wrapper, method, own])),
+        "acquisition of a lock: transfer /src/main.cc:7, in pthread_mutex_lock"
+    );
+    // An access in a header is where it is.
+    assert_eq!(
+        described(&side(&[method, own], false)),
+        "read: std::mutex::lock() /usr/include/c++/12/bits/std_mutex.h:100"
+    );
+    // Where no frame is the program's, the report gives no place.
+    let warning = |frames: &[&[(&str, &str, u32)]]| Warning {
+        sides: frames.iter().map(|frames| acquisition(frames)).collect(),
+        report: String::new(),
+        line: 1,
+        format: crate::warnings::Format::Tsan,
+        title: String::new(),
+        kind: Kind::LockOrder,
+        location: None,
+        stacks: Vec::new(),
+    };
+    assert_eq!(Question::of(&warning(&[&[lock], &[lock]])).sides.len(), 0);
+    assert_eq!(Question::of(&warning(&[&[lock, own], &[lock]])).sides.len(), 1);
+}

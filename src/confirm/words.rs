@@ -1,10 +1,11 @@
 //! Explains the answer to a warning, in words.
 
+use super::frames::{is_intercepted, leads_to_a_lock};
 use super::{Confirmed, Finding, How, Unmatched};
 use crate::results::{refutation_name, unknown_name};
 use crate::symbols::printable;
 use crate::verdict::Verdict;
-use crate::warnings::{Kind, Side, Stack};
+use crate::warnings::{Frame, Kind, Side, Stack};
 
 /// Another place that a reason names before it only counts the rest.
 const LISTED: usize = 4;
@@ -27,7 +28,11 @@ pub fn described(side: &Side) -> String {
         Stack::NotGiven => "its place is not in the report".to_owned(),
         Stack::NotRestored => "the tool has forgotten its place".to_owned(),
         Stack::Frames(frames) => {
-            let frame = frames.iter().find(|frame| !super::frames::is_intercepted(frame));
+            let is_own = |frame: &&Frame| match side.acquires {
+                true => !leads_to_a_lock(frame),
+                false => !is_intercepted(frame),
+            };
+            let frame = frames.iter().find(is_own);
             let through = frames.first().filter(|first| Some(*first) != frame);
             let through = through.and_then(|first| first.function.as_ref());
             let through = through.map_or_else(String::new, |function| format!(", in {function}"));

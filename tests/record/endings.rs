@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use trace_format::TraceFile;
 
 fn witness(folder: &Path, arguments: &[&str]) -> Command {
     let mut witness = Command::new(env!("CARGO_BIN_EXE_witness"));
@@ -322,6 +323,18 @@ fn who_was_not_let_to_join_an_ended_thread_waits_not_for_ever() {
             let results = String::from_utf8_lossy(&analyzed.stdout).into_owned();
             assert!(results.contains("\"ending\": \"event-limit\""), "{most}: {results}");
         }
+    }
+}
+
+/// A hook records several events, and a turn has many hooks.
+#[test]
+fn a_run_is_ended_near_its_last_event() {
+    let program = Program::instrumented("hangs", "endings-near");
+    for most in [100, 1000] {
+        let (mut recorder, trace) = program.recorder("near", &[&format!("--max-events={most}")], &["guarded"]);
+        recorder.output().expect("witness runs");
+        let events = TraceFile::open(&trace).expect("a trace").len();
+        assert!((most..most + 20).contains(&events), "{most}: {events}");
     }
 }
 

@@ -23,7 +23,8 @@ impl<H: Host> Scheduler<H> {
     /// Sets when the thread polls next: at the end of its turn, when the trace may have as many events as are wanted,
     /// or at once if a signal waits.
     fn poll_in_time(&self, me: &H::Thread) {
-        let left = self.most.load(Relaxed).saturating_sub(self.host.events());
+        // A hook records several events at most.
+        let left = self.most.load(Relaxed).saturating_sub(self.host.events()) / 4;
         let at = me
             .turn_ends
             .load(Relaxed)
