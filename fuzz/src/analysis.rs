@@ -20,7 +20,7 @@ use witness::results;
 use witness::schedule::{Goal, Schedule};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::Verdict;
+use witness::verdict::{Find, Kind, Regions, Verdict};
 
 /// Longer traces cost more than they show.
 const LONGEST: usize = 120;
@@ -37,6 +37,8 @@ pub fn all(file: &TraceFile, trace: &Trace) {
     let options = Options {
         instances: None,
         budget: 500_000,
+        find: Find::of(&Kind::ALL),
+        regions: Regions::All,
         ..Options::default()
     };
     let analysis = analyze(trace, &options);
@@ -82,6 +84,14 @@ pub fn all(file: &TraceFile, trace: &Trace) {
     if let Some(missed) = racing.as_ref().and_then(|racing| racing.difference(&decided).next()) {
         panic!("{missed:?} race, and are no candidates");
     }
+    for violation in &analysis.atomicity_violations {
+        if let Verdict::Witnessed(schedule) = &violation.verdict {
+            if let Err(rejection) = checker.check(schedule) {
+                panic!("the checker rejects a witness: {rejection}\n{schedule}");
+            }
+            assert_eq!(schedule.to_string().parse::<Schedule>().as_ref(), Ok(schedule));
+        }
+    }
     let symbols = Symbols::new(trace.tables());
     let words = Words {
         trace,
@@ -95,6 +105,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         symbols: &symbols,
         options: results::Options {
             find: options.find,
+            regions: options.regions,
             instances: options.instances,
             explanations: options.explanations,
             budget: options.budget,

@@ -28,21 +28,25 @@ use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_positio
   witness explain trace.bin producer consumer
   witness explain trace.std 12 x
   witness explain trace.bin 8 21
+  witness explain trace.bin bank.c:11 bank.c:24 bank.c:15
 
 Exit status: 66 a race witnessed; else 3 something is unknown or not in this trace; else 0; 2 a trace that cannot be read,
 or an event that is no access.")]
 pub struct ExplainArgs {
     #[command(flatten)]
-    input: InputArgs,
+    pub input: InputArgs,
     /// One access: file:line, a function, a variable, or the number of an event.
-    a: String,
+    pub a: String,
     /// The other access.
-    b: String,
+    pub b: String,
+    /// A third access, by the thread of the first: then it is decided whether the second, by another thread, can come
+    /// between these two.
+    pub c: Option<String>,
     /// Print the results object (schema witness-results/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
-    json: bool,
+    pub json: bool,
     #[command(flatten)]
-    analysis: AnalysisArgs,
+    pub analysis: AnalysisArgs,
 }
 
 pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
@@ -77,11 +81,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         variable: None,
     };
     let confirmation = confirm(&trace, &symbols, &[question], &options);
-    let folder = args.analysis.store().unwrap_or_else(|| {
-        let mut name = OsString::from(&args.input.trace);
-        name.push(".explained");
-        PathBuf::from(name)
-    });
+    let folder = folder(args);
     let noise = Noise::of(
         &Words {
             trace: &trace,
@@ -148,8 +148,17 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
     Ok(verdict_code(summary, trace.cut().is_some()))
 }
 
+/// Where the results go.
+pub fn folder(args: &ExplainArgs) -> PathBuf {
+    args.analysis.store().unwrap_or_else(|| {
+        let mut name = OsString::from(&args.input.trace);
+        name.push(".explained");
+        PathBuf::from(name)
+    })
+}
+
 /// The number of an event, unless the trace has a location of that name.
-fn event(trace: &Trace, text: &str) -> Option<u32> {
+pub fn event(trace: &Trace, text: &str) -> Option<u32> {
     let number = |text: &str| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten()
@@ -163,7 +172,7 @@ fn event(trace: &Trace, text: &str) -> Option<u32> {
 }
 
 /// The event of a number, if it is an access.
-fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Result<EventId> {
+pub fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Result<EventId> {
     let event = EventId(number);
     if event.index() >= trace.len() {
         bail!(

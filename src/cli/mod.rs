@@ -18,6 +18,7 @@ mod event;
 mod execution;
 mod exit_code;
 mod explain;
+mod explain_interruption;
 mod explore;
 mod explored;
 mod follow;
@@ -148,7 +149,10 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
     match &cli.command {
         Command::Analyze(args) => analyze::run(args, cli.color).map(Into::into),
         Command::Confirm(args) => confirm::run(args, cli.color).map(Into::into),
-        Command::Explain(args) => explain::run(args, cli.color).map(Into::into),
+        Command::Explain(args) => match &args.c {
+            Some(third) => explain_interruption::run(args, third, cli.color).map(Into::into),
+            None => explain::run(args, cli.color).map(Into::into),
+        },
         Command::Explore(args) => explore::run(args, cli.color).map(Into::into),
         Command::Plan(args) => plan::plan(args).map(Into::into),
         Command::Merge(args) => plan::merge(args, cli.color).map(Into::into),

@@ -148,6 +148,34 @@ fn reports_have_the_three_accesses_and_the_region() {
 }
 
 #[test]
+fn explain_is_asked_about_three_accesses() {
+    let program = compiled("explain", "bank");
+    program.record(POLICIES[0], &[]);
+    let [first, between, second] = ["first", "between", "second"].map(|mark| program.line(mark));
+    let shown = program.witness(&["explain", "trace.bin", &first, &between, &second]);
+    assert_eq!(shown.status, 66, "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("── atomicity violation: event "),
+        "{}",
+        shown.stdout
+    );
+    let functions = program.witness(&["explain", "trace.bin", "withdraw", "close_account", "balance"]);
+    assert_eq!(functions.status, 66, "{}", functions.stdout);
+    let twin = compiled("explain", "bank_held");
+    twin.record(POLICIES[0], &[]);
+    let refuted = twin.witness(&["explain", "trace.bin", "withdraw", "close_account", "withdraw"]);
+    assert_eq!(refuted.status, 0, "{}", refuted.stdout);
+    assert!(refuted.stdout.contains(": lockset\n"), "{}", refuted.stdout);
+    let nothing = program.witness(&["explain", "trace.bin", "withdraw", "main", "withdraw"]);
+    assert_eq!(nothing.status, 2, "{}", nothing.stdout);
+    assert!(
+        nothing.stderr.contains("no two successive accesses"),
+        "{}",
+        nothing.stderr
+    );
+}
+
+#[test]
 fn suppressions_and_baselines_hide_them() {
     let program = compiled("hidden", "bank");
     program.record(POLICIES[0], &[]);
