@@ -44,7 +44,7 @@ impl Session for Watched<'_> {
         Ok(self.program.run_all(forest, prefixes)?)
     }
 
-    fn run_unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> anyhow::Result<Option<Ran>> {
+    fn run_unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> anyhow::Result<Option<Ran>> {
         Ok(self.program.run_unsearched(prefers)?)
     }
 

@@ -416,9 +416,8 @@ impl<S: Session> Exploring<'_, '_, S> {
     /// Makes as many runs as are allowed of a program of which there is no model, since its first run is too long for
     /// one.
     fn run_unsearched(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<(), S::Error> {
-        let prefers = self.options.prefers.unwrap_or(&|_| false);
         while !self.is_over(watch) {
-            let Some(ran) = self.session.run_unsearched(prefers)? else {
+            let Some(ran) = self.session.run_unsearched(self.options.prefers)? else {
                 break;
             };
             self.learn(&Prefix::default(), ran, None)?;

@@ -89,9 +89,13 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
-/// Of the runs of a program that is too long to be searched, one of so many has a delay. The others are what as many
-/// recordings would be; where a delay shows nothing, it is one recording less.
+/// Of the runs of a program that is too long to be searched, one of so many has a delay if some places are to come first.
 const RUNS_FOR_A_DELAY: u32 = 3;
+
+/// Else the first one, and then one after so many times as many runs each time. The others are what as many recordings
+/// would be, and a delay that shows nothing is one recording less: so they stay few. What a delay shows, the first ones
+/// mostly do.
+const TIMES_AS_MANY_FOR_A_DELAY: u32 = 4;
 
 /// Of the first runs, every other one goes on after its prefix with as few changes of threads as there can be.
 const RUNS_THAT_GO_ON_ALONE: u32 = 32;
@@ -163,6 +167,17 @@ fn alone_or_at_random(run: u32, seed: u64) -> (Policy, u64) {
         return (Policy::Fifo, seed);
     }
     (policy, seed)
+}
+
+/// How many of the runs from 1 to before this one have a delay.
+fn delays_before(run: u32, is_aimed: bool) -> u32 {
+    let Some(last) = run.checked_sub(1).filter(|&last| last > 0) else {
+        return 0;
+    };
+    if is_aimed {
+        return last.div_ceil(RUNS_FOR_A_DELAY);
+    }
+    last.ilog(TIMES_AS_MANY_FOR_A_DELAY) + 1
 }
 
 /// A run, and its trace.
@@ -362,13 +377,13 @@ impl Program {
 
     /// What comes first in the next run of a program that is too long to be searched, and under what it goes on. Most
     /// are left to chance alone.
-    fn unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<(Vec<Step>, Settings), ProgramError> {
+    fn unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<(Vec<Step>, Settings), ProgramError> {
         let number = self.runs as u32;
-        // Those before it.
-        let delayed = (number + RUNS_FOR_A_DELAY - 2) / RUNS_FOR_A_DELAY;
-        if number % RUNS_FOR_A_DELAY != 1 {
+        let delayed = delays_before(number, prefers.is_some());
+        if delays_before(number + 1, prefers.is_some()) == delayed {
             return Ok((Vec::new(), self.settings(by_turns(number - delayed + 1, self.seed))));
         }
+        let prefers = prefers.unwrap_or(&|_| false);
         // By turns as the others, and otherwise than they.
         let then = by_turns(delayed + 2, self.seed.wrapping_add(SEEDS_APART));
         let mut delays = match self.delays.take() {
@@ -509,7 +524,7 @@ impl Session for Program {
         Ok(all)
     }
 
-    fn run_unsearched(&mut self, prefers: &dyn Fn(u64) -> bool) -> Result<Option<Ran>, ProgramError> {
+    fn run_unsearched(&mut self, prefers: Option<&dyn Fn(u64) -> bool>) -> Result<Option<Ran>, ProgramError> {
         let (steps, then) = self.unsearched(prefers)?;
         self.sessions[0].end_by(self.until);
         let ran = self.sessions[0].run(&steps, then)?;
@@ -771,5 +786,22 @@ fn kind_of(forest: &Forest, node: NodeId, operation: Operation, outcome: Outcome
         Operation::Free(_) => kind::FREE,
         Operation::Input(_) => kind::INPUT,
         Operation::Output(_) => kind::OUTPUT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::delays_before;
+
+    #[test]
+    fn few_runs_have_a_delay_unless_places_come_first() {
+        let with_a_delay = |is_aimed: bool| -> Vec<u32> {
+            let has = |run: &u32| delays_before(run + 1, is_aimed) > delays_before(*run, is_aimed);
+            (1..70).filter(has).collect()
+        };
+        assert_eq!(with_a_delay(false), [1, 4, 16, 64]);
+        assert_eq!(with_a_delay(true)[..4], [1, 4, 7, 10]);
+        assert_eq!(delays_before(1, false), 0);
+        assert_eq!(delays_before(11, false), 2);
     }
 }

@@ -29,11 +29,11 @@ pub trait Session {
     }
 
     /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in some other order than
-    /// before, at places that it `prefers` first. `None` if it cannot, or somebody asked for the end.
+    /// before, at places that it `prefers` first, if there are such. `None` if it cannot, or somebody asked for the end.
     ///
     /// # Errors
     /// When there was no run.
-    fn run_unsearched(&mut self, _prefers: &dyn Fn(u64) -> bool) -> Result<Option<Ran>, Self::Error> {
+    fn run_unsearched(&mut self, _prefers: Option<&dyn Fn(u64) -> bool>) -> Result<Option<Ran>, Self::Error> {
         Ok(None)
     }
 

@@ -1,5 +1,6 @@
 /* What no schedule is searched for: each argument is another reason why not everything is covered. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER, never = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
+static sem_t permits;
 static int ready, seen;
 static volatile int told;
 
@@ -24,6 +26,26 @@ static void *count(void *unused)
     pthread_mutex_lock(&lock);
     seen++;
     pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void begin(void)
+{
+    seen++;
+}
+
+/* A cell of its own, which is begun anew each time. */
+static void *begin_once(void *unused)
+{
+    pthread_once_t own = PTHREAD_ONCE_INIT;
+    pthread_once(&own, begin);
+    return unused;
+}
+
+static void *take(void *unused)
+{
+    if (sem_trywait(&permits) == 0)
+        count(unused);
     return unused;
 }
 
@@ -115,6 +137,16 @@ int main(int count_of_arguments, char **arguments)
             in_thread(count, 0);
             pthread_mutex_unlock(&own);
             pthread_mutex_destroy(&own);
+        }
+    } else if (!strcmp(what, "once")) {
+        for (int round = 0; round < 2; round++)
+            begin_once(0);
+        in_thread(begin_once, 0);
+    } else if (!strcmp(what, "semaphore")) {
+        for (int round = 2; round; round--) {
+            sem_init(&permits, 0, round);
+            in_thread(take, 0);
+            sem_destroy(&permits);
         }
     } else if (!strcmp(what, "timer")) {
         be_told_by_a_timer();
