@@ -18,7 +18,7 @@ pub struct Accepted {
     pub goal: Goal,
     /// How many events it executes before that.
     pub events: u64,
-    /// The first byte that both accesses touch, or that the read does; `None` of a deadlock.
+    /// The first byte that both accesses touch, or that the one that is next does; `None` of a deadlock.
     pub addr: Option<u64>,
 }
 
@@ -134,6 +134,15 @@ pub enum Rejection {
     /// Three accesses that are no atomicity violation in whatever order they come.
     #[error(transparent)]
     Serializable(interrupted::Serializable),
+    /// What has to come first, and is not to be in the schedule, is.
+    #[error("the schedule performs event {}, which must not have happened", .0.0)]
+    Performed(EventId),
+    /// Of an order, nothing has to come first.
+    #[error("it names nothing that has to come first")]
+    NothingAwaited,
+    /// An event of an order is no access.
+    #[error("event {} accesses no memory", .0.0)]
+    NoAccess(EventId),
     /// The event that is to free a block does not.
     #[error("event {} frees nothing", .0.0)]
     NoFree(EventId),
@@ -317,9 +326,11 @@ impl<'c> Watched<'c> {
                 synchronized: None,
                 in_order: Some((first, between, false)),
             },
-            Goal::Race(..) | Goal::UseAfterFree { .. } | Goal::OtherValue { .. } | Goal::Deadlock(_) => {
-                Watched::default()
-            }
+            Goal::Race(..)
+            | Goal::UseAfterFree { .. }
+            | Goal::Order { .. }
+            | Goal::OtherValue { .. }
+            | Goal::Deadlock(_) => Watched::default(),
         }
     }
 
@@ -395,6 +406,20 @@ fn shown(
             }
             pending(Side::Second, second)?;
             Ok(Some(shared))
+        }
+        Goal::Order { ref awaited, early } => {
+            if awaited.is_empty() {
+                return Err(Rejection::NothingAwaited);
+            }
+            let first_byte = |event| checker.first_byte(event).ok_or(Rejection::NoAccess(event));
+            for &event in awaited {
+                first_byte(event)?;
+                if state.executed(event) {
+                    return Err(Rejection::Performed(event));
+                }
+            }
+            pending(Side::Second, early)?;
+            first_byte(early).map(Some)
         }
         Goal::Deadlock(ref waiting) => {
             let threads: Vec<ThreadId> = waiting.iter().map(|&event| checker.recording.thread(event)).collect();

@@ -228,6 +228,14 @@ impl<'t> Checker<'t> {
         touched.is_some_and(|mut touched| touched.bytes.any(|byte| self.unrecorded.is_external(byte)))
     }
 
+    /// The first byte that an access touches, or that a free frees; `None` of other events.
+    fn first_byte(&self, event: EventId) -> Option<u64> {
+        match self.recording.op(event) {
+            Op::Free { addr } => self.touched(event).map(|_| addr),
+            op => Access::of(op).map(|access| access.mem.addr),
+        }
+    }
+
     /// Whether two events conflict, and the address of the first byte that they share. They come from different
     /// threads, at least one writes, and not both are atomic; a use is, and writes nothing.
     fn conflict(&self, a: EventId, b: EventId) -> Option<u64> {

@@ -30,6 +30,13 @@ pub enum Goal {
         /// Whether the other thread's is next as well, and has not happened yet.
         both_next: bool,
     },
+    /// None of these accesses has happened, and another one that must not come before them is next.
+    Order {
+        /// What has to come first: of the accesses that are meant, the first one of each thread, ascending.
+        awaited: Vec<EventId>,
+        /// The access that comes too early.
+        early: EventId,
+    },
     /// The read, which may be that of a read-modify-write, is next in its thread and would see another value than in
     /// the trace.
     OtherValue {
@@ -57,15 +64,24 @@ impl Goal {
         Goal::Deadlock(waiting)
     }
 
+    /// That an access comes before any of these.
+    #[must_use]
+    pub fn order(mut awaited: Vec<EventId>, early: EventId) -> Goal {
+        awaited.sort_unstable();
+        Goal::Order { awaited, early }
+    }
+
     /// Whether it is a race of two accesses of which the first has happened.
     #[must_use]
     pub fn is_unordered(&self) -> bool {
         matches!(self, Goal::UnorderedRace(..))
     }
 
-    /// The events that it is about, in its order: those that have happened, then those that are next.
+    /// The events that it is about, in its order: those that have happened or must not have, then those that are next.
     pub fn events(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
-        self.performed().chain(self.pending())
+        self.performed()
+            .chain(self.awaited().iter().copied())
+            .chain(self.pending())
     }
 
     /// Those of its events that have happened, in the order in which they have to.
@@ -78,7 +94,7 @@ impl Goal {
                 both_next,
                 ..
             } => [Some(first), Some(between).filter(|_| !both_next)],
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => [None, None],
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::Order { .. } => [None, None],
         };
         performed.into_iter().flatten()
     }
@@ -90,6 +106,20 @@ impl Goal {
         match self {
             Goal::AtomicityViolation { both_next: true, .. } => None,
             _ => self.performed().last(),
+        }
+    }
+
+    /// Those of its events that must not have happened, and need not be next.
+    #[must_use]
+    pub fn awaited(&self) -> &[EventId] {
+        match self {
+            Goal::Order { awaited, .. } => awaited,
+            Goal::Race(..)
+            | Goal::UnorderedRace(..)
+            | Goal::UseAfterFree { .. }
+            | Goal::AtomicityViolation { .. }
+            | Goal::OtherValue { .. }
+            | Goal::Deadlock(_) => &[],
         }
     }
 
@@ -105,6 +135,7 @@ impl Goal {
                 ..
             } => (&[], [Some(*between).filter(|_| *both_next), Some(*second)]),
             Goal::OtherValue { read, .. } => (&[], [Some(*read), None]),
+            Goal::Order { early, .. } => (&[], [Some(*early), None]),
             Goal::Deadlock(waiting) => (waiting, [None, None]),
         };
         listed.iter().copied().chain(pending.into_iter().flatten())

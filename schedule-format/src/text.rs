@@ -17,12 +17,13 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free` or `atomicity-violation` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation` or `order` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
 //! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
 //! | `freed-by EVENT accessed-by EVENT`, of the fifth | the free, and the access of what it freed |
 //! | `from EVENT to EVENT interrupted-by EVENT`, of the sixth | two accesses of one thread, and the other thread's that comes between; `next-to` instead of `interrupted-by`: that is still to come |
+//! | `early EVENT before EVENT …`, of the seventh | the access that is next, and those of which none has happened, at least 1, ascending |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
@@ -65,6 +66,7 @@ const ATOMICITY_VIOLATION: &str = "atomicity-violation";
 /// Whether the access that comes between has happened.
 const INTERRUPTED_BY: &str = "interrupted-by";
 const NEXT_TO: &str = "next-to";
+const ORDER: &str = "order";
 
 /// A text that is no schedule, with the line where that shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +105,7 @@ pub enum Malformed {
     /// The kind is not known.
     #[error(
         "`{kind}` is not a kind of goal; known: {CO_ENABLED}, {UNORDERED}, {OTHER_VALUE}, {DEADLOCK}, {USE_AFTER_FREE}, \
-         {ATOMICITY_VIOLATION}"
+         {ATOMICITY_VIOLATION}, {ORDER}"
     )]
     Kind {
         /// What stands there.
@@ -136,6 +138,7 @@ impl Goal {
             Goal::Deadlock(_) => DEADLOCK,
             Goal::UseAfterFree { .. } => USE_AFTER_FREE,
             Goal::AtomicityViolation { .. } => ATOMICITY_VIOLATION,
+            Goal::Order { .. } => ORDER,
         }
     }
 }
@@ -155,6 +158,11 @@ impl fmt::Display for Schedule {
             Goal::Deadlock(waiting) => {
                 write!(f, "waiting")?;
                 waiting.iter().try_for_each(|event| write!(f, " {}", event.0))?;
+                writeln!(f)?;
+            }
+            Goal::Order { awaited, early } => {
+                write!(f, "early {} before", early.0)?;
+                awaited.iter().try_for_each(|event| write!(f, " {}", event.0))?;
                 writeln!(f)?;
             }
             Goal::UseAfterFree { free, access } => writeln!(f, "freed-by {} accessed-by {}", free.0, access.0)?,
@@ -224,15 +232,21 @@ impl FromStr for Schedule {
                 DEADLOCK => Ok(DEADLOCK),
                 USE_AFTER_FREE => Ok(USE_AFTER_FREE),
                 ATOMICITY_VIOLATION => Ok(ATOMICITY_VIOLATION),
+                ORDER => Ok(ORDER),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
         })?;
         let goal = if kind == DEADLOCK {
             lines.one("waiting EVENT …", |words| {
                 word(words, "waiting")?;
-                let waiting: Option<Vec<EventId>> = words.map(|word| digits(word).map(EventId)).collect();
-                let waiting = waiting.filter(|events| !events.is_empty() && events.is_sorted_by(|a, b| a < b));
-                waiting.map(|waiting| Ok(Goal::Deadlock(waiting)))
+                ascending(words).map(|waiting| Ok(Goal::Deadlock(waiting)))
+            })?
+        } else if kind == ORDER {
+            lines.one("early EVENT before EVENT …", |words| {
+                word(words, "early")?;
+                let early = EventId(number(words)?);
+                word(words, "before")?;
+                ascending(words).map(|awaited| Ok(Goal::Order { awaited, early }))
             })?
         } else if kind == USE_AFTER_FREE {
             lines.one("freed-by EVENT accessed-by EVENT", |words| {
@@ -325,6 +339,12 @@ fn digits<N: FromStr>(text: &str) -> Option<N> {
 
 fn number(words: &mut SplitAsciiWhitespace<'_>) -> Option<u32> {
     digits(words.next()?)
+}
+
+/// Events to the end of the line, at least one.
+fn ascending(words: &mut SplitAsciiWhitespace<'_>) -> Option<Vec<EventId>> {
+    let events: Option<Vec<EventId>> = words.map(|word| digits(word).map(EventId)).collect();
+    events.filter(|events| !events.is_empty() && events.is_sorted_by(|a, b| a < b))
 }
 
 fn prefixed(words: &mut SplitAsciiWhitespace<'_>, prefix: char) -> Option<u32> {

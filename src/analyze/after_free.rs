@@ -33,6 +33,7 @@ fn ending<'e>(free: &'e EventId, access: &'e EventId) -> Ending<'e> {
     Ending {
         performed: std::slice::from_ref(free),
         pending: std::slice::from_ref(access),
+        awaited: &[],
     }
 }
 

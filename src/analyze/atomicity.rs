@@ -426,5 +426,6 @@ fn with_ending<R>(goal: &Goal, then: impl FnOnce(Ending<'_>) -> R) -> R {
     then(Ending {
         performed: &performed,
         pending: &pending,
+        awaited: &[],
     })
 }

@@ -213,6 +213,7 @@ impl<'d> Case<'d, '_> {
                     ..Instances::default()
                 },
                 behind: None,
+                order: None,
             });
         }
         let mut instances = Instances {
@@ -310,6 +311,7 @@ impl<'d> Case<'d, '_> {
             verdict,
             instances,
             behind: None,
+            order: None,
         })
     }
 
@@ -340,6 +342,7 @@ impl<'d> Case<'d, '_> {
             verdict,
             instances,
             behind: None,
+            order: None,
         })
     }
 
@@ -386,6 +389,7 @@ impl<'d> Case<'d, '_> {
             verdict,
             instances,
             behind: None,
+            order: None,
         })
     }
 
@@ -396,6 +400,7 @@ impl<'d> Case<'d, '_> {
         let ending = Ending {
             performed: &performed,
             pending: &pending,
+            awaited: goal.awaited(),
         };
         if !known.solver_only() && known.options.solver != Solver::Z3 {
             match known.native.ask(ending, &mut self.steps) {
@@ -451,6 +456,7 @@ impl<'d> Case<'d, '_> {
             let ending = Ending {
                 performed: &[a],
                 pending: &[b],
+                awaited: &[],
             };
             if let Some(cut) = known.predictor.predict(ending) {
                 if self.synchronized(&cut, (a, b)) {

@@ -225,6 +225,7 @@ impl Decider<'_> {
             verdict: Verdict::Witnessed(schedule),
             instances,
             behind: None,
+            order: None,
         }
     }
 }

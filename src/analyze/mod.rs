@@ -15,12 +15,14 @@ mod exclude;
 mod follow;
 mod glance;
 mod in_order;
+mod orders;
 mod other_values;
 mod refute;
 mod timing;
 
 pub use follow::{Decision, Follow, Shard, Unfollowed};
 pub use glance::Glance;
+pub use orders::{INITIALIZATION, Order};
 pub use other_values::{OtherValue, OtherValues};
 
 use crate::candidates::{Candidate, Candidates, Scope};
@@ -28,7 +30,7 @@ use crate::check::{Checker, Rejection};
 use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
 use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
-use crate::schedule::Schedule;
+use crate::schedule::{Goal, Schedule};
 use crate::solve::Native;
 use crate::symbols::{UnrecordedCalls, hidden_between};
 use crate::trace::{AccessKind, EventId, MemoryOrder, Sections, Trace, Wakes};
@@ -127,6 +129,8 @@ pub struct Work<'s> {
     pub shard: Shard,
     /// Threads that decide candidates.
     pub threads: NonZeroUsize,
+    /// The orders that somebody names. They are asked about together with initializations, by whole analyses.
+    pub orders: &'s [Order],
 }
 
 impl Default for Work<'_> {
@@ -136,6 +140,7 @@ impl Default for Work<'_> {
             scope: None,
             shard: Shard::WHOLE,
             threads: NonZeroUsize::MIN,
+            orders: &[],
         }
     }
 }
@@ -201,6 +206,11 @@ pub fn analyze_with<F: Follow>(
                 atomicity::decide(known, work.threads)
             });
             decided.add_to(&mut analysis);
+        }
+        if work.scope.is_none() && work.shard == Shard::WHOLE {
+            stage(follow, "orders", || {
+                add_orders(known, work.orders, work.threads, &mut analysis);
+            });
         }
         Ok(analysis)
     })
@@ -288,7 +298,7 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
     cores.skip(limit).for_each(Vec::clear);
     let mut analysis = collect(trace, decisions);
     let find = options.find;
-    if find.has(Kind::Deadlocks) || find.has(Kind::Atomicity) {
+    if find.has(Kind::Deadlocks) || find.has(Kind::Atomicity) || find.has(Kind::Order) {
         let no_pairs = Scope::default();
         with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
             if find.has(Kind::Deadlocks) {
@@ -297,9 +307,18 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
             if find.has(Kind::Atomicity) {
                 atomicity::decide(known, NonZeroUsize::MIN).add_to(&mut analysis);
             }
+            add_orders(known, &[], NonZeroUsize::MIN, &mut analysis);
         });
     }
     analysis
+}
+
+/// Adds what is found out about orders.
+fn add_orders(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsize, analysis: &mut Analysis) {
+    if !orders.is_empty() || known.options.find.has(Kind::Order) {
+        orders::add_to(known, orders, threads, analysis);
+        doubt(known.trace, analysis);
+    }
 }
 
 fn collect(trace: &Trace, decisions: Vec<Decision>) -> Analysis {
@@ -326,6 +345,8 @@ fn doubt(trace: &Trace, analysis: &mut Analysis) {
     let hidden = calls.hidden_synchronization(trace);
     for pair in &mut analysis.pairs {
         if let Verdict::Witnessed(schedule) = &pair.verdict
+            // What came too early in the recorded run itself did so whatever else was there.
+            && !matches!(schedule.goal, Goal::Order { early, .. } if early == pair.example.0)
             && let Some(library) = hidden_between(trace, &hidden, pair.example.0, pair.example.1)
         {
             pair.verdict = Verdict::Unknown(Unknown::Unsynchronized {

@@ -2,6 +2,7 @@
 
 use super::ExitCode;
 use super::execution::must_be_execution;
+use super::explain;
 use super::follow::Following;
 use super::input::InputArgs;
 use super::output::{Color, say};
@@ -12,7 +13,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
-use witness::analyze::{Options, Shard, Solver, Work, analyze_with};
+use witness::analyze::{Options, Order, Shard, Solver, Work, analyze_with};
+use witness::confirm;
 use witness::encode::Form;
 use witness::record::ProcessNumber;
 use witness::report::{Filters, Findings, Noise, Words};
@@ -48,7 +50,7 @@ pub struct AnalyzeArgs {
     json: bool,
     /// Decide only the M-th of N shards of the plan that `witness plan` wrote; `witness merge` combines them.
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
-        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions"])]
+        conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order"])]
     shard: Option<Shard>,
     #[command(flatten)]
     reports: ReportArgs,
@@ -94,6 +96,10 @@ pub struct AnalysisArgs {
     /// Where to look for atomicity violations, which --find asks for.
     #[arg(long, env = "WITNESS_REGIONS", default_value = "serial")]
     regions: RegionsArg,
+    /// Look whether anything at B can come before the first access at A: each is file:line, a function or a variable.
+    /// Repeat for several orders. `--find order` looks for reads of memory before it is initialized, without names.
+    #[arg(long, env = "WITNESS_ORDER", value_names = ["A", "B"], num_args = 2)]
+    order: Vec<String>,
     /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
@@ -139,6 +145,8 @@ enum FindArg {
     UseAfterFree,
     /// Accesses of another thread between two that belong together: where a lock was given back too early, for example.
     Atomicity,
+    /// Reads of memory that another thread initializes, before it does.
+    Order,
 }
 
 /// Where to look for atomicity violations.
@@ -161,6 +169,7 @@ impl FindArg {
             Kind::Deadlocks => FindArg::Deadlocks,
             Kind::UseAfterFree => FindArg::UseAfterFree,
             Kind::Atomicity => FindArg::Atomicity,
+            Kind::Order => FindArg::Order,
         }
     }
 
@@ -170,6 +179,7 @@ impl FindArg {
             FindArg::Deadlocks => Kind::Deadlocks,
             FindArg::UseAfterFree => Kind::UseAfterFree,
             FindArg::Atomicity => Kind::Atomicity,
+            FindArg::Order => Kind::Order,
         }
     }
 }
@@ -367,6 +377,35 @@ impl AnalysisArgs {
         Ok((analysis, code))
     }
 
+    /// Whether orders are named.
+    pub fn names_orders(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// The orders that are named, as far as a trace has them. Says on stderr which it has not.
+    fn orders(&self, path: &Path, trace: &Trace) -> Vec<Order> {
+        if self.order.is_empty() {
+            return Vec::new();
+        }
+        let symbols = Symbols::new(trace.tables());
+        let order = |places: &[String]| {
+            let name = format!("{} before {}", places[0], places[1]);
+            let sides = [explain::side(&places[0]), explain::side(&places[1])];
+            let missing = match confirm::order(trace, &symbols, &name, sides) {
+                Ok(order) => return Some(order),
+                Err(missing) => missing,
+            };
+            for (place, _) in places.iter().zip(missing).filter(|(_, missing)| *missing) {
+                say!(
+                    "witness: --order {name}: {} accesses nothing at {place}",
+                    path.display()
+                );
+            }
+            None
+        };
+        self.order.chunks_exact(2).filter_map(order).collect()
+    }
+
     /// Analyses a trace. Says on stderr what did not go as it should.
     pub fn decide(&self, path: &Path, trace: &Trace, watch: &Watch) -> anyhow::Result<Analysis> {
         warn_if_cut(path, trace);
@@ -379,8 +418,10 @@ impl AnalysisArgs {
         let folder = self.folder(path);
         let journal = store::journal_path(&folder);
         let following = Following::whole(trace.id(), to_report(&options), &journal, watch);
+        let orders = self.orders(path, trace);
         let work = Work {
             threads: self.threads(),
+            orders: &orders,
             ..Work::default()
         };
         let analysis = analyze_with(trace, &options, &work, &following)?;

@@ -61,6 +61,14 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                         let events: Vec<String> = waiting.iter().map(|event| event.0.to_string()).collect();
                         format!("events {} wait for each other for ever", events.join(", "))
                     }
+                    Goal::Order { awaited, early } => {
+                        let awaited: Vec<String> = awaited.iter().map(|event| event.0.to_string()).collect();
+                        format!(
+                            "event {} is next, and of {} none has happened",
+                            early.0,
+                            awaited.join(", ")
+                        )
+                    }
                     Goal::UseAfterFree { free, access } => format!(
                         "event {} is next, and accesses what event {} has freed",
                         access.0, free.0

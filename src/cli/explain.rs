@@ -67,6 +67,9 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
             None => Sought::Described(side.clone()),
         });
     }
+    if args.analysis.names_orders() {
+        bail!("explain is about races: analyze, run and explore ask about orders");
+    }
     if !args.analysis.options().find.pairs() {
         bail!("explain is about two accesses: --find has to have races or use-after-free");
     }

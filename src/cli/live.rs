@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
 use witness::replay::live::{self, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
-use witness::report::{Live, Paint, Words};
+use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
 use witness::session::{Companions, Decision, Launch, PATIENCE};
 use witness::symbols::Symbols;
@@ -212,7 +212,7 @@ pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, col
 }
 
 /// The program stands at the race: goes on, or waits for a debugger, or is ended.
-fn afterwards(run: Run, shown: &[Shown; 2], args: &LiveArgs) -> anyhow::Result<()> {
+fn afterwards(run: Run, shown: &[Shown], args: &LiveArgs) -> anyhow::Result<()> {
     if args.gdb {
         return debug(run, shown);
     }
@@ -224,6 +224,7 @@ fn afterwards(run: Run, shown: &[Shown; 2], args: &LiveArgs) -> anyhow::Result<(
         First::B => Decision::Second,
     })?;
     let how = match first {
+        _ if shown.len() == 1 => "went on with b (a was still to come)",
         _ if shown.iter().any(|shown| !shown.pending) => "went on with b (a was already done)",
         First::A => "went on with a first",
         First::B => "went on with b first",
@@ -231,9 +232,9 @@ fn afterwards(run: Run, shown: &[Shown; 2], args: &LiveArgs) -> anyhow::Result<(
     print(|out| Ok(writeln!(out, "  {how}: the program ended with {status}")?))
 }
 
-fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
+fn debug(run: Run, shown: &[Shown]) -> anyhow::Result<()> {
     let process = run.stopped.process();
-    let letters = ["a", "b"].into_iter().zip(shown).filter(|(_, shown)| shown.pending);
+    let letters = letters(shown).filter(|(_, shown)| shown.pending);
     let threads = letters.zip(run.stopped.os_threads().into_iter().flatten());
     let threads: Vec<String> = threads
         .map(|((letter, _), thread)| format!("{letter} is LWP {thread}"))
@@ -242,7 +243,7 @@ fn debug(run: Run, shown: &[Shown; 2]) -> anyhow::Result<()> {
         writeln!(out, "  gdb -p {process}    ({})", threads.join(", "))?;
         // The runtime has no debug information, so a debugger does not know the variable's type.
         let set = "set var *(int*)&witness_first=1, then detach or continue";
-        Ok(if shown.iter().all(|shown| shown.pending) {
+        Ok(if shown.len() == 2 && shown.iter().all(|shown| shown.pending) {
             writeln!(out, "  to continue with a first: {set}; with b first: =2")
         } else {
             writeln!(out, "  to continue: {set}")

@@ -8,6 +8,7 @@ use super::input::InputArgs;
 use super::output::{Color, print};
 use super::reports::ReportArgs;
 use super::watch::Watch;
+use anyhow::bail;
 use std::io::Write;
 use std::path::Path;
 use witness::analyze::{Options, Shard, Work, decide_with, join, with_candidates};
@@ -58,6 +59,9 @@ pub struct MergeArgs {
 }
 
 pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    if args.analysis.names_orders() {
+        bail!("orders are not asked about in parts: analyze the trace as a whole");
+    }
     let path = &args.input.trace;
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);

@@ -184,7 +184,8 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                 goal @ (Goal::OtherValue { .. }
                 | Goal::Deadlock(_)
                 | Goal::UseAfterFree { .. }
-                | Goal::AtomicityViolation { .. }) => name_of(goal),
+                | Goal::AtomicityViolation { .. }
+                | Goal::Order { .. }) => name_of(goal),
             };
             let (first, rest) = name.split_at(1);
             let title = format!("{}{rest}: {what}", first.to_uppercase());
@@ -203,6 +204,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                     Goal::OtherValue { .. } => "the read is next, and would see another value than in the trace",
                     Goal::Race(..) => "both accesses are next, enabled and in conflict",
                     Goal::Deadlock(_) => "each of these threads waits for another one of them, for ever",
+                    Goal::Order { .. } => "the access is next, and what has to come before it has not happened",
                     Goal::UseAfterFree { .. } => "the block is freed, and the access of it is next",
                     Goal::AtomicityViolation { both_next: true, .. } => {
                         "the first access has happened, and the other thread's and the second are next"

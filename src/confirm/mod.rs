@@ -30,7 +30,7 @@ pub use suppressed::Suppressed;
 pub use text::Text;
 pub use words::described;
 
-use crate::analyze::{Options, analyze_within};
+use crate::analyze::{Options, Order, analyze_within};
 use crate::semantics::locks::Step;
 use crate::symbols::Symbols;
 use crate::trace::{EventId, Trace};
@@ -138,6 +138,39 @@ pub fn confirm_all(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question],
     related_races::find(trace, symbols, &asked, options, &mut confirmation);
     confirmation.answers = rows.iter().map(|&row| confirmation.answers[row].clone()).collect();
     confirmation
+}
+
+/// An order as somebody names it: no access at the second place before the first one at the first. Places that are but a
+/// guess do not count.
+///
+/// # Errors
+/// Which of the two is not in the trace.
+pub fn order(trace: &Trace, symbols: &Symbols<'_>, name: &str, sides: [Side; 2]) -> Result<Order, [bool; 2]> {
+    let question = Question {
+        about: About::Race,
+        sides: sides.map(Sought::Described).into(),
+        variable: None,
+    };
+    let spots = Spots::of_accesses(trace, symbols);
+    let of_acquisitions = Spots::of_acquisitions(trace, symbols, &[]);
+    let asked = Asked::of(trace, symbols, (&spots, &of_acquisitions), &[], &[question]);
+    let events = |side: usize| {
+        let choices = asked.choices[0][side].iter().map(|&choice| choice as usize);
+        let certain = choices.filter(|&choice| !asked.places[choice].is_guess());
+        let mut events: Vec<EventId> = certain.flat_map(|choice| asked.events[choice].clone()).collect();
+        events.sort_unstable();
+        events.dedup();
+        events
+    };
+    let (first, then) = (events(0), events(1));
+    if first.is_empty() || then.is_empty() {
+        return Err([first.is_empty(), then.is_empty()]);
+    }
+    Ok(Order {
+        name: name.to_owned(),
+        first,
+        then,
+    })
 }
 
 fn decide(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question], options: &Options) -> (Asked, Confirmation) {

@@ -94,7 +94,7 @@ impl Encoder<'_> {
     pub fn sees(&mut self, read: EventId, wanted: Wanted<'_>) -> Vec<Literal> {
         assert_eq!(self.form, Form::Prefix, "a whole trace performs its reads");
         self.race_before = read;
-        let literals = self.comes_next(&[], &[read]);
+        let literals = self.comes_next(&[], &[read], &[]);
         let trace = self.trace;
         let Some(access) = trace.access(read) else {
             return literals;

@@ -20,32 +20,46 @@ impl Encoder<'_> {
                 self.race_before = a.min(b);
                 match self.form {
                     Form::WholeTrace => self.neighbors(a, b),
-                    Form::Prefix => self.comes_next(&[], &[a, b]),
+                    Form::Prefix => self.comes_next(&[], &[a, b], &[]),
                 }
             }
-            &Goal::UnorderedRace(a, b) => self.comes_next(&[a], &[b]),
+            &Goal::UnorderedRace(a, b) => self.comes_next(&[a], &[b], &[]),
             &Goal::UseAfterFree { free, access } => {
                 self.race_before = access;
-                self.comes_next(&[free], &[access])
+                self.comes_next(&[free], &[access], &[])
+            }
+            Goal::Order { awaited, early } => {
+                self.race_before = awaited.iter().copied().fold(*early, EventId::min);
+                self.comes_next(&[], &[*early], awaited)
             }
             Goal::AtomicityViolation { second, .. } => {
                 self.race_before = *second;
                 let (performed, pending): (Vec<EventId>, Vec<EventId>) =
                     (goal.performed().collect(), goal.pending().collect());
-                self.comes_next(&performed, &pending)
+                self.comes_next(&performed, &pending, &[])
             }
             Goal::OtherValue { read, value } => self.sees(*read, Wanted::Value(*value)),
             // Each thread holds what the next one waits for by program order.
             Goal::Deadlock(waiting) => {
                 self.race_before = waiting.iter().copied().min().unwrap_or(self.race_before);
-                self.comes_next(&[], waiting)
+                self.comes_next(&[], waiting, &[])
             }
         }
     }
 
-    /// That some events have been performed, in this order, and others are next in their threads.
-    pub(super) fn comes_next(&mut self, performed: &[EventId], pending: &[EventId]) -> Vec<Literal> {
+    /// That some events have been performed, in this order, and others are next in their threads, while those `awaited` have not been
+    /// performed.
+    pub(super) fn comes_next(
+        &mut self,
+        performed: &[EventId],
+        pending: &[EventId],
+        awaited: &[EventId],
+    ) -> Vec<Literal> {
         let mut literals = Vec::new();
+        for &event in awaited {
+            self.use_event(event);
+            literals.push(Literal::Before(Node::RACE, Node::of(event)));
+        }
         let mut needed = vec![0; self.trace.threads()];
         for &event in performed {
             self.order.raise(&mut needed, event);

@@ -127,7 +127,7 @@ impl<'t> SyncPreserving<'t> {
     #[must_use]
     pub fn predict<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
         let ending = as_in_trace(ending.into())?;
-        self.close(self.before_all(ending), vec![0; self.trace.threads()], ending.pending)
+        self.close(self.before_all(ending), vec![0; self.trace.threads()], ending)
     }
 
     /// A feasible cut with this ending that holds as much as it can of what π has before what is next, so that all of
@@ -135,7 +135,7 @@ impl<'t> SyncPreserving<'t> {
     #[must_use]
     pub fn predict_late<'e>(&self, ending: impl Into<Ending<'e>>) -> Option<Cut> {
         let ending = as_in_trace(ending.into())?;
-        let first = ending.pending.iter().min()?;
+        let first = ending.spared().min()?;
         LEFT_OPEN.iter().find_map(|&left_open| {
             let until = EventId(first.0.checked_sub(left_open)?);
             let threads = (0..self.trace.threads() as u32).map(ThreadId);
@@ -143,7 +143,7 @@ impl<'t> SyncPreserving<'t> {
             let cut = self.before_all(ending).into_iter().zip(&recorded);
             let cut = cut.map(|(count, &recorded)| count.max(recorded)).collect();
             // All that these rest on is among them.
-            self.close(cut, recorded, ending.pending)
+            self.close(cut, recorded, ending)
         })
     }
 
@@ -159,15 +159,18 @@ impl<'t> SyncPreserving<'t> {
         cut
     }
 
-    /// The smallest feasible cut around `cut`, if it can do without the `spared` events. What the first `closed` events
+    /// The smallest feasible cut around `cut`, if it can do without what the ending spares. What the first `closed` events
     /// of the threads rest on is in it.
-    fn close(&self, mut cut: Vec<u32>, mut closed: Vec<u32>, spared: &[EventId]) -> Option<Cut> {
+    fn close(&self, mut cut: Vec<u32>, mut closed: Vec<u32>, ending: Ending<'_>) -> Option<Cut> {
         let is_spared = |cut: &[u32]| {
-            spared
-                .iter()
-                .all(|&event| cut[self.trace.thread(event).index()] <= self.trace.place(event))
+            ending
+                .spared()
+                .all(|event| cut[self.trace.thread(event).index()] <= self.trace.place(event))
         };
-        let likely = spared.first().map_or(ThreadId(0), |&event| self.trace.thread(event));
+        let likely = ending
+            .pending
+            .first()
+            .map_or(ThreadId(0), |&event| self.trace.thread(event));
         let last_in = |thread, count: u32| self.trace.program_order(thread)[count as usize - 1];
         loop {
             self.in_trace.close(&mut cut, &mut closed, likely, last_in);

@@ -9,6 +9,8 @@ pub struct Ending<'e> {
     pub performed: &'e [EventId],
     /// These are next in their threads.
     pub pending: &'e [EventId],
+    /// These have not happened, whether they are next or not.
+    pub awaited: &'e [EventId],
 }
 
 impl Ending<'_> {
@@ -19,7 +21,12 @@ impl Ending<'_> {
 
     /// All events that it names.
     pub fn events(&self) -> impl Iterator<Item = EventId> + '_ {
-        self.performed.iter().chain(self.pending).copied()
+        self.performed.iter().chain(self.pending).chain(self.awaited).copied()
+    }
+
+    /// All events that it excludes, with those behind them.
+    pub fn spared(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
+        self.pending.iter().chain(self.awaited).copied()
     }
 }
 
@@ -28,6 +35,7 @@ impl<'e> From<&'e [EventId]> for Ending<'e> {
         Ending {
             performed: &[],
             pending,
+            awaited: &[],
         }
     }
 }

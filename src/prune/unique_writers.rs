@@ -127,7 +127,7 @@ impl<'t> Needs<'t> {
         {
             return true;
         }
-        let Ending { performed, pending } = ending;
+        let Ending { performed, pending, .. } = ending;
         let mut cut = vec![0; self.trace.threads()];
         for &event in performed {
             let own = &mut cut[self.trace.thread(event).index()];
@@ -142,8 +142,8 @@ impl<'t> Needs<'t> {
         let mut closed = vec![0; cut.len()];
         loop {
             self.needed.clocks().close(&mut cut, &mut closed, likely, last_in);
-            let reached = |event: &EventId| cut[self.trace.thread(*event).index()] > self.trace.place(*event);
-            if pending.iter().any(reached) {
+            let reached = |event: EventId| cut[self.trace.thread(event).index()] > self.trace.place(event);
+            if ending.spared().any(reached) {
                 return true;
             }
             match self.close_others(&held, &mut cut) {
@@ -153,7 +153,7 @@ impl<'t> Needs<'t> {
             }
             match self
                 .semaphores
-                .complete(self.trace, &mut cut, |thread| self.end(pending, thread))
+                .complete(self.trace, &mut cut, |thread| self.end(ending, thread))
             {
                 None => return true,
                 Some(true) => {}
@@ -162,14 +162,14 @@ impl<'t> Needs<'t> {
         }
     }
 
-    /// The first event of a thread that is in no prefix which brings some events next, as a place in the thread.
-    fn end(&self, pending: &[EventId], thread: ThreadId) -> u32 {
-        let of = |&event: &EventId| match self.trace.thread(event) == thread {
+    /// The first event of a thread that is in no prefix with this ending, as a place in the thread.
+    fn end(&self, ending: Ending<'_>, thread: ThreadId) -> u32 {
+        let of = |event: EventId| match self.trace.thread(event) == thread {
             true => self.trace.place(event),
             false => self.needed.first_after(self.trace, event, thread),
         };
         let all = self.trace.program_order(thread).len() as u32;
-        pending.iter().map(of).min().unwrap_or(all)
+        ending.spared().map(of).min().unwrap_or(all)
     }
 
     /// The sections that the thread of `event` is in when `event` is next.

@@ -10,8 +10,9 @@ use crate::trace::{EventId, Op, ThreadId, Trace};
 /// One of the accesses of a goal, at the moment when it is next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingAccess {
-    /// Whether the schedule goes on to perform it, as it does with the first of an unordered race.
-    pub performed: bool,
+    /// Whether it is next at the end of the schedule. The first of an unordered race is over by then, and what has to
+    /// come first in an order is still to come.
+    pub is_next: bool,
     /// The access.
     pub event: EventId,
     /// Its thread.
@@ -51,10 +52,10 @@ impl Replay {
             }
         })?;
         let trace = checker.trace();
-        let access = |state: &State<'_>, event: EventId, performed: bool| {
+        let access = |state: &State<'_>, event: EventId, is_next: bool| {
             let thread = trace.thread(event);
             PendingAccess {
-                performed,
+                is_next,
                 event,
                 thread,
                 held: state.locks_held(thread),
@@ -72,10 +73,13 @@ impl Replay {
                 let again = earlier.step(done.event, notified(trace, done));
                 debug_assert!(again.is_ok(), "what was executed once can be executed again");
             }
-            access(&earlier, event, true)
+            access(&earlier, event, false)
         });
-        let pending = schedule.goal.pending().map(|event| access(&state, event, false));
-        let accesses = performed.chain(pending).collect();
+        // One thread stands for all that do not do in time what they are to do.
+        let awaited = schedule.goal.awaited().iter().take(1);
+        let awaited = awaited.map(|&event| access(&state, event, false));
+        let pending = schedule.goal.pending().map(|event| access(&state, event, true));
+        let accesses = performed.chain(awaited).chain(pending).collect();
         Ok(Replay {
             accepted,
             as_recorded: schedule.as_recorded,

@@ -195,6 +195,7 @@ impl Words<'_> {
                 ..Instances::default()
             },
             behind: None,
+            order: None,
         })
     }
 }

@@ -83,7 +83,7 @@ impl Picture<'_> {
             events.push(self.slice(step.event, index, &name, category(trace.op(step.event))));
         }
         let last = self.replay.executed.len();
-        for pending in self.replay.accesses.iter().filter(|access| !access.performed) {
+        for pending in self.replay.accesses.iter().filter(|access| access.is_next) {
             events.push(self.pending(pending, last));
         }
         let found = Links::of(trace, self.replay);

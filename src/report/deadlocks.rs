@@ -161,6 +161,7 @@ impl Words<'_> {
                 ..Instances::default()
             },
             behind: None,
+            order: None,
         })
     }
 }

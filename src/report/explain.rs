@@ -124,6 +124,10 @@ impl Words<'_> {
                          program itself, or {build}"
                         )
                     }
+                    Goal::Order { .. } => format!(
+                        "a schedule brings the access next before the other one, but {what} may synchronize between them; `witness run` tries \
+                         it in the program itself, or {build}"
+                    ),
                     Goal::UseAfterFree { .. } => format!(
                         "a schedule brings the access behind the free, but {what} may synchronize between them; `witness run` tries it \
                          in the program itself, or {build}"
@@ -377,6 +381,7 @@ mod tests {
             verdict,
             instances,
             behind: None,
+            order: None,
         })
     }
 

@@ -115,6 +115,10 @@ impl Interleaving<'_> {
                 "── atomicity violation: event {} above came between event {} and this",
                 between.0, first.0
             ),
+            Goal::Order { awaited, .. } => {
+                let first = awaited.first().map_or(0, |event| event.0);
+                format!("── order violation: event {first} has not happened, which has to come before this")
+            }
             &Goal::OtherValue { read, value: seen } => {
                 let recorded = self.words.trace.access(read).map(|access| self.words.values(access).0);
                 let recorded = recorded.map_or_else(String::new, value);
@@ -127,7 +131,7 @@ impl Interleaving<'_> {
             Goal::Deadlock(_) => "── deadlock: these wait for each other".to_owned(),
         };
         writeln!(out, "{indent}{}", self.paint.warning(end))?;
-        let mut pending = replay.accesses.iter().filter(|access| !access.performed);
+        let mut pending = replay.accesses.iter().filter(|access| access.is_next);
         pending.try_for_each(|access| self.pending(access, indent, out))?;
         match replay.accepted.goal {
             Goal::OtherValue { read, .. } => self.writers(replay, read, indent, out),
@@ -135,7 +139,8 @@ impl Interleaving<'_> {
             | Goal::UnorderedRace(..)
             | Goal::Deadlock(_)
             | Goal::UseAfterFree { .. }
-            | Goal::AtomicityViolation { .. } => Ok(()),
+            | Goal::AtomicityViolation { .. }
+            | Goal::Order { .. } => Ok(()),
         }
     }
 

@@ -186,14 +186,7 @@ impl Live<'_> {
         writeln!(out, "    {}: {}", self.words.sentence(first), value(sees))
     }
 
-    fn confirmed(
-        &self,
-        number: usize,
-        goal: &Goal,
-        run: &Run,
-        shown: &[Shown; 2],
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn confirmed(&self, number: usize, goal: &Goal, run: &Run, shown: &[Shown], out: &mut dyn Write) -> io::Result<()> {
         let how = match goal {
             Goal::UnorderedRace(..) => {
                 "the first access is done, the second is pending, and nothing synchronizes the two"
@@ -205,12 +198,13 @@ impl Live<'_> {
                 "the first access and the other thread's are done, the second is pending"
             }
             Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
+            Goal::Order { .. } => "the access is pending, and what has to come first has not happened",
             Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "both accesses are pending at once",
         };
         let title = format!("CONFIRMED: witness {number}: {how}");
         writeln!(out, "{}", self.paint.warning(title))?;
         let symbols = Symbols::new(run.trace.tables());
-        for (letter, shown) in ["a", "b"].into_iter().zip(shown) {
+        for (letter, shown) in letters(shown) {
             let trace = self.words.trace;
             let Some(access) = trace.access(shown.event) else {
                 continue;
@@ -311,6 +305,12 @@ impl Live<'_> {
 }
 
 /// How a program ended, in a sentence.
+/// The letters of the accesses of a goal that are there: the one that has to come first, and does not, has the first.
+pub fn letters(shown: &[Shown]) -> impl Iterator<Item = (&'static str, &Shown)> {
+    let missing = 2_usize.saturating_sub(shown.len());
+    ["a", "b"].into_iter().skip(missing).zip(shown)
+}
+
 /// What became of a run that was to end in a deadlock, in one line.
 #[must_use]
 pub fn deadlock_in_short(outcome: &Deadlocked) -> String {

@@ -40,7 +40,7 @@ pub use html::Html;
 pub use interleaving::{Detail, Interleaving};
 pub use json::Json;
 pub use junit::JUnit;
-pub use live::{Live, deadlock_in_short, in_short};
+pub use live::{Live, deadlock_in_short, in_short, letters};
 pub use noise::{Filters, Noise};
 pub use paint::Paint;
 pub use races::{AttachedTo, AttachedWarning, Race, Row};

@@ -34,7 +34,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 9] = [
+const RULES: [(&str, &str, &str, &str); 10] = [
     (
         "data-race",
         "DataRace",
@@ -92,6 +92,13 @@ const RULES: [(&str, &str, &str, &str); 9] = [
         "UnprovenRace",
         "A data race was found by searching, and no trace proves it.",
         "Raise the bound of runs, or the budget of the analysis.",
+    ),
+    (
+        "order-violation",
+        "OrderViolation",
+        "An access can come before another one that has to come first.",
+        "A schedule of the recorded events leads to the access while the other one has not happened; an independent checker has \
+         executed it. Initialize before other threads are started, or let them wait until it is done.",
     ),
 ];
 
@@ -264,6 +271,11 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
             "unordered-data-race",
             "Data race",
             "The first comes before the second, and nothing synchronizes them.",
+        ),
+        Goal::Order { .. } => (
+            "order-violation",
+            "Order violation",
+            "The second is next, and the first, which has to come before it, has not happened.",
         ),
         Goal::UseAfterFree { .. } => (
             "use-after-free",

@@ -402,6 +402,7 @@ impl Told<'_> {
             }
             Goal::UnorderedRace(..) => "data race (witnessed, unordered)",
             Goal::UseAfterFree { .. } => "use after free (witnessed)",
+            Goal::Order { .. } => "order violation (witnessed)",
         };
         writeln!(out, "{}", self.paint.warning(format!("WARNING: witness: {title}")))?;
         self.body(pair, schedule, &replay, out)?;
@@ -515,6 +516,7 @@ impl Told<'_> {
                 ", at the same time"
             }
             Goal::UseAfterFree { .. } => ", after that",
+            Goal::Order { .. } => ", before that",
             Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",
         };
         for (access, when) in replay.accesses.iter().zip(["", when]) {

@@ -132,8 +132,12 @@ pub struct PairResult {
     pub id: String,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: String,
-    /// What the schedule of a witnessed pair shows: `co-enabled`, `unordered` or `use-after-free`; else null.
+    /// What the schedule of a witnessed pair shows: `co-enabled`, `unordered`, `use-after-free` or `order`; else null.
     pub kind: Option<String>,
+    /// If it is not asked whether the two race, but whether one comes too early: what the order is called,
+    /// `initialization` if nobody named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
     /// Refuted, not in this trace: `must-happen-before`, `lockset`, `lock history`, `core`. Unknown: `budget`, `steps`,
     /// `instances`, `time`, `rejected`, `cut`, `unrecorded code`, `unrecorded synchronization`. Witnessed: null.
     pub reason: Option<String>,
@@ -326,6 +330,9 @@ pub struct Summary {
     /// Those of the witnessed pairs that are uses after free, not races.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uses_after_free: usize,
+    /// Those of the witnessed pairs that are violations of an order, not races.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub orders: usize,
     /// Witnessed deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deadlocks: usize,
@@ -358,6 +365,7 @@ impl std::fmt::Display for Summary {
             suppressed,
             known,
             uses_after_free,
+            orders,
             deadlocks,
             unknown_cycles,
             atomicity_violations,
@@ -365,21 +373,27 @@ impl std::fmt::Display for Summary {
             find,
         } = self;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let races = witnessed - uses_after_free;
-        // Without races, the pairs are those of uses after free, which come first then.
-        let uses = format!("{uses_after_free} use{} after free witnessed", plural(uses_after_free));
-        let locks = format!("{deadlocks} deadlock{} witnessed", plural(deadlocks));
-        let interruptions = format!(
-            "{atomicity_violations} atomicity violation{} witnessed",
-            plural(atomicity_violations)
-        );
-        match (find.has(Kind::Races), find.has(Kind::UseAfterFree)) {
-            (true, _) => write!(f, "{races} data race{} witnessed", plural(races))?,
-            (false, true) => f.write_str(&uses)?,
-            (false, false) if find.has(Kind::Deadlocks) => f.write_str(&locks)?,
-            (false, false) => f.write_str(&interruptions)?,
-        }
-        if find.pairs() {
+        let races = witnessed - uses_after_free - orders;
+        let all = [
+            (Kind::Races, races, format!("data race{}", plural(races))),
+            (
+                Kind::UseAfterFree,
+                uses_after_free,
+                format!("use{} after free", plural(uses_after_free)),
+            ),
+            (Kind::Order, orders, format!("order violation{}", plural(orders))),
+            (Kind::Deadlocks, deadlocks, format!("deadlock{}", plural(deadlocks))),
+            (
+                Kind::Atomicity,
+                atomicity_violations,
+                format!("atomicity violation{}", plural(atomicity_violations)),
+            ),
+        ];
+        // How many there are of the first kind is always said, and of the others, if there are any.
+        let first = all.iter().position(|&(kind, ..)| find.has(kind)).unwrap_or(0);
+        let (_, count, name) = &all[first];
+        write!(f, "{count} {name} witnessed")?;
+        if self.has_pairs() {
             write!(f, ", {refuted} pair{} refuted", plural(refuted))?;
             if not_in_trace > 0 {
                 write!(f, ", {not_in_trace} not in this trace")?;
@@ -392,17 +406,11 @@ impl std::fmt::Display for Summary {
         if known > 0 {
             write!(f, ", {known} in the baseline")?;
         }
-        if uses_after_free > 0 && find.has(Kind::Races) {
-            write!(f, "; {uses}")?;
-        }
-        if deadlocks > 0 && find.pairs() {
-            write!(f, "; {locks}")?;
+        for (_, count, name) in all.iter().skip(first + 1).filter(|(_, count, _)| *count > 0) {
+            write!(f, "; {count} {name} witnessed")?;
         }
         if unknown_cycles > 0 {
             write!(f, "; {unknown_cycles} cycle{} of locks unknown", plural(unknown_cycles))?;
-        }
-        if atomicity_violations > 0 && (find.pairs() || find.has(Kind::Deadlocks)) {
-            write!(f, "; {interruptions}")?;
         }
         if unknown_interruptions > 0 {
             let plural = plural(unknown_interruptions);
@@ -413,6 +421,14 @@ impl std::fmt::Display for Summary {
 }
 
 impl Summary {
+    /// Whether pairs of accesses are asked about.
+    #[must_use]
+    pub fn has_pairs(&self) -> bool {
+        self.find.pairs()
+            || self.find.has(Kind::Order)
+            || self.witnessed + self.refuted + self.not_in_trace + self.unknown > 0
+    }
+
     /// Whether there is no race, not even one that is not shown.
     #[must_use]
     pub fn has_no_race(&self) -> bool {
@@ -425,6 +441,7 @@ impl Summary {
             Verdict::Witnessed(schedule) => {
                 self.witnessed += 1;
                 self.uses_after_free += usize::from(matches!(schedule.goal, Goal::UseAfterFree { .. }));
+                self.orders += usize::from(matches!(schedule.goal, Goal::Order { .. }));
             }
             Verdict::Refuted(_) => self.refuted += 1,
             Verdict::NotInTrace(_) => self.not_in_trace += 1,

@@ -103,9 +103,11 @@ impl<'t> Session<'t> {
     pub fn ask(&mut self, goal: &Goal) -> Answer {
         let mut query = self.query();
         let answer = match goal {
-            Goal::Race(..) | Goal::Deadlock(_) | Goal::UseAfterFree { .. } | Goal::AtomicityViolation { .. } => {
-                query.pending(goal)
-            }
+            Goal::Race(..)
+            | Goal::Deadlock(_)
+            | Goal::UseAfterFree { .. }
+            | Goal::AtomicityViolation { .. }
+            | Goal::Order { .. } => query.pending(goal),
             &Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
             &Goal::UnorderedRace(a, b) => {
                 query.budget /= UNORDERED_SHARE;

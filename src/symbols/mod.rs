@@ -8,6 +8,7 @@
 //! traces) comes before one of a module.
 
 mod calls;
+mod compared;
 mod imports;
 mod module;
 mod names;
@@ -24,6 +25,7 @@ use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 
+pub use compared::Comparisons;
 pub use imports::imports;
 pub use module::Problem;
 pub use names::{bare, file_name, same_function};

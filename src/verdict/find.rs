@@ -14,11 +14,19 @@ pub enum Kind {
     UseAfterFree,
     /// Accesses of another thread between two that belong together.
     Atomicity,
+    /// Reads of memory before it is initialized.
+    Order,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Races, Kind::Deadlocks, Kind::UseAfterFree, Kind::Atomicity];
+    pub const ALL: [Kind; 5] = [
+        Kind::Races,
+        Kind::Deadlocks,
+        Kind::UseAfterFree,
+        Kind::Atomicity,
+        Kind::Order,
+    ];
 
     /// The kinds that are looked for if nobody says which.
     pub const DEFAULT: [Kind; 3] = [Kind::Races, Kind::Deadlocks, Kind::UseAfterFree];
@@ -31,6 +39,7 @@ impl Kind {
             Kind::Deadlocks => "deadlocks",
             Kind::UseAfterFree => "use-after-free",
             Kind::Atomicity => "atomicity",
+            Kind::Order => "order",
         }
     }
 }

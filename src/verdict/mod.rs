@@ -108,6 +108,9 @@ pub struct Pair {
     /// race in the analysis.
     #[serde(default)]
     pub behind: Option<u32>,
+    /// If it is not asked whether the two race, but whether one comes too early: what the order is called.
+    #[serde(default)]
+    pub order: Option<String>,
 }
 
 /// Dynamic instances of a pair of positions, by what became of them. Counted per cell: an

@@ -32,7 +32,10 @@ fn outcome_of(program: &Program, same_addresses: bool, command: &[OsString]) -> 
 /// The two accesses of a run that is confirmed.
 fn confirmed(outcome: Outcome) -> [(EventId, bool); 2] {
     match outcome {
-        Outcome::Confirmed(shown) => shown.map(|one| (one.event, one.pending)),
+        Outcome::Confirmed(shown) => {
+            let shown: Vec<_> = shown.iter().map(|one| (one.event, one.pending)).collect();
+            shown.try_into().expect("two accesses")
+        }
         outcome => panic!("{outcome:?}"),
     }
 }

@@ -22,6 +22,7 @@ mod execution;
 mod hidden_writes;
 mod machine;
 mod needed_facts;
+mod orders;
 mod other_values;
 mod random_trace;
 mod stored;
@@ -58,7 +59,7 @@ fn race_of(schedule: &Schedule) -> (EventId, EventId) {
     match schedule.goal {
         Goal::Race(a, b) | Goal::UnorderedRace(a, b) => (a, b),
         Goal::UseAfterFree { free, access } => (free, access),
-        Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+        Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::Order { .. } => {
             panic!("{schedule} shows no race")
         }
     }

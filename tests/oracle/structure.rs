@@ -24,7 +24,7 @@ pub struct Also {
 
 /// What the operations have come to.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Progress {
+pub struct Progress {
     done: Vec<u32>,
     owner: BTreeMap<u32, (u32, u32)>,
     readers: BTreeMap<(u32, u32), u32>,
@@ -55,7 +55,7 @@ pub fn pairs(execution: &Execution, also: Also, limit: usize) -> Option<Found> {
                 found.races.insert((a.min(b), a.max(b)));
             }
         }
-        let done = |event: EventId| execution.place(event) < progress.done[execution.thread(event) as usize];
+        let done = |event: EventId| progress.is_done(execution, event);
         for &free in frees.iter().filter(|&&free| done(free)) {
             let freed = next.iter().filter(|&&access| execution.conflict(free, access));
             found.after_free.extend(freed.map(|&access| (free, access)));
@@ -107,7 +107,7 @@ pub fn interrupted(
 
 /// Visits all that the operations can come to by events that `may` happen, with the events that are next then; false if
 /// that is more than `limit`.
-fn search(
+pub fn search(
     execution: &Execution,
     also: Also,
     limit: usize,
@@ -217,7 +217,7 @@ pub fn handed_over(execution: &Execution) -> BTreeSet<u32> {
 }
 
 impl Progress {
-    fn is_done(&self, execution: &Execution, event: EventId) -> bool {
+    pub fn is_done(&self, execution: &Execution, event: EventId) -> bool {
         self.done[execution.thread(event) as usize] > execution.place(event)
     }
 

@@ -30,7 +30,7 @@ pub fn shown(
     schedule: &Schedule,
     plan: &Plan,
     stopped: &Stopped,
-) -> Result<Option<[Shown; 2]>, ReadError> {
+) -> Result<Option<Vec<Shown>>, ReadError> {
     if stopped.standing != Standing::AtRace || !same_modules(trace.tables(), live.tables()) {
         return Ok(None);
     }
@@ -50,8 +50,7 @@ pub fn shown(
     for step in plan.done().end..plan.len() {
         shown.extend(pending(trace, plan.event(step), &stopped.parked));
     }
-    let overlap = |shown: &[Shown; 2]| super::overlap(trace, shown);
-    Ok(<[Shown; 2]>::try_from(shown).ok().filter(overlap))
+    Ok(super::is_shown(trace, schedule, &shown).then_some(shown))
 }
 
 /// Whether each module is where it was in the recorded run, so that equal code positions are the same.

@@ -87,8 +87,8 @@ pub enum LiveError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Both accesses are pending at once; for an unordered race, the first is done and the second is
-    /// pending. In the order of the schedule's race.
-    Confirmed([Shown; 2]),
+    /// pending. In the order of the schedule's race. Of an order, only the access that comes too early is there.
+    Confirmed(Vec<Shown>),
     /// A thread did something else than it was to do.
     Diverged(Divergence),
     /// The program did nothing else than it was to do, but did not come to the race.
@@ -411,12 +411,11 @@ fn before_race(
         Goal::AtomicityViolation { first, .. } => done(trace, live, first),
         _ => None,
     };
-    match <[Shown; 2]>::try_from(shown) {
-        // The first of the two that belong together shares the memory as well.
-        Ok(shown) if overlap(trace, &shown) && first.is_none_or(|first| overlap(trace, &[first, shown[1].clone()])) => {
-            Outcome::Confirmed(shown)
-        }
-        _ => Outcome::Diverged(Divergence {
+    // The first of the two that belong together shares the memory as well.
+    let shares = |first: &Shown| shown.last().is_none_or(|second| overlap(trace, first, second));
+    match is_shown(trace, schedule, &shown) && first.as_ref().is_none_or(shares) {
+        true => Outcome::Confirmed(shown),
+        false => Outcome::Diverged(Divergence {
             step: plan.len() - 1,
             expected: plan.event(plan.len() - 1),
             actual: Actual::Unrecorded,
@@ -431,7 +430,7 @@ fn died_of_use(
     trace: &Trace,
     live: &Trace,
     schedule: &Schedule,
-) -> Option<[Shown; 2]> {
+) -> Option<Vec<Shown>> {
     let Goal::UseAfterFree { free, access } = schedule.goal else {
         return None;
     };
@@ -448,8 +447,8 @@ fn died_of_use(
         addr: fault.addr,
         pending: true,
     };
-    let shown = [done(trace, live, free)?, shown];
-    overlap(trace, &shown).then_some(shown)
+    let shown = vec![done(trace, live, free)?, shown];
+    is_shown(trace, schedule, &shown).then_some(shown)
 }
 
 /// The first access of an unordered race, or a free: it is done.
@@ -466,10 +465,20 @@ fn done(trace: &Trace, live: &Trace, event: EventId) -> Option<Shown> {
     })
 }
 
-/// Whether the accesses share a byte in the live run as well. (Their kinds, which are those of the
-/// schedule, conflict.)
-fn overlap(trace: &Trace, shown: &[Shown; 2]) -> bool {
-    let [a, b] = shown;
+/// Whether these are the accesses of a goal: of two, whether they share a byte in the live run as well. (Their kinds,
+/// which are those of the schedule, conflict.) Of an order, one is pending; that nothing has come first which has to, the
+/// steps before have shown.
+fn is_shown(trace: &Trace, schedule: &Schedule, shown: &[Shown]) -> bool {
+    let (a, b) = match (&schedule.goal, shown) {
+        (Goal::Order { .. }, [early]) => return early.pending,
+        (_, [a, b]) => (a, b),
+        _ => return false,
+    };
+    overlap(trace, a, b)
+}
+
+/// Whether two accesses share a byte in the live run.
+fn overlap(trace: &Trace, a: &Shown, b: &Shown) -> bool {
     let size = |shown: &Shown| trace.access(shown.event).map_or(0, |access| access.size);
     a.addr < b.addr + size(b) && b.addr < a.addr + size(a)
 }

@@ -50,13 +50,16 @@ impl Exporter for Html {
             .map(|findings| findings.path.display().to_string())
             .collect();
         let has_cycles = total.deadlocks + total.unknown_cycles > 0;
-        let heading = match (total.find.has(Kind::Races), total.find.has(Kind::UseAfterFree)) {
-            (true, _) if has_cycles => "Data races and deadlocks",
-            (true, _) => "Data races",
-            (false, true) if has_cycles => "Uses after free and deadlocks",
-            (false, true) => "Uses after free",
-            (false, false) if total.find.has(Kind::Deadlocks) => "Deadlocks",
-            (false, false) => "Atomicity violations",
+        let pairs = [
+            (Kind::Races, "Data races"),
+            (Kind::UseAfterFree, "Uses after free"),
+            (Kind::Order, "Order violations"),
+        ];
+        let heading = match pairs.into_iter().find(|&(kind, _)| total.find.has(kind)) {
+            Some((_, pairs)) if has_cycles => format!("{pairs} and deadlocks"),
+            Some((_, pairs)) => pairs.to_owned(),
+            None if total.find.has(Kind::Deadlocks) => "Deadlocks".to_owned(),
+            None => "Atomicity violations".to_owned(),
         };
         let page = html! {
             (DOCTYPE)
@@ -117,7 +120,7 @@ impl Exporter for Html {
 }
 
 fn counts(total: &Summary) -> Markup {
-    let mut shown = match total.find.pairs() {
+    let mut shown = match total.has_pairs() {
         true => vec![
             ("witnessed", total.witnessed),
             ("refuted", total.refuted),

@@ -217,7 +217,7 @@ impl<'a> Picture<'a> {
     fn race(&self) -> Markup {
         let last = self.replay.executed.len() + 1;
         let lettered = self.replay.accesses.iter().zip(LETTERS);
-        let pending: Vec<_> = lettered.filter(|(access, _)| !access.performed).collect();
+        let pending: Vec<_> = lettered.filter(|(access, _)| access.is_next).collect();
         let Some((&(second, _), before)) = pending.split_last() else {
             return html! {};
         };
@@ -226,6 +226,7 @@ impl<'a> Picture<'a> {
             Goal::Deadlock(_) => "Deadlock",
             Goal::UseAfterFree { .. } => "Use after free",
             Goal::AtomicityViolation { .. } => "Atomicity violation",
+            Goal::Order { .. } => "Too early",
             Goal::Race(..) | Goal::UnorderedRace(..) | Goal::OtherValue { .. } => "Race",
         };
         let words = self.findings.words();

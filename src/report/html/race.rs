@@ -24,6 +24,10 @@ pub(super) fn section(
         Goal::UnorderedRace(..) => {
             "The first access comes before the second, and nothing in between synchronizes the two."
         }
+        Goal::Order { .. } => {
+            "The second access is next, and the first, which has to come before it, has not happened. An independent \
+             checker has executed this schedule."
+        }
         Goal::UseAfterFree { .. } => {
             "The block is freed, and then the access of it is next. An independent checker has executed this schedule."
         }

@@ -279,6 +279,7 @@ fn hidden_by(
 
 fn id(words: &Words<'_>, pair: &Pair) -> String {
     let kind = match &pair.verdict {
+        _ if pair.order.is_some() => "order",
         Verdict::Witnessed(schedule) => name_of(&schedule.goal),
         _ => "data race",
     };

@@ -202,11 +202,11 @@ impl<'s, 't> Search<'s, 't> {
         event >= self.from && trace.place(event) < state.cut[trace.thread(event).index()]
     }
 
-    /// Whether an event can be in a prefix that brings the pending ones next.
+    /// Whether an event can be in a prefix with this ending.
     pub(super) fn possible(&self, event: EventId) -> bool {
         let trace = self.native.trace;
-        let mut pending = self.ending.pending.iter();
-        pending.all(|&next| trace.thread(next) != trace.thread(event) || trace.place(event) < trace.place(next))
+        let mut spared = self.ending.spared();
+        spared.all(|next| trace.thread(next) != trace.thread(event) || trace.place(event) < trace.place(next))
     }
 
     /// Adds what follows from the cut and its edges, until nothing more does.
@@ -247,8 +247,8 @@ impl<'s, 't> Search<'s, 't> {
             let last = trace.program_order(ThreadId(thread as u32))[state.cut[thread] as usize - 1];
             self.native.needs.relation().raise(&mut state.cut, last);
         }
-        let reached = |&event: &EventId| state.cut[trace.thread(event).index()] > trace.place(event);
-        if self.ending.pending.iter().any(reached) {
+        let reached = |event: EventId| state.cut[trace.thread(event).index()] > trace.place(event);
+        if self.ending.spared().any(reached) {
             return Err(Contradiction);
         }
         Ok(())

@@ -133,11 +133,7 @@ impl Picture<'_> {
             let step = self.replay.executed.iter().position(|step| step.event == event)?;
             self.row_of[step]
         };
-        let from = if first.performed {
-            row_of(first.event)
-        } else {
-            Some(race)
-        };
+        let from = if first.is_next { Some(race) } else { row_of(first.event) };
         let last = self.replay.executed.len() + 1;
         let (x1, x2, y2) = (self.x(first.thread), self.x(second.thread), self.y(race));
         html! {
