@@ -10,6 +10,7 @@ use super::confirm::{self, Telling};
 use super::explain;
 use super::explored::{Ends, races, result, unproven};
 use super::output::{Color, say};
+use super::place;
 use super::reports::ReportArgs;
 use super::runs;
 use super::watched::Watched;
@@ -58,7 +59,7 @@ impl Aim {
                     );
                 }
             }
-            warnings.push(explain::warning([explain::side(&pair[0]), explain::side(&pair[1])]));
+            warnings.push(explain::warning([place::side(&pair[0]), place::side(&pair[1])]));
         }
         confirm::retain_asked(&mut warnings, find);
         let questions: Vec<Question> = decided(&warnings).map(Question::of).collect();
@@ -94,7 +95,7 @@ impl Aim {
 
 /// What a text of `--for` names, if the program does not have it.
 fn place_must_exist(text: &str, places: &Places) -> anyhow::Result<()> {
-    let side = explain::side(text);
+    let side = place::side(text);
     let Some(frame) = side.frames().first() else {
         return Ok(());
     };

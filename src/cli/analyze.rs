@@ -2,10 +2,10 @@
 
 use super::ExitCode;
 use super::execution::must_be_execution;
-use super::explain;
 use super::follow::Following;
 use super::input::InputArgs;
 use super::output::{Color, say};
+use super::place;
 use super::plan;
 use super::reports::{ReportArgs, name_unused};
 use super::watch::{Bytes, Watch};
@@ -390,7 +390,7 @@ impl AnalysisArgs {
         let symbols = Symbols::new(trace.tables());
         let order = |places: &[String]| {
             let name = format!("{} before {}", places[0], places[1]);
-            let sides = [explain::side(&places[0]), explain::side(&places[1])];
+            let sides = [place::side(&places[0]), place::side(&places[1])];
             let missing = match confirm::order(trace, &symbols, &name, sides) {
                 Ok(order) => return Some(order),
                 Err(missing) => missing,

@@ -5,6 +5,7 @@ use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_cod
 use super::execution::must_be_execution;
 use super::input::InputArgs;
 use super::output::{Color, print};
+use super::place::side;
 use anyhow::bail;
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,7 +16,7 @@ use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Text, Wor
 use witness::results::Summary;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
-use witness::warnings::{Format, Frame, Kind, Side, Stack, Warning, parse_position};
+use witness::warnings::{Format, Kind, Side, Warning};
 
 /// Decide one pair of accesses, and show the proof: the schedule, or the facts that exclude it.
 ///
@@ -188,18 +189,6 @@ pub fn access(trace: &Trace, symbols: &Symbols<'_>, number: u32) -> anyhow::Resu
         bail!("event {number} is not a memory access: {}", words.sentence(event));
     }
     Ok(event)
-}
-
-/// The access that a text describes.
-pub fn side(text: &str) -> Side {
-    let frame = parse_position(text).unwrap_or_else(|| Frame {
-        function: Some(text.to_owned()),
-        ..Frame::default()
-    });
-    Side {
-        stack: Stack::Frames(vec![frame]),
-        ..Side::default()
-    }
 }
 
 /// The question as a warning, whose words it shares.

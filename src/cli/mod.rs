@@ -30,6 +30,7 @@ mod input;
 mod live;
 mod merged;
 mod output;
+mod place;
 mod plan;
 mod program_end;
 mod record;
