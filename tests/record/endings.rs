@@ -363,7 +363,7 @@ fn a_signal_ends_a_run_of_what_spins_and_leaves_its_trace() {
         if command == "run" {
             assert!(said(&output).contains("run 1 is the last"), "{}", said(&output));
         }
-        let trace = trace_format::TraceFile::open(&folder.join("trace.bin")).expect("a whole trace");
+        let trace = TraceFile::open(&folder.join("trace.bin")).expect("a whole trace");
         assert!(!trace.is_empty());
         assert!(!folder.join("trace.run2.bin").exists());
     }
