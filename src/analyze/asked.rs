@@ -6,7 +6,8 @@ use crate::verdict::Unknown;
 /// Instances per pair that the fast arguments look at, however few the solver may try.
 pub(super) const LOOKED_AT: usize = 500;
 
-/// Instances of a pair that were too much for the solvers, after which no more are asked about: what is left of it is likely to be too much as well.
+/// Instances of a pair that were too much for the solvers, after which no more are asked about: what is left of it is
+/// likely to be too much as well.
 pub(super) const MAX_GIVEN_UP: u32 = 3;
 
 /// What the solvers say of an instance.

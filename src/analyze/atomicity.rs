@@ -242,7 +242,8 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Our own solver first, and Z3 for what that leaves: so many events as recorded, then these; or that there is no such prefix.
+    /// Our own solver first, and Z3 for what that leaves: so many events as recorded, then these; or that there is no
+    /// such prefix.
     fn ask<'s>(
         &'s self,
         goal: &Goal,

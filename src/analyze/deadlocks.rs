@@ -1,7 +1,9 @@
-//! Deadlocks: for each cycle of positions, whether a feasible prefix brings operations there next that wait for each other.
+//! Deadlocks: for each cycle of positions, whether a feasible prefix brings operations there next that wait for each
+//! other.
 //!
-//! The threads hold what the others wait for by program order, so the question is that of a race with other events: is there a
-//! prefix after which all of them are next? The predictor, our own solver and Z3 answer it as they do for races.
+//! The threads hold what the others wait for by program order, so the question is that of a race with other events: is
+//! there a prefix after which all of them are next? The predictor, our own solver and Z3 answer it as they do for
+//! races.
 
 use super::decider::Decider;
 use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
@@ -204,7 +206,8 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Our own solver first, and Z3 for what that leaves: so many events as recorded, then these; or that there is no such prefix.
+    /// Our own solver first, and Z3 for what that leaves: so many events as recorded, then these; or that there is no
+    /// such prefix.
     fn ask<'s>(
         &'s self,
         pending: &[EventId],
@@ -314,8 +317,8 @@ impl Case<'_, '_> {
             .collect()
     }
 
-    /// Visits the sets of operations at these positions none of which must come before another one is next, as far as these needs
-    /// tell; says whether it was all of them.
+    /// Visits the sets of operations at these positions none of which must come before another one is next, as far as
+    /// these needs tell; says whether it was all of them.
     fn visit(&self, cycle: &Cycle, needs: &Needs<'_>, each: &mut dyn FnMut(&[EventId]) -> ControlFlow<()>) -> bool {
         let mut left = LOOKED_AT;
         let mut each = |pending: &[EventId]| {

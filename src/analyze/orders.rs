@@ -1,5 +1,5 @@
-//! Violations of an order: whether a feasible prefix brings an access next before another one has happened, which has to
-//! come first (`docs/SEMANTICS.md`, section 3).
+//! Violations of an order: whether a feasible prefix brings an access next before another one has happened, which has
+//! to come first (`docs/SEMANTICS.md`, section 3).
 //!
 //! The user names orders, or memory is read before its first write: initialization is an order that nobody has to name.
 //! What a prefix has not performed by then, a shorter one has not either. So of each thread only the first access that

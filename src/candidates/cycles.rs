@@ -1,9 +1,10 @@
-//! Candidates of deadlocks: cycles of operations, each of which waits for a lock that the next one's thread holds then, or for the
-//! end of that thread.
+//! Candidates of deadlocks: cycles of operations, each of which waits for a lock that the next one's thread holds then,
+//! or for the end of that thread.
 //!
-//! As in lock graphs (Havelund, SPIN 2000), operations that do not differ in thread, position, what they wait for and what their
-//! thread holds are one node (Tunç et al., PLDI 2023, call these abstract events), and two threads that hold one lock exclude each
-//! other. Cycles with a chord are left out: where all of their operations wait, those of a shorter cycle do.
+//! As in lock graphs (Havelund, SPIN 2000), operations that do not differ in thread, position, what they wait for and
+//! what their thread holds are one node (Tunç et al., PLDI 2023, call these abstract events), and two threads that hold
+//! one lock exclude each other. Cycles with a chord are left out: where all of their operations wait, those of a
+//! shorter cycle do.
 
 use super::Scope;
 use crate::semantics::blocking::Wait;
@@ -72,8 +73,8 @@ pub struct Cycles {
 }
 
 impl Cycles {
-    /// Finds all, or those that are in scope. In a scope are also cycles whose threads hold a common lock, and such with a chord: who asks
-    /// about them is owed the reason.
+    /// Finds all, or those that are in scope. In a scope are also cycles whose threads hold a common lock, and such
+    /// with a chord: who asks about them is owed the reason.
     #[must_use]
     pub fn within(trace: &Trace, sections: &Sections, scope: Option<&Scope>) -> Cycles {
         let waiting = waiting(trace, sections, scope);
@@ -196,7 +197,8 @@ struct Search<'w> {
     of_thread: HashMap<ThreadId, Vec<u32>>,
     /// Each waits for the next one.
     path: Vec<u32>,
-    /// How many of the path have a lock or a chord with one before, so that no cycle that has them is a deadlock of its own.
+    /// How many of the path have a lock or a chord with one before, so that no cycle that has them is a deadlock of its
+    /// own.
     loose: usize,
     /// The most operations of a cycle without such, and with.
     longest: (usize, usize),
@@ -227,7 +229,8 @@ impl<'w> Search<'w> {
         }
     }
 
-    /// Goes on from the last node of the path, to all cycles in which the first one is that of the thread with the lowest number.
+    /// Goes on from the last node of the path, to all cycles in which the first one is that of the thread with the
+    /// lowest number.
     fn extend(&mut self) {
         let (Some(&root), Some(&last)) = (self.path.first(), self.path.last()) else {
             return;

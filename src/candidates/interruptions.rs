@@ -1,9 +1,9 @@
-//! Candidates of atomicity violations: two accesses of one thread in one region, and one of another thread that would be
-//! out of place between them (`docs/SEMANTICS.md`, sections 3 and 4).
+//! Candidates of atomicity violations: two accesses of one thread in one region, and one of another thread that would
+//! be out of place between them (`docs/SEMANTICS.md`, sections 3 and 4).
 //!
-//! As in AVIO (Lu et al., ASPLOS 2006), the two follow each other: their thread does not access the byte in between. Where
-//! AVIO learns from many runs which of them nothing ever interrupts, what is asked about here are regions of one run, and
-//! another order of the same run answers.
+//! As in AVIO (Lu et al., ASPLOS 2006), the two follow each other: their thread does not access the byte in between.
+//! Where AVIO learns from many runs which of them nothing ever interrupts, what is asked about here are regions of one
+//! run, and another order of the same run answers.
 
 use crate::semantics::interrupted::{Part, is_pattern};
 use crate::trace::{Access, CellId, CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};

@@ -17,8 +17,8 @@ pub struct Scope {
     pub cycles: Vec<AskedCycle>,
 }
 
-/// Cycles that somebody asks about: for each operation that waits for the next one's thread the positions that it may have. One alone stands for
-/// all cycles that it is in, however long.
+/// Cycles that somebody asks about: for each operation that waits for the next one's thread the positions that it may
+/// have. One alone stands for all cycles that it is in, however long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AskedCycle(pub Vec<HashSet<CodePosition>>);
 

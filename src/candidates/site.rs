@@ -78,7 +78,8 @@ struct Seen {
     written: bool,
 }
 
-/// The sites of each cell that more than one thread accesses and somebody writes; if only what is `freed` counts, frees.
+/// The sites of each cell that more than one thread accesses and somebody writes; if only what is `freed` counts,
+/// frees.
 pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Option<&Scope>, freed: bool) -> Vec<Cell> {
     let mut seen = vec![Seen::default(); trace.cells().len()];
     let in_scope = |access: &Access| scope.is_none_or(|scope| scope.positions.contains_key(&access.event));

@@ -1,7 +1,8 @@
 //! `witness explore --for`, `--warnings`: an exploration that decides some pairs, and ends when they are decided.
 //!
-//! The pairs are looked for in the first run and in each run that shows a race, in the way of `witness confirm`. Branches are tried first that
-//! are at the pairs themselves, or at reads that the core of a pair's exclusion names: only other values there can bring it about.
+//! The pairs are looked for in the first run and in each run that shows a race, in the way of `witness confirm`.
+//! Branches are tried first that are at the pairs themselves, or at reads that the core of a pair's exclusion names:
+//! only other values there can bring it about.
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
@@ -74,7 +75,8 @@ impl Aim {
         }))
     }
 
-    /// Fails if the command line names a place that the program does not have: a mistyped one would be looked for to the end, in vain.
+    /// Fails if the command line names a place that the program does not have: a mistyped one would be looked for to
+    /// the end, in vain.
     fn must_exist(&self, first: &Asked) -> anyhow::Result<()> {
         let from = self.questions.len() - self.pairs.len() / 2;
         let symbols = Symbols::new(first.trace.tables());

@@ -1,5 +1,5 @@
-//! What runs have said so far of what is asked: which questions have a witness, and where other outcomes may bring one about. Of the traces, those
-//! stay in memory that answer something better than the others.
+//! What runs have said so far of what is asked: which questions have a witness, and where other outcomes may bring one
+//! about. Of the traces, those stay in memory that answer something better than the others.
 
 use super::analyze::to_report;
 use super::explored::Positions;
@@ -78,7 +78,8 @@ pub fn used(warnings: &[Warning], asked: &[Asked], options: &Options) -> Vec<boo
     used
 }
 
-/// Where other outcomes may bring about a race or a deadlock: at the places themselves, and at the reads by which they are excluded.
+/// Where other outcomes may bring about a race or a deadlock: at the places themselves, and at the reads by which they
+/// are excluded.
 pub fn places_near(analysis: &Analysis, trace: &Trace) -> Vec<u64> {
     let mut near = Vec::new();
     for pair in &analysis.pairs {
@@ -162,7 +163,8 @@ impl<'a> Answers<'a> {
         Ok(self.glance.is_worthwhile(&TraceFile::open(path)?)?)
     }
 
-    /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one stays.
+    /// Forgets the traces that answer nothing better than others, since each takes much memory; whether the last one
+    /// stays.
     pub fn drop_unused(&mut self) -> bool {
         let used = used(self.warnings, &self.asked, self.options);
         let stays = used.last() == Some(&true);

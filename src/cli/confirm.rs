@@ -65,8 +65,8 @@ pub struct ConfirmArgs {
     /// Print the answers as JSON (schema witness-confirm/1) instead of the report.
     #[arg(long, env = "WITNESS_JSON")]
     json: bool,
-    /// Record the program first, run after run, until every warning is witnessed: each run along a schedule that may lead there, as
-    /// `witness explore --warnings` chooses them, or under another policy and seed.
+    /// Record the program first, run after run, until every warning is witnessed: each run along a schedule that may
+    /// lead there, as `witness explore --warnings` chooses them, or under another policy and seed.
     #[arg(long, env = "WITNESS_RUN", requires = "command")]
     run: bool,
     /// With --run: the maximum number of runs.
@@ -192,7 +192,8 @@ pub fn ask(path: &Path, file: &TraceFile, questions: &[Question], options: &Opti
     })
 }
 
-/// The runs, one after the other, until each question has a witness in one of them; and what they say of all schedules, if all were covered.
+/// The runs, one after the other, until each question has a witness in one of them; and what they say of all schedules,
+/// if all were covered.
 fn record_until_witnessed(
     args: &ConfirmArgs,
     warnings: &[Warning],

@@ -1,8 +1,8 @@
-//! Further runs of a program that was recorded once, each along a schedule that shows something no run has shown, as `witness explore` makes
-//! them: for `witness run` and `witness confirm --run`.
+//! Further runs of a program that was recorded once, each along a schedule that shows something no run has shown, as
+//! `witness explore` makes them: for `witness run` and `witness confirm --run`.
 //!
-//! Where no run can be chosen (a program that starts others, one with commands around its runs), the caller goes on under one policy and seed
-//! after another.
+//! Where no run can be chosen (a program that starts others, one with commands around its runs), the caller goes on
+//! under one policy and seed after another.
 
 use super::ExitCode;
 use super::explored::{Ends, Positions, result, unproven};
@@ -144,8 +144,8 @@ impl Guided {
         })
     }
 
-    /// Makes runs, and gives each to `made`, until that breaks, all are made, or nothing is left to try. Branches at places that are `near` come
-    /// first; if it `only` looks for what is there, also before those that fail most often.
+    /// Makes runs, and gives each to `made`, until that breaks, all are made, or nothing is left to try. Branches at
+    /// places that are `near` come first; if it `only` looks for what is there, also before those that fail most often.
     pub fn explore(
         self,
         near: &dyn Fn(u64) -> bool,

@@ -1,5 +1,5 @@
-//! `witness run`: records a program, analyzes the trace, and replays each witness live; then again, along other schedules, as long as
-//! something is open.
+//! `witness run`: records a program, analyzes the trace, and replays each witness live; then again, along other
+//! schedules, as long as something is open.
 
 use super::ExitCode;
 use super::analyze::AnalysisArgs;
@@ -37,8 +37,8 @@ Exit status: 66 a race witnessed, confirmed live or not; without a race 67 if th
 another forever, 68 if a signal killed the program or its status was not 0, 124 if --timeout ended
 it; 3 only unknowns, 0 nothing, 2 a program that cannot be recorded.")]
 pub struct RunArgs {
-    /// Maximum number of runs: the first with --policy and --seed, later ones chosen, or alternating among random, pos and
-    /// pct with further seeds.
+    /// Maximum number of runs: the first with --policy and --seed, later ones chosen, or alternating among random, pos
+    /// and pct with further seeds.
     #[arg(long, env = "WITNESS_RUNS", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Do not replay the witnesses live.
@@ -158,7 +158,8 @@ impl Shown<'_> {
             .all(|process| process.is_settled(self.live.is_some()))
     }
 
-    /// Notes how a run ended; whether its trace stays in any case: the first one, and each that is the first to show that the program goes wrong.
+    /// Notes how a run ended; whether its trace stays in any case: the first one, and each that is the first to show
+    /// that the program goes wrong.
     fn end(&mut self, run: u32, ended: ExitCode) -> bool {
         self.code = self.code.or_worse(ended);
         let keep = run == 1 || (ended != ExitCode::Nothing && !self.wrong.contains(&ended));

@@ -15,7 +15,8 @@ pub struct Answer {
     pub finding: Finding,
     /// What each side was taken for; `None` if it is not in the trace, or may be several places.
     pub places: Vec<Option<Place>>,
-    /// If all that was asked about is refuted, or not in this trace: a witnessed pair of the analysis, in the same functions on the same memory.
+    /// If all that was asked about is refuted, or not in this trace: a witnessed pair of the analysis, in the same
+    /// functions on the same memory.
     pub related_race: Option<usize>,
 }
 
@@ -54,9 +55,9 @@ impl Answer {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The verdict of these pairs of the analysis, the one that speaks for all of them first: a
-    /// witnessed one, else one that is not decided, else one that is not in this trace, else (all are refuted) the one that
-    /// needed the strongest argument.
+    /// The verdict of these pairs of the analysis, the one that speaks for all of them first: a witnessed one, else one
+    /// that is not decided, else one that is not in this trace, else (all are refuted) the one that needed the
+    /// strongest argument.
     Pairs(Vec<usize>),
     /// The verdict of these deadlocks of the analysis, the one that speaks for all of them first, in the same order.
     Deadlocks(Vec<usize>),
@@ -88,7 +89,8 @@ pub enum Unmatched {
         /// Some of them are by readers.
         readers: bool,
     },
-    /// The acquisitions may be part of cycles that were too many to be looked at, or are not what this analysis decides.
+    /// The acquisitions may be part of cycles that were too many to be looked at, or are not what this analysis
+    /// decides.
     NotLookedAt,
     /// Both occur and access the same memory, but neither writes.
     OnlyReads,

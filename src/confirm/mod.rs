@@ -1,10 +1,10 @@
 //! Decides which pairs of a trace a question means, and answers it.
 //!
-//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace. Or it names the
-//! acquisitions of locks by which threads are said to wait for each other. `matching` matches the descriptions with places in the trace. The analysis decides the resulting pairs alone,
-//! or cycles, distinguished by call stack and variable (`scope`). The verdicts of all pairs that a question may mean make its
-//! answer. An uncertain match is called a guess; if several matches would give different verdicts, the answer is
-//! *ambiguous*.
+//! A question names two accesses: as another tool's warning describes them, or by their numbers in the trace. Or it
+//! names the acquisitions of locks by which threads are said to wait for each other. `matching` matches the
+//! descriptions with places in the trace. The analysis decides the resulting pairs alone, or cycles, distinguished by
+//! call stack and variable (`scope`). The verdicts of all pairs that a question may mean make its answer. An uncertain
+//! match is called a guess; if several matches would give different verdicts, the answer is *ambiguous*.
 
 mod answer;
 mod attached_warnings;
@@ -46,8 +46,8 @@ use scope::Asked;
 pub struct Question {
     /// Whether the sides race, or wait for each other.
     pub about: About,
-    /// The two accesses, or the acquisitions each of which waits for a lock that the thread of the next one holds. One acquisition alone
-    /// stands for each cycle that it is part of.
+    /// The two accesses, or the acquisitions each of which waits for a lock that the thread of the next one holds. One
+    /// acquisition alone stands for each cycle that it is part of.
     pub sides: Vec<Sought>,
     /// The global variable that they are said to share.
     pub variable: Option<String>,
@@ -140,8 +140,8 @@ pub fn confirm_all(trace: &Trace, symbols: &Symbols<'_>, questions: &[Question],
     confirmation
 }
 
-/// An order as somebody names it: no access at the second place before the first one at the first. Places that are but a
-/// guess do not count.
+/// An order as somebody names it: no access at the second place before the first one at the first. Places that are but
+/// a guess do not count.
 ///
 /// # Errors
 /// Which of the two is not in the trace.

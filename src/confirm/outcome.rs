@@ -24,8 +24,8 @@ pub struct Outcome<'a> {
     pub runs: &'a [Run<'a>],
     /// Which warnings are suppressed by what their reports say.
     pub suppressed: &'a Suppressed,
-    /// What the runs say of all schedules, if they were made to cover them. The traces are then those of the first run and of each run that
-    /// shows a race.
+    /// What the runs say of all schedules, if they were made to cover them. The traces are then those of the first run
+    /// and of each run that shows a race.
     pub exploration: Option<&'a ExplorationResult>,
 }
 
@@ -89,8 +89,9 @@ impl<'a> Confirmed<'a> {
         }
     }
 
-    /// Whether all schedules were covered, so that what no trace shows is impossible on this input. Each race that is possible has a trace that
-    /// was asked; so it counts that the places were understood, not that the traces come there.
+    /// Whether all schedules were covered, so that what no trace shows is impossible on this input. Each race that is
+    /// possible has a trace that was asked; so it counts that the places were understood, not that the traces come
+    /// there.
     pub(super) fn is_covered(&self) -> bool {
         let is_race = self.warning.kind == Kind::Race;
         let covers = |all: &ExplorationResult| {
@@ -206,8 +207,9 @@ pub(super) fn is_decided(warning: &Warning) -> bool {
 }
 
 impl<'a> Outcome<'a> {
-    /// The races and deadlocks, in the order of the reports. A witness in any trace counts. A refutation speaks of the operations of its own trace,
-    /// so it counts only where no other trace leaves the same warning open; of equals, one that is no guess.
+    /// The races and deadlocks, in the order of the reports. A witness in any trace counts. A refutation speaks of the
+    /// operations of its own trace, so it counts only where no other trace leaves the same warning open; of equals, one
+    /// that is no guess.
     pub fn confirmed(&self) -> impl Iterator<Item = Confirmed<'a>> + use<'a> {
         let (runs, suppressed, exploration) = (self.runs, self.suppressed, self.exploration);
         let numbered = self.warnings.iter().enumerate();

@@ -298,7 +298,8 @@ fn of_event(symbols: &Symbols<'_>, trace: &Trace, event: EventId) -> Choice {
     }
 }
 
-/// The choices at each spot: those of operations that take locks, or the others. Spots of the two may be equal, and mean other events.
+/// The choices at each spot: those of operations that take locks, or the others. Spots of the two may be equal, and
+/// mean other events.
 fn by_spot(found: &[Choice], of_locks: &[bool], locks: bool) -> HashMap<Spot, Vec<ChoiceId>> {
     let mut by_spot: HashMap<Spot, Vec<ChoiceId>> = HashMap::new();
     let choices = (0..)

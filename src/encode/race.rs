@@ -47,8 +47,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// That some events have been performed, in this order, and others are next in their threads, while those `awaited` have not been
-    /// performed.
+    /// That some events have been performed, in this order, and others are next in their threads, while those `awaited`
+    /// have not been performed.
     pub(super) fn comes_next(
         &mut self,
         performed: &[EventId],

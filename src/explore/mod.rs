@@ -877,8 +877,8 @@ impl<S: Session> Exploring<'_, '_, S> {
     }
 }
 
-/// Whether a run shows what comes of the operation that its prefix leads to: it was performed, or its thread waits, does
-/// something else, or ends. A run that was ended while the thread was on its way shows nothing.
+/// Whether a run shows what comes of the operation that its prefix leads to: it was performed, or its thread waits,
+/// does something else, or ends. A run that was ended while the thread was on its way shows nothing.
 fn is_answered(prefix: &Prefix, ran: &Ran) -> bool {
     match ran.followed {
         Followed::Whole => true,

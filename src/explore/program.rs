@@ -89,7 +89,8 @@ const LONGER: u64 = 2;
 /// For [`Policy::Pct`]: the ordering constraints that bugs have, as recordings assume.
 const PCT_DEPTH: u32 = 3;
 
-/// Of the runs of a program that is too long to be searched, one of so many has a delay if some places are to come first.
+/// Of the runs of a program that is too long to be searched, one of so many has a delay if some places are to come
+/// first.
 const RUNS_FOR_A_DELAY: u32 = 3;
 
 /// Else the first one, and then one after so many times as many runs each time. The others are what as many recordings

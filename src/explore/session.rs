@@ -29,7 +29,8 @@ pub trait Session {
     }
 
     /// Runs a program that is [too long](crate::forest::Reservation::TooLong) to be searched in some other order than
-    /// before, at places that it `prefers` first, if there are such. `None` if it cannot, or somebody asked for the end.
+    /// before, at places that it `prefers` first, if there are such. `None` if it cannot, or somebody asked for the
+    /// end.
     ///
     /// # Errors
     /// When there was no run.

@@ -159,8 +159,8 @@ impl<'t> SyncPreserving<'t> {
         cut
     }
 
-    /// The smallest feasible cut around `cut`, if it can do without what the ending spares. What the first `closed` events
-    /// of the threads rest on is in it.
+    /// The smallest feasible cut around `cut`, if it can do without what the ending spares. What the first `closed`
+    /// events of the threads rest on is in it.
     fn close(&self, mut cut: Vec<u32>, mut closed: Vec<u32>, ending: Ending<'_>) -> Option<Cut> {
         let is_spared = |cut: &[u32]| {
             ending

@@ -65,7 +65,8 @@ impl<'a> Findings<'a> {
         self.deadlocks().filter(|row| row.hidden.is_none())
     }
 
-    /// The operations of a deadlock in one sentence: `thread 1 waits for mutex b at a.c:8; thread 2 waits for mutex a at a.c:16`.
+    /// The operations of a deadlock in one sentence:
+    /// `thread 1 waits for mutex b at a.c:8; thread 2 waits for mutex a at a.c:16`.
     #[must_use]
     pub fn deadlock_headline(&self, deadlock: &Deadlock) -> String {
         let words = self.words();

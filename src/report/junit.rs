@@ -1,7 +1,8 @@
 //! JUnit XML, for viewers of test results.
 //!
 //! Each trace is a test suite, each race or pair of places a test case: a witnessed race fails, a refuted pair passes;
-//! an undecided pair is skipped, and so is one that is not in this trace or that the user hides. An analysis that was ended is an error.
+//! an undecided pair is skipped, and so is one that is not in this trace or that the user hides. An analysis that was
+//! ended is an error.
 
 use super::command::replay_command;
 use super::noise::Hidden;

@@ -157,8 +157,8 @@ impl<'a> Findings<'a> {
         races
     }
 
-    /// The races that are shown. Many that differ in where the same memory is accessed in the same way are one, with a count: a flag
-    /// that is polled at a thousand places.
+    /// The races that are shown. Many that differ in where the same memory is accessed in the same way are one, with a
+    /// count: a flag that is polled at a thousand places.
     #[must_use]
     pub fn shown_races(&self) -> Vec<Race<'a>> {
         let races = self.races(|row| row.hidden.is_none());
@@ -216,7 +216,8 @@ impl<'a> Findings<'a> {
         format!("{}; {}", self.access(pair.example.0), self.access(pair.example.1))
     }
 
-    /// The warnings that a pair or a deadlock speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …, `90 more`.
+    /// The warnings that a pair or a deadlock speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …,
+    /// `90 more`.
     #[must_use]
     pub fn warnings_about(&self, row: AttachedTo) -> Vec<String> {
         let mut warnings = self.attached_warnings.iter().filter(|warning| warning.row == Some(row));

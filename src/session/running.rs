@@ -183,7 +183,8 @@ impl Watched<'_> {
         chain.map_or_else(|| ring.pulse(), ForkChain::pulse)
     }
 
-    /// Makes the run leave its plan where it has not come further for too long. Until its first step it is being loaded.
+    /// Makes the run leave its plan where it has not come further for too long. Until its first step it is being
+    /// loaded.
     fn leave_if_stuck(&mut self, ring: &Ring) {
         let step = ring.step();
         if step != self.step.0 {

@@ -1,7 +1,9 @@
-//! Whether the program compares what it has just read, before it does anything else with it: read from its machine code.
+//! Whether the program compares what it has just read, before it does anything else with it: read from its machine
+//! code.
 //!
-//! Who looks at a pointer and asks first whether it is null, or at a count and asks whether it is 0, is prepared for what
-//! is there before anybody wrote it. Compilers put the comparison right behind the load, perhaps with a copy between.
+//! Who looks at a pointer and asks first whether it is null, or at a count and asks whether it is 0, is prepared for
+//! what is there before anybody wrote it. Compilers put the comparison right behind the load, perhaps with a copy
+//! between.
 
 use crate::trace::{CodePosition, Tables};
 use hashbrown::HashMap;

@@ -16,8 +16,8 @@ pub struct Analysis {
     pub deadlocks: Vec<Deadlock>,
     /// Whether there may be further cycles: there were too many to look at all.
     pub more_cycles: bool,
-    /// One entry per triple of code positions of which the second may be out of place between the others, in the order of
-    /// the trace.
+    /// One entry per triple of code positions of which the second may be out of place between the others, in the order
+    /// of the trace.
     pub atomicity_violations: Vec<AtomicityViolation>,
     /// Schedules that the checker rejected: bugs of this program, never races.
     pub rejected: Vec<Rejected>,

@@ -108,8 +108,8 @@ pub struct Warning {
     pub title: String,
     /// What it is.
     pub kind: Kind,
-    /// The two accesses of a race, in the order of the report. Of a lock-order inversion, the acquisitions that would wait, each for a lock
-    /// that the thread of the next one holds; those that the report gives. Of others none.
+    /// The two accesses of a race, in the order of the report. Of a lock-order inversion, the acquisitions that would
+    /// wait, each for a lock that the thread of the next one holds; those that the report gives. Of others none.
     pub sides: Vec<Side>,
     /// What they access, or what a warning of another kind is about.
     pub location: Option<Location>,

@@ -1,7 +1,9 @@
-//! Uses after free in whole programs, through the command line: those of `programs` that have one, and their harmless twins.
+//! Uses after free in whole programs, through the command line: those of `programs` that have one, and their harmless
+//! twins.
 //!
-//! Each is recorded under several policies. In some of the runs the use comes before the free, or would have: from these, the other order is
-//! predicted at the marked lines, accepted by the checker, and shown live. None is predicted of the twins.
+//! Each is recorded under several policies. In some of the runs the use comes before the free, or would have: from
+//! these, the other order is predicted at the marked lines, accepted by the checker, and shown live. None is predicted
+//! of the twins.
 
 #[path = "../end_to_end/command.rs"]
 mod command;

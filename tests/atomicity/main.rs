@@ -1,9 +1,9 @@
-//! Atomicity violations in whole programs, through the command line: those of `programs` that have one, and their harmless
-//! twins.
+//! Atomicity violations in whole programs, through the command line: those of `programs` that have one, and their
+//! harmless twins.
 //!
-//! Each is recorded under several policies. From the runs in which the two accesses that belong together came one after the
-//! other, the one between them is predicted at the marked lines, accepted by the checker, and shown live. None is predicted of
-//! the twins.
+//! Each is recorded under several policies. From the runs in which the two accesses that belong together came one after
+//! the other, the one between them is predicted at the marked lines, accepted by the checker, and shown live. None is
+//! predicted of the twins.
 
 #[path = "../end_to_end/command.rs"]
 mod command;

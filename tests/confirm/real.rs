@@ -161,7 +161,8 @@ fn every_report_ends_with_the_right_verdict_and_the_tools_agree() {
             .iter()
             .filter(|warning| warning.tool == "DRD" && warning.verdict != "unknown")
         {
-            // DRD names one side: others' warnings of that access must have the same verdict, or one of theirs if they differ.
+            // DRD names one side: others' warnings of that access must have the same verdict, or one of theirs if they
+            // differ.
             let (line, op) = (warning.sides[0].line, warning.sides[0].op.clone());
             let same = |other: &&WarningResult| {
                 other.tool != "DRD"

@@ -219,7 +219,8 @@ fn long_runs_are_made_again_with_one_delay() {
     ];
     let asked = witness(&folder, &limits);
     assert_eq!(asked.status, 66, "{}{}", asked.stdout, asked.stderr);
-    // The first delay is at the counter's first value, the second at the one that it takes. Runs by chance come between.
+    // The first delay is at the counter's first value, the second at the one that it takes. Runs by chance come
+    // between.
     let chosen = asked
         .stderr
         .lines()

@@ -1,4 +1,5 @@
-//! Lock orders that ThreadSanitizer and Helgrind warn of, decided by `witness confirm`. The reports are of these tools' real runs.
+//! Lock orders that ThreadSanitizer and Helgrind warn of, decided by `witness confirm`. The reports are of these tools'
+//! real runs.
 
 use super::command::{run, witness};
 use super::compiled;

@@ -1,7 +1,9 @@
-//! Deadlocks of whole programs, through the command line: those of `programs` that can deadlock, and their harmless twins.
+//! Deadlocks of whole programs, through the command line: those of `programs` that can deadlock, and their harmless
+//! twins.
 //!
-//! Each is recorded under several policies. A run that deadlocks itself is told as one; from every other, the deadlock of the first
-//! kind is predicted at the marked lines, accepted by the checker, and shown live, and none is predicted of the twins.
+//! Each is recorded under several policies. A run that deadlocks itself is told as one; from every other, the deadlock
+//! of the first kind is predicted at the marked lines, accepted by the checker, and shown live, and none is predicted
+//! of the twins.
 
 #[path = "../end_to_end/command.rs"]
 mod command;

@@ -1,5 +1,5 @@
-//! Atomicity violations, against exhaustive search: on traces in which threads leave critical sections, and enter others
-//! on the same locks.
+//! Atomicity violations, against exhaustive search: on traces in which threads leave critical sections, and enter
+//! others on the same locks.
 //!
 //! Section 3 of `docs/SEMANTICS.md` says of three accesses when a feasible prefix shows that one comes between the
 //! others. All successive accesses of each thread are asked about, whatever the region, so that every such triple of

@@ -3,8 +3,8 @@
 //!
 //! In every state that a feasible prefix of a small trace can reach, section 3 of `docs/SEMANTICS.md` says whether an
 //! access is next while none of those has happened that have to come first. The analysis has to witness exactly the
-//! orders that some state violates, and to ask about exactly the memory that the page says; the checker is asked in some
-//! of the states, also about events that are no accesses. What is refuted, the operations alone must not reach.
+//! orders that some state violates, and to ask about exactly the memory that the page says; the checker is asked in
+//! some of the states, also about events that are no accesses. What is refuted, the operations alone must not reach.
 
 use super::checker::{Taken, schedule_of};
 use super::execution::{Execution, Leaves};
@@ -156,8 +156,8 @@ fn answers<'q>(
     all.into_iter()
 }
 
-/// Which questions some feasible prefix answers with yes. `None` if there are too many states. Asks the checker in some of
-/// them.
+/// Which questions some feasible prefix answers with yes. `None` if there are too many states. Asks the checker in some
+/// of them.
 fn searched(
     execution: &Execution,
     questions: &[Question],

@@ -2,8 +2,8 @@
 //! harmless twins.
 //!
 //! Each is recorded under several policies. In some of the runs the access at the line `first` comes before that at the
-//! line `early`: from these, the other order is predicted, accepted by the checker, and shown live. None is predicted of
-//! the twins.
+//! line `early`: from these, the other order is predicted, accepted by the checker, and shown live. None is predicted
+//! of the twins.
 
 #[path = "../end_to_end/command.rs"]
 mod command;

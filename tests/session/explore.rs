@@ -358,7 +358,8 @@ fn a_run_that_is_ended_before_it_has_begun_is_no_error() {
             },
         );
         let runs = explored.expect("nothing went wrong").runs;
-        // The first run is not ended. The second one counts only if, on a busy machine, it was over before anybody looked.
+        // The first run is not ended. The second one counts only if, on a busy machine, it was over before anybody
+        // looked.
         assert!((1..=2).contains(&runs), "{runs}");
     }
 }

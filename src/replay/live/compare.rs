@@ -5,8 +5,8 @@
 //! proven with these values). Objects and addresses are compared by identity, see [`super::places`].
 //! What a write leaves is not compared: where it matters, a read sees it.
 //!
-//! A read may see anything in bytes that nobody has set, see [`super::unset`]: if its thread does nothing else because of it,
-//! nothing depended on it.
+//! A read may see anything in bytes that nobody has set, see [`super::unset`]: if its thread does nothing else because
+//! of it, nothing depended on it.
 
 use super::places::{Places, Stack, end_of, same_module};
 use super::plan::Plan;
@@ -169,9 +169,9 @@ impl<'t> Comparison<'t> {
         None
     }
 
-    /// Whether two accesses are of the same variable of an object of the kernel. Objects are numbered as the program comes to them. Which
-    /// variable an operation stores to says where it came among all of the object; what depends on that loads the
-    /// variables again.
+    /// Whether two accesses are of the same variable of an object of the kernel. Objects are numbered as the program
+    /// comes to them. Which variable an operation stores to says where it came among all of the object; what depends on
+    /// that loads the variables again.
     fn same_variable(&mut self, (was, recorded): (u64, Access), (is, live): (u64, Access)) -> bool {
         let within = |addr: u64| addr << (64 - KERNEL_OBJECT);
         *self.kernel_objects.entry(was).or_insert(is) == is

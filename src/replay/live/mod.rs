@@ -466,8 +466,8 @@ fn done(trace: &Trace, live: &Trace, event: EventId) -> Option<Shown> {
 }
 
 /// Whether these are the accesses of a goal: of two, whether they share a byte in the live run as well. (Their kinds,
-/// which are those of the schedule, conflict.) Of an order, one is pending; that nothing has come first which has to, the
-/// steps before have shown.
+/// which are those of the schedule, conflict.) Of an order, one is pending; that nothing has come first which has to,
+/// the steps before have shown.
 fn is_shown(trace: &Trace, schedule: &Schedule, shown: &[Shown]) -> bool {
     let (a, b) = match (&schedule.goal, shown) {
         (Goal::Order { .. }, [early]) => return early.pending,

@@ -2,11 +2,11 @@
 //! `TemplateMatch`).
 //!
 //! Each line is a `type:template`; `#` begins a comment. A template matches a name that contains it; `*` matches
-//! anything, `^` and `$` the beginning and the end. `race:`, `mutex:`, `deadlock:`, `thread:`, `signal:`, and our own `atomicity:`,
-//! each apply to one type of report; they look at the function, the file and the module of every frame of its call stacks, and at
-//! the name of the global variable. `race_top:` looks at the innermost frames of a race. `called_from_lib:` makes
-//! ThreadSanitizer ignore a library's calls of functions that it intercepts; here it hides the races and misused locks
-//! that come from such calls.
+//! anything, `^` and `$` the beginning and the end. `race:`, `mutex:`, `deadlock:`, `thread:`, `signal:`, and our own
+//! `atomicity:`, each apply to one type of report; they look at the function, the file and the module of every frame of
+//! its call stacks, and at the name of the global variable. `race_top:` looks at the innermost frames of a race.
+//! `called_from_lib:` makes ThreadSanitizer ignore a library's calls of functions that it intercepts; here it hides the
+//! races and misused locks that come from such calls.
 
 use std::path::{Path, PathBuf};
 use trace_format::{MarkInfo, MarkKind};

@@ -89,7 +89,8 @@ fn received(file: c_int, done: ssize_t, room: usize, flags: c_int, pc: usize) ->
     (returns_or_fails(done as i64, pc) as ssize_t).min(room as ssize_t)
 }
 
-/// A call has written or sent; how much the program gets to see. How much a socket takes, or whether at all, the other end decides.
+/// A call has written or sent; how much the program gets to see. How much a socket takes, or whether at all, the other
+/// end decides.
 fn sent(file: c_int, done: ssize_t, pc: usize) -> ssize_t {
     channels::sent(file, amount(done));
     if channels::leads_outside(file) {
@@ -115,8 +116,8 @@ fn is_copy(command: c_int) -> bool {
     matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
 }
 
-/// Whether this command of `fcntl` is about a lock of an open file description, which keeps out threads that opened the file apart.
-/// The other kind of locks belongs to the process.
+/// Whether this command of `fcntl` is about a lock of an open file description, which keeps out threads that opened the
+/// file apart. The other kind of locks belongs to the process.
 fn is_lock(command: c_int) -> bool {
     matches!(command, libc::F_OFD_SETLK | libc::F_OFD_SETLKW | libc::F_OFD_GETLK)
 }

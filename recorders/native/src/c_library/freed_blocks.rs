@@ -1,5 +1,6 @@
-//! Which blocks were freed and not given out again, so that freeing one of them once more is seen. Only what is sure counts: a block of no
-//! bytes, one that the C library or the runtime got for itself, is no block in the trace, and freeing it is nothing special.
+//! Which blocks were freed and not given out again, so that freeing one of them once more is seen. Only what is sure
+//! counts: a block of no bytes, one that the C library or the runtime got for itself, is no block in the trace, and
+//! freeing it is nothing special.
 
 use crate::platform::hash::{Build, Table};
 use core::cell::RefCell;

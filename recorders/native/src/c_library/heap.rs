@@ -123,7 +123,8 @@ pub(super) fn begins(block: *mut c_void, size: usize, pc: usize) -> *mut c_void 
     block
 }
 
-/// Records the end of a block, or that what is no block any more is freed once more: the allocator uses it all the same.
+/// Records the end of a block, or that what is no block any more is freed once more: the allocator uses it all the
+/// same.
 fn ends(block: *mut c_void, pc: usize) {
     let (pc_of, addr) = (pc as u64, block as u64);
     pending::push(match freed_blocks::ends_again(block as usize) {

@@ -12,7 +12,8 @@ use recorder_ring::Record;
 /// Mappings begin at multiples of this.
 const PAGE: usize = 4096;
 
-/// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the stack.
+/// Exports a function of six arguments: all registers are taken, the return address becomes a seventh one, on the
+/// stack.
 macro_rules! map_as {
     ($($name:ident)*) => { $(
         #[unsafe(naked)]

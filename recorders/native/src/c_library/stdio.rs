@@ -37,8 +37,8 @@ unsafe fn to_stream(stream: *mut FILE, pc: usize) {
     channels::stream_writes(unsafe { descriptor(stream) }, pc);
 }
 
-/// The same of one byte. Of a regular file this is recorded only if the byte may be written by this call, or if another thread
-/// wrote to a stream last: what nobody else can see yet orders nothing.
+/// The same of one byte. Of a regular file this is recorded only if the byte may be written by this call, or if another
+/// thread wrote to a stream last: what nobody else can see yet orders nothing.
 unsafe fn byte_to_stream(stream: *mut FILE, pc: usize) {
     // SAFETY: promised by the caller; the C library's layout of a stream, which its macros make part of programs.
     let (file, has_room) = unsafe {

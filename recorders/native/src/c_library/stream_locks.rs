@@ -1,6 +1,7 @@
 //! `flockfile` and its kin: the recursive lock that each stream has, where the program takes it itself.
 //!
-//! The functions of streams take it, too, for the time of their call. That orders nothing by itself, and is not recorded.
+//! The functions of streams take it, too, for the time of their call. That orders nothing by itself, and is not
+//! recorded.
 
 use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;

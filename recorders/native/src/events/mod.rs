@@ -82,8 +82,8 @@ struct Tables {
     heap: Heap,
     /// In a forked child, the blocks that its parent had: the trace does not know them as blocks.
     inherited: Heap,
-    /// The depth at which a waiting thread had the lock that it gave up, and the condition that it waits for: that may be
-    /// destroyed as soon as somebody wakes the thread.
+    /// The depth at which a waiting thread had the lock that it gave up, and the condition that it waits for: that may
+    /// be destroyed as soon as somebody wakes the thread.
     waiting: BTreeMap<u32, (u32, u32)>,
     /// The barrier that a thread entered and did not leave yet, and the round.
     entered: BTreeMap<u32, (u32, u32)>,
@@ -122,8 +122,9 @@ pub fn access<const KIND: u8, const SIZE: usize>(addr: usize, pc: usize) {
 fn try_access<const KIND: u8, const SIZE: usize, const EDGE: u8>(addr: usize, pc: usize) {
     let shape = const { Shape::access(KIND, SIZE as u8, 0) };
     let (stack, value) = (stack(), || load(addr, SIZE));
-    // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there (its
-    // hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing (`faults`).
+    // SAFETY: the baton is the caller's, and nothing below calls back into this module: `value` finds the memory there
+    // (its hook has touched it, or `settle_inside` has), or runs a handler of the program's whose hooks do nothing
+    // (`faults`).
     let encoder = unsafe { &mut *EVENTS.encoder.get() };
     match encoder.access::<EDGE>(pc as u64, stack, shape, addr as u64, value, &mut Stream) {
         Tried::Hit => {}
@@ -392,8 +393,8 @@ pub fn is_waiting(thread: &Thread) -> bool {
     with_tables(|tables| tables.waiting.contains_key(&thread.index.get()))
 }
 
-/// In a forked child, with a ring of its own: starts a new trace on the calling thread's stack. What takes the locks that
-/// the thread holds.
+/// In a forked child, with a ring of its own: starts a new trace on the calling thread's stack. What takes the locks
+/// that the thread holds.
 pub fn start_over(thread: &Thread) -> Vec<Record> {
     // SAFETY: as in `access`; there is no other thread.
     let (encoder, tables) = unsafe { (&mut *EVENTS.encoder.get(), &mut *EVENTS.tables.get()) };

@@ -11,7 +11,8 @@
 //!   indices: closing and opening of one number count on a variable of that number, and what succeeds, or fails, with
 //!   the number in between reads it. How closing races with that: [`descriptor`].
 //!
-//! What threads share of the kernel beside that: [`shared`]. What is written to memory of several processes is not followed.
+//! What threads share of the kernel beside that: [`shared`]. What is written to memory of several processes is not
+//! followed.
 //! - What passes through a regular file: [`contents`]; through the names of files: [`names`].
 
 pub mod contents;

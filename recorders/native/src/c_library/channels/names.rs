@@ -1,11 +1,12 @@
-//! Order through the names of files: who finds a name comes after who gave it, and who misses it after who took it away.
+//! Order through the names of files: who finds a name comes after who gave it, and who misses it after who took it
+//! away.
 //!
-//! A name in a directory is an object of its own, whatever path leads there. Lookups read it, changes read and write it (of two
-//! threads that create a file exclusively, one fails). The list of names is the contents of the directory, as those of
-//! a file: changes write to it, whoever lists it reads it.
+//! A name in a directory is an object of its own, whatever path leads there. Lookups read it, changes read and write it
+//! (of two threads that create a file exclusively, one fails). The list of names is the contents of the directory, as
+//! those of a file: changes write to it, whoever lists it reads it.
 //!
-//! A path also leads through the names before its last one. These are looked up only where one of them is missing, or once a thread has made,
-//! renamed or removed a directory: before that, no other thread's doing shows there.
+//! A path also leads through the names before its last one. These are looked up only where one of them is missing, or
+//! once a thread has made, renamed or removed a directory: before that, no other thread's doing shows there.
 
 use super::is_needed;
 use super::shared::{Shared, regular_in, with_object};
@@ -153,7 +154,8 @@ pub enum Turns {
     Away,
 }
 
-/// The calling thread is about to create something under a name, or to remove it; whether it will only look, since that is done already.
+/// The calling thread is about to create something under a name, or to remove it; whether it will only look, since that
+/// is done already.
 pub fn turns(turns: Turns, folder: c_int, path: *const c_char, pc: usize) -> bool {
     if !is_needed() {
         return false;

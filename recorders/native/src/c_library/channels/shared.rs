@@ -1,9 +1,9 @@
-//! Objects of the kernel that threads share beside channels: System V semaphores and message queues, files with locks, POSIX message
-//! queues, which are files, too; names of files.
+//! Objects of the kernel that threads share beside channels: System V semaphores and message queues, files with locks,
+//! POSIX message queues, which are files, too; names of files.
 //!
-//! Of the contents of files, [`contents`](super::contents) knows more. Else all operations on one keep the order in which they happened: each is an atomic operation on a variable of the object's own, in
-//! addresses that no program has. (What they may do in another order only the kernel knows; so some reorderings are lost,
-//! and none is made up.)
+//! Of the contents of files, [`contents`](super::contents) knows more. Else all operations on one keep the order in
+//! which they happened: each is an atomic operation on a variable of the object's own, in addresses that no program
+//! has. (What they may do in another order only the kernel knows; so some reorderings are lost, and none is made up.)
 
 use super::contents::Contents;
 use super::descriptor::is_given;
@@ -83,8 +83,8 @@ pub fn was_told(about: &stat, pc: usize) {
     }
 }
 
-/// The file that a descriptor is of, if it is a regular one, and order matters. Of what the program was started with, nothing is
-/// said: a live run has another standard output, and would do something else there.
+/// The file that a descriptor is of, if it is a regular one, and order matters. Of what the program was started with,
+/// nothing is said: a live run has another standard output, and would do something else there.
 fn regular(file: c_int) -> Option<Shared> {
     if is_needed() && !is_given(file) {
         regular_in(&about(file))
@@ -107,15 +107,17 @@ fn key(object: Shared) -> usize {
 pub fn operates(object: Shared, pc: usize) {
     let thread = slot();
     if !thread.is_null() {
-        // SAFETY: a slot holds a thread, which lives for ever. A schedule may switch threads before each of a call's operations.
+        // SAFETY: a slot holds a thread, which lives for ever. A schedule may switch threads before each of a call's
+        // operations.
         RuntimeGuard::of(unsafe { &*thread }).await_turn();
     }
     with(Some(queue_of(object)), |number, queue| queue.count(number, pc));
     baton::wake(key(object), usize::MAX);
 }
 
-/// Makes a call that may wait for what others do to an object: with the baton as soon as `attempt`, which does not wait, says what came of it, so
-/// that the order of the calls is that of their events. If nobody here lets it go on, another process may: then `call` waits.
+/// Makes a call that may wait for what others do to an object: with the baton as soon as `attempt`, which does not
+/// wait, says what came of it, so that the order of the calls is that of their events. If nobody here lets it go on,
+/// another process may: then `call` waits.
 pub fn patiently<R: From<i8>>(
     inside: &RuntimeGuard,
     object: Shared,
