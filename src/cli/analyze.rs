@@ -374,7 +374,21 @@ impl AnalysisArgs {
             watch.hide();
             report(findings)
         })?;
+        // An order of which the trace has nothing is not kept by it.
+        let code = match code {
+            ExitCode::Nothing if self.leaves_orders_open(&[&analysis]) => ExitCode::OnlyUnknowns,
+            code => code,
+        };
         Ok((analysis, code))
+    }
+
+    /// Whether an order is named of which none of the traces has both sides, so that no verdict is on it.
+    pub fn leaves_orders_open(&self, analyses: &[&Analysis]) -> bool {
+        self.order.chunks_exact(2).any(|places| {
+            let name = name_of_order(places);
+            let mut pairs = analyses.iter().flat_map(|analysis| &analysis.pairs);
+            !pairs.any(|pair| pair.order.as_ref() == Some(&name))
+        })
     }
 
     /// Whether orders are named.
@@ -389,7 +403,7 @@ impl AnalysisArgs {
         }
         let symbols = Symbols::new(trace.tables());
         let order = |places: &[String]| {
-            let name = format!("{} before {}", places[0], places[1]);
+            let name = name_of_order(places);
             let sides = [place::side(&places[0]), place::side(&places[1])];
             let missing = match confirm::order(trace, &symbols, &name, sides) {
                 Ok(order) => return Some(order),
@@ -436,6 +450,11 @@ impl AnalysisArgs {
         }
         Ok(analysis)
     }
+}
+
+/// What the order of two places is called in reports.
+fn name_of_order(places: &[String]) -> String {
+    format!("{} before {}", places[0], places[1])
 }
 
 /// Where and how findings are reported: what is hidden, and the folders of sources and results.

@@ -296,7 +296,11 @@ impl<'a> Merged<'a> {
             }
         }
         let cut = all.iter().any(|findings| findings.trace.cut().is_some());
-        Ok(verdict_code(total, cut))
+        let analyses: Vec<&Analysis> = self.traces.iter().map(|one| &one.analysis).collect();
+        Ok(match verdict_code(total, cut) {
+            ExitCode::Nothing if analysis.leaves_orders_open(&analyses) => ExitCode::OnlyUnknowns,
+            code => code,
+        })
     }
 
     /// By id: the first trace that says most of it.

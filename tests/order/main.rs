@@ -123,7 +123,7 @@ fn what_is_not_there_is_said() {
     let program = compiled("missing", "log");
     program.record(POLICIES[0], &[]);
     let outcome = program.witness(&["analyze", "trace.bin", "--order", "closed", "written"]);
-    assert_eq!(outcome.status, 0, "{}", outcome.stdout);
+    assert_eq!(outcome.status, 3, "a typo is no all-clear: {}", outcome.stdout);
     let said = "witness: --order closed before written: trace.bin accesses nothing at closed";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     for command in [
