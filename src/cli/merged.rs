@@ -21,7 +21,7 @@ use witness::schedule::Schedule;
 use witness::session::{Companions, Launch, StandardInput};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
-use witness::verdict::{Analysis, Unknown, Verdict};
+use witness::verdict::{Analysis, Entry, Unknown, Verdict};
 
 /// What is said of a race, from what says most to what says least. A refutation speaks of one trace's operations, so it
 /// comes last.
@@ -63,12 +63,8 @@ struct Analyzed {
     said: HashMap<String, Said>,
     /// No other thread, and no part is missing.
     one_thread: bool,
-    /// By row: what became of the live runs of its witness.
-    live: HashMap<usize, LiveOutcome>,
-    /// The same by row of a deadlock.
-    live_deadlocks: HashMap<usize, LiveOutcome>,
-    /// And by row of an atomicity violation.
-    live_atomicity: HashMap<usize, LiveOutcome>,
+    /// What became of the live runs of witnesses.
+    live: HashMap<Entry, LiveOutcome>,
     /// Why the program cannot be driven along any.
     not_live: Option<String>,
     /// Whether the trace stays, whatever others show.
@@ -149,8 +145,6 @@ impl<'a> Merged<'a> {
             analysis: found,
             said: HashMap::new(),
             live: HashMap::new(),
-            live_deadlocks: HashMap::new(),
-            live_atomicity: HashMap::new(),
             not_live: None,
             keep,
         };
@@ -350,7 +344,7 @@ impl<'a> Merged<'a> {
             }
             let words = findings.words();
             for (row, number) in rows {
-                let shown = one.live.get(&row.row);
+                let shown = one.live.get(&row.entry);
                 match shown {
                     Some(LiveOutcome { confirmed: true, .. }) => confirmed += 1,
                     _ => witnessed += 1,
@@ -360,44 +354,21 @@ impl<'a> Merged<'a> {
                     tell(&format!("  {of}witness {number}: {places}: {}", shown.words))?;
                 }
             }
-            for row in findings.shown_deadlocks() {
-                let Some((number, schedule)) = row.number.zip(row.schedule()) else {
-                    continue;
-                };
-                let shown = one.live_deadlocks.get(&row.row);
+            for (number, other) in findings.witnessed_others() {
+                let shown = one.live.get(&other.entry);
                 match shown {
                     Some(LiveOutcome { confirmed: true, .. }) => confirmed += 1,
                     _ => witnessed += 1,
                 }
-                if let Some(shown) = shown {
-                    let places = words.places(&schedule.goal);
-                    tell(&format!(
-                        "  {of}witness {number}: deadlock at {places}: {}",
-                        shown.words
-                    ))?;
-                }
-            }
-            for (row, _) in findings.told_atomicity_violations() {
-                let Some((number, schedule)) = row.number.zip(row.schedule()) else {
-                    continue;
-                };
-                let shown = one.live_atomicity.get(&row.row);
-                match shown {
-                    Some(LiveOutcome { confirmed: true, .. }) => confirmed += 1,
-                    _ => witnessed += 1,
-                }
-                if let Some(shown) = shown {
-                    let places = words.places(&schedule.goal);
-                    tell(&format!(
-                        "  {of}witness {number}: atomicity violation at {places}: {}",
-                        shown.words
-                    ))?;
+                if let (Some(shown), Verdict::Witnessed(schedule)) = (shown, other.verdict()) {
+                    let (name, places) = (other.name(), words.places(&schedule.goal));
+                    tell(&format!("  {of}witness {number}: {name} at {places}: {}", shown.words))?;
                 }
             }
             // What a live run was to settle, and did not.
             for (row, pair) in one.analysis.pairs.iter().enumerate() {
                 if let Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) = &pair.verdict
-                    && let Some(shown) = one.live.get(&row)
+                    && let Some(shown) = one.live.get(&Entry::Pair(row))
                 {
                     let places = words.places(&schedule.goal);
                     tell(&format!("  {of}unrecorded synchronization: {places}: {}", shown.words))?;
@@ -425,52 +396,27 @@ impl Analyzed {
     fn say(&self, trace: &Trace, filters: &Filters) -> HashMap<String, Said> {
         let noise = self.noise(trace, filters);
         let mut all: HashMap<String, Said> = HashMap::new();
-        for (row, pair) in self.analysis.pairs.iter().enumerate() {
-            if noise.hidden(row).is_some() {
+        for (entry, verdict) in self.analysis.entries() {
+            if noise.hidden(entry).is_some() {
                 continue;
             }
-            let said = match &pair.verdict {
-                Verdict::Witnessed(_) if self.live.get(&row).is_some_and(|shown| shown.confirmed) => Said::Confirmed,
+            let said = match verdict {
+                Verdict::Witnessed(_) if self.live.get(&entry).is_some_and(|shown| shown.confirmed) => Said::Confirmed,
                 Verdict::Witnessed(_) => Said::Witnessed,
                 Verdict::Unknown(_) => Said::Unknown,
-                Verdict::NotInTrace(_) if pair.behind.is_some() => Said::Behind,
+                Verdict::NotInTrace(_) if self.is_behind(entry) => Said::Behind,
                 Verdict::NotInTrace(_) => Said::NotInTrace,
                 Verdict::Refuted(_) => Said::Refuted,
             };
-            let most = all.entry(noise.id(row).to_owned()).or_insert(said);
-            *most = said.min(*most);
-        }
-        for (row, deadlock) in self.analysis.deadlocks.iter().enumerate() {
-            let (id, None) = noise.deadlock(row) else { continue };
-            let said = match &deadlock.verdict {
-                Verdict::Witnessed(_) if self.live_deadlocks.get(&row).is_some_and(|shown| shown.confirmed) => {
-                    Said::Confirmed
-                }
-                Verdict::Witnessed(_) => Said::Witnessed,
-                Verdict::Unknown(_) => Said::Unknown,
-                Verdict::NotInTrace(_) => Said::NotInTrace,
-                Verdict::Refuted(_) => Said::Refuted,
-            };
-            let most = all.entry(id.to_owned()).or_insert(said);
-            *most = said.min(*most);
-        }
-        for (row, violation) in self.analysis.atomicity_violations.iter().enumerate() {
-            let (id, None) = noise.atomicity_violation(row) else {
-                continue;
-            };
-            let said = match &violation.verdict {
-                Verdict::Witnessed(_) if self.live_atomicity.get(&row).is_some_and(|shown| shown.confirmed) => {
-                    Said::Confirmed
-                }
-                Verdict::Witnessed(_) => Said::Witnessed,
-                Verdict::Unknown(_) => Said::Unknown,
-                Verdict::NotInTrace(_) => Said::NotInTrace,
-                Verdict::Refuted(_) => Said::Refuted,
-            };
-            let most = all.entry(id.to_owned()).or_insert(said);
+            let most = all.entry(noise.id(entry).to_owned()).or_insert(said);
             *most = said.min(*most);
         }
         all
+    }
+
+    /// Whether only what a racing read saw keeps a pair out of the trace.
+    fn is_behind(&self, entry: Entry) -> bool {
+        matches!(entry, Entry::Pair(row) if self.analysis.pairs[row].behind.is_some())
     }
 
     /// Runs the program along each witness whose race is not confirmed yet.
@@ -482,9 +428,10 @@ impl Analyzed {
         live: &Live,
     ) -> anyhow::Result<()> {
         let noise = self.noise(trace, filters);
-        let pairs = self.analysis.pairs.iter().enumerate();
-        let open = pairs.filter_map(|(row, pair)| {
-            let schedule = match &pair.verdict {
+        // The same interruption in the same functions once.
+        let mut known = HashSet::new();
+        let open = self.analysis.entries().filter_map(|(entry, verdict)| {
+            let schedule = match verdict {
                 Verdict::Witnessed(schedule) => schedule,
                 // Unseen synchronization would keep the program from having both next, but not from doing one after the
                 // other.
@@ -493,38 +440,17 @@ impl Analyzed {
                 }
                 _ => return None,
             };
-            let wanted = noise.hidden(row).is_none() && !confirmed(noise.id(row));
-            wanted.then(|| (row, schedule.clone()))
+            let id = noise.id(entry);
+            let wanted = noise.hidden(entry).is_none() && !confirmed(id);
+            let mut again = |entry| matches!(entry, Entry::AtomicityViolation(_)) && !known.insert(id.to_owned());
+            (wanted && !again(entry)).then(|| (entry, schedule.clone()))
         });
-        let open: Vec<(usize, Schedule)> = open.collect();
-        let deadlocks = self.analysis.deadlocks.iter().enumerate();
-        let deadlocks = deadlocks.filter_map(|(row, deadlock)| {
-            let schedule = match &deadlock.verdict {
-                Verdict::Witnessed(schedule) => schedule,
-                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) => schedule.as_ref(),
-                _ => return None,
-            };
-            let (id, hidden) = noise.deadlock(row);
-            (hidden.is_none() && !confirmed(id)).then(|| (row, schedule.clone()))
-        });
-        let deadlocks: Vec<(usize, Schedule)> = deadlocks.collect();
-        // The same in the same functions once.
-        let mut known = HashSet::new();
-        let violations = self.analysis.atomicity_violations.iter().enumerate();
-        let violations = violations.filter_map(|(row, violation)| {
-            let schedule = match &violation.verdict {
-                Verdict::Witnessed(schedule) => schedule,
-                Verdict::Unknown(Unknown::Unsynchronized { schedule, .. }) => schedule.as_ref(),
-                _ => return None,
-            };
-            let (id, hidden) = noise.atomicity_violation(row);
-            let wanted = hidden.is_none() && !confirmed(id) && known.insert(id.to_owned());
-            wanted.then(|| (row, schedule.clone()))
-        });
-        let violations: Vec<(usize, Schedule)> = violations.collect();
-        if open.is_empty() && deadlocks.is_empty() && violations.is_empty() {
+        let mut open: Vec<(Entry, Schedule)> = open.collect();
+        if open.is_empty() {
             return Ok(());
         }
+        // Those of which there are few before those of which there may be thousands.
+        open.sort_by_key(|(entry, _)| matches!(entry, Entry::Pair(_)));
         let launch = match live::launch(trace, &[]) {
             Ok(launch) => Launch {
                 input: live.input,
@@ -538,49 +464,26 @@ impl Analyzed {
             Err(error) => return Err(error.into()),
         };
         let checker = Checker::new(trace);
-        let schedules = open.iter().chain(&violations).map(|(_, schedule)| schedule);
-        let planner = live::Planner::new(&checker, schedules);
-        for (row, schedule) in deadlocks {
-            let outcome = match live::deadlock(&planner, &schedule, &launch) {
-                Ok(outcome) => outcome,
-                Err(why @ LiveError::ForkedProcess { .. }) => {
-                    self.not_live = Some(why.to_string());
-                    break;
+        let attempted = open.iter().filter(|(entry, _)| !matches!(entry, Entry::Deadlock(_)));
+        let planner = live::Planner::new(&checker, attempted.map(|(_, schedule)| schedule));
+        for (entry, schedule) in open {
+            let (confirmed, words) = if let Entry::Deadlock(_) = entry {
+                match live::deadlock(&planner, &schedule, &launch) {
+                    Ok(outcome) => (matches!(outcome, Deadlocked::Confirmed(_)), deadlock_in_short(&outcome)),
+                    Err(why @ LiveError::ForkedProcess { .. }) => {
+                        self.not_live = Some(why.to_string());
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
                 }
-                Err(error) => return Err(error.into()),
+            } else {
+                let (run, ..) = live::attempt(&planner, &schedule, &launch, live.attempts)?;
+                let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
+                (confirmed, in_short(&schedule.goal, &run.outcome))
             };
-            let confirmed = matches!(outcome, Deadlocked::Confirmed(_));
-            let shown = LiveOutcome {
-                confirmed,
-                words: deadlock_in_short(&outcome),
-            };
-            self.live_deadlocks.insert(row, shown);
+            self.live.insert(entry, LiveOutcome { confirmed, words });
             if confirmed {
-                self.analysis.deadlocks[row].verdict = Verdict::Witnessed(schedule);
-            }
-        }
-        for (row, schedule) in violations {
-            let (run, ..) = live::attempt(&planner, &schedule, &launch, live.attempts)?;
-            let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
-            let shown = LiveOutcome {
-                confirmed,
-                words: in_short(&schedule.goal, &run.outcome),
-            };
-            self.live_atomicity.insert(row, shown);
-            if confirmed {
-                self.analysis.atomicity_violations[row].verdict = Verdict::Witnessed(schedule);
-            }
-        }
-        for (row, schedule) in open {
-            let (run, ..) = live::attempt(&planner, &schedule, &launch, live.attempts)?;
-            let confirmed = matches!(run.outcome, Outcome::Confirmed(_));
-            let shown = LiveOutcome {
-                confirmed,
-                words: in_short(&schedule.goal, &run.outcome),
-            };
-            self.live.insert(row, shown);
-            if confirmed {
-                self.analysis.pairs[row].verdict = Verdict::Witnessed(schedule);
+                *self.analysis.verdict_mut(entry) = Verdict::Witnessed(schedule);
             }
         }
         Ok(())

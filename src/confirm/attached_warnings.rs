@@ -4,7 +4,8 @@ use super::Finding;
 use super::frames::is_intercepted;
 use super::outcome::Outcome;
 use super::words::described;
-use crate::report::{AttachedTo, AttachedWarning};
+use crate::report::AttachedWarning;
+use crate::verdict::Entry;
 
 impl Outcome<'_> {
     /// The warnings that trace `run` answers best. A suppressed one is included if it means a pair or a deadlock: that
@@ -21,8 +22,8 @@ impl Outcome<'_> {
                 origin: format!("{}:{}", warning.report, warning.line),
                 tool: warning.format.to_string(),
                 row: match &confirmed.answer.finding {
-                    Finding::Pairs(pairs) => Some(AttachedTo::Pair(pairs[0])),
-                    Finding::Deadlocks(rows) => Some(AttachedTo::Deadlock(rows[0])),
+                    Finding::Pairs(pairs) => Some(Entry::Pair(pairs[0])),
+                    Finding::Deadlocks(rows) => Some(Entry::Deadlock(rows[0])),
                     Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => None,
                 },
                 verdict: confirmed.class().name(),

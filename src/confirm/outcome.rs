@@ -2,9 +2,9 @@
 
 use super::{Answer, Finding, Suppressed, Unmatched};
 use crate::report::noise::Hidden;
-use crate::report::{DeadlockRow, Findings};
+use crate::report::{Findings, Row};
 use crate::results::ExplorationResult;
-use crate::verdict::{Pair, Verdict};
+use crate::verdict::{Deadlock, Entry, Pair, Verdict};
 use crate::warnings::{Kind, Side, Stack, Warning};
 use std::collections::BTreeSet;
 
@@ -142,9 +142,12 @@ impl<'a> Confirmed<'a> {
 
     /// The deadlock that speaks for it.
     #[must_use]
-    pub fn deadlock(&self) -> Option<DeadlockRow<'a>> {
+    pub fn deadlock(&self) -> Option<Row<'a, Deadlock>> {
         match &self.answer.finding {
-            Finding::Deadlocks(rows) => self.findings.deadlocks().find(|deadlock| deadlock.row == rows[0]),
+            Finding::Deadlocks(rows) => self
+                .findings
+                .deadlocks()
+                .find(|deadlock| deadlock.entry == Entry::Deadlock(rows[0])),
             _ => None,
         }
     }
@@ -162,8 +165,8 @@ impl<'a> Confirmed<'a> {
     #[must_use]
     pub fn hidden(&self) -> Option<&'a Hidden> {
         self.own.or(match &self.answer.finding {
-            Finding::Pairs(pairs) => self.findings.noise.hidden(pairs[0]),
-            Finding::Deadlocks(rows) => self.findings.noise.deadlock(rows[0]).1,
+            Finding::Pairs(pairs) => self.findings.noise.hidden(Entry::Pair(pairs[0])),
+            Finding::Deadlocks(rows) => self.findings.noise.hidden(Entry::Deadlock(rows[0])),
             Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => None,
         })
     }
@@ -181,7 +184,7 @@ impl<'a> Confirmed<'a> {
     #[must_use]
     pub fn related_race(&self) -> Option<(&'a Pair, usize)> {
         let row = self.answer.related_race?;
-        if self.findings.noise.hidden(row).is_some() {
+        if self.findings.noise.hidden(Entry::Pair(row)).is_some() {
             return None;
         }
         Some((&self.findings.analysis.pairs[row], self.findings.number(row)?))

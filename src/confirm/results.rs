@@ -7,6 +7,7 @@ use super::frames::is_intercepted;
 use super::outcome::{Class, Confirmed, Outcome};
 use crate::report::noise::Hidden;
 use crate::results::{ExplorationResult, TraceSummary, tool};
+use crate::verdict::Entry;
 use crate::warnings::{Kind, Side};
 use serde::{Deserialize, Serialize};
 
@@ -192,7 +193,7 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
             id: confirmed
                 .answer
                 .related_race
-                .map_or("", |row| confirmed.findings.noise.id(row))
+                .map_or("", |row| confirmed.findings.noise.id(Entry::Pair(row)))
                 .to_owned(),
             places: [pair.example.0, pair.example.1].map(|event| words.place(event)),
             witness,
@@ -206,8 +207,8 @@ fn warning(confirmed: &Confirmed<'_>) -> WarningResult {
         title: warning.title.clone(),
         verdict: confirmed.class().name().to_owned(),
         id: match &confirmed.answer.finding {
-            super::Finding::Pairs(pairs) => Some(confirmed.findings.noise.id(pairs[0]).to_owned()),
-            super::Finding::Deadlocks(rows) => Some(confirmed.findings.noise.deadlock(rows[0]).0.to_owned()),
+            super::Finding::Pairs(pairs) => Some(confirmed.findings.noise.id(Entry::Pair(pairs[0])).to_owned()),
+            super::Finding::Deadlocks(rows) => Some(confirmed.findings.noise.id(Entry::Deadlock(rows[0])).to_owned()),
             super::Finding::Ended(_)
             | super::Finding::BothAtomic(..)
             | super::Finding::Attempt(_)

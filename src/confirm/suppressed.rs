@@ -8,8 +8,9 @@ use super::frames::is_intercepted;
 use super::outcome::is_decided;
 use crate::report::Noise;
 use crate::report::noise::{Hidden, Names, ReportType, Reported, Suppressions};
-use crate::verdict::Analysis;
+use crate::verdict::{Analysis, Entry};
 use crate::warnings::{Frame, Kind, Location, Warning};
+use hashbrown::HashMap;
 
 /// Which warnings suppressions hide.
 #[derive(Clone, Debug, Default)]
@@ -46,29 +47,24 @@ impl Suppressed {
     pub fn hide(&self, warnings: &[Warning], answers: &[Answer], analysis: &Analysis, noise: &mut Noise) {
         let numbered = (0..).zip(warnings);
         let decided = numbered.filter(|(_, warning)| is_decided(warning));
-        let mut of_pairs: Vec<Option<Option<&Hidden>>> = vec![None; analysis.pairs.len()];
-        let mut of_deadlocks = vec![None; analysis.deadlocks.len()];
+        // Of each entry: whether a warning that means it is shown.
+        let mut by: HashMap<Entry, Option<&Hidden>> = HashMap::new();
         for ((number, _), answer) in decided.zip(answers) {
-            let (rows, by) = match &answer.finding {
-                Finding::Pairs(rows) => (rows, &mut of_pairs),
-                Finding::Deadlocks(rows) => (rows, &mut of_deadlocks),
+            let entries: Vec<Entry> = match &answer.finding {
+                Finding::Pairs(rows) => rows.iter().copied().map(Entry::Pair).collect(),
+                Finding::Deadlocks(rows) => rows.iter().copied().map(Entry::Deadlock).collect(),
                 Finding::Ended(_) | Finding::BothAtomic(..) | Finding::Attempt(_) | Finding::Unknown(_) => continue,
             };
-            for &row in rows {
-                by[row] = match by[row] {
-                    None => Some(self.by(number)),
-                    Some(before) => Some(before.and(self.by(number))),
-                };
+            for entry in entries {
+                let hidden = self.by(number);
+                by.entry(entry)
+                    .and_modify(|before| *before = before.and(hidden))
+                    .or_insert(hidden);
             }
         }
-        for (row, by) in of_pairs.into_iter().enumerate() {
-            if let Some(Some(by)) = by {
-                noise.hide(row, &analysis.pairs[row], by);
-            }
-        }
-        for (row, by) in of_deadlocks.into_iter().enumerate() {
-            if let Some(Some(by)) = by {
-                noise.hide_deadlock(row, &analysis.deadlocks[row], by);
+        for (entry, verdict) in analysis.entries() {
+            if let Some(&Some(why)) = by.get(&entry) {
+                noise.hide(entry, verdict, why);
             }
         }
     }

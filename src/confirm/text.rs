@@ -130,12 +130,12 @@ impl Text {
                 writeln!(
                     out,
                     "  {}\n{}",
-                    findings.deadlock_headline(deadlock.deadlock),
+                    findings.deadlock_headline(deadlock.of),
                     shown.replay_line()
                 )?;
             } else {
                 match Replay::of(checker, schedule) {
-                    Ok(replay) => shown.deadlock_body(deadlock.deadlock, schedule, &replay, out)?,
+                    Ok(replay) => shown.deadlock_body(deadlock.of, schedule, &replay, out)?,
                     Err(rejection) => writeln!(out, "witness: internal error: {rejection}")?,
                 }
             }
@@ -240,7 +240,7 @@ fn groups<'a>(outcome: &Outcome<'a>) -> Vec<Group<'a>> {
     for confirmed in outcome.shown() {
         let positions = match (confirmed.pair(), confirmed.deadlock()) {
             (Some(pair), _) => Some(vec![pair.positions.0, pair.positions.1]),
-            (_, Some(row)) => Some(row.deadlock.positions.clone()),
+            (_, Some(row)) => Some(row.of.positions.clone()),
             (None, None) => None,
         };
         let key = match positions {

@@ -1,74 +1,18 @@
-//! Atomicity violations as reports show them: numbered behind the witnesses of deadlocks, named, each once.
+//! Atomicity violations as reports show them: the same once, in words, and in the results object.
 
 use super::noise::Hidden;
 use super::results::{access_result, reason_of, verdict_of};
-use super::{Findings, Words};
+use super::{Findings, Row, Words};
 use crate::results::AtomicityResult;
-use crate::schedule::Schedule;
 use crate::trace::EventId;
 use crate::verdict::{AtomicityViolation, Instances, Pair, Refutation, Region, Verdict};
 use hashbrown::HashSet;
 
-/// A triple of code positions.
-#[derive(Clone, Copy)]
-pub struct AtomicityRow<'a> {
-    /// Its row in the analysis.
-    pub row: usize,
-    /// The number of its witness; `None` if it is not witnessed.
-    pub number: Option<usize>,
-    /// The positions, and what is said of them.
-    pub violation: &'a AtomicityViolation,
-    /// What it is called from run to run.
-    pub id: &'a str,
-    /// Why it is not shown; `None` if it is.
-    pub hidden: Option<&'a Hidden>,
-}
-
-impl<'a> AtomicityRow<'a> {
-    /// The schedule that shows it.
-    #[must_use]
-    pub fn schedule(&self) -> Option<&'a Schedule> {
-        match &self.violation.verdict {
-            Verdict::Witnessed(schedule) => Some(schedule),
-            _ => None,
-        }
-    }
-}
-
 impl<'a> Findings<'a> {
-    /// All triples, also those that are not shown, but for those that another trace speaks for.
-    pub fn atomicity_violations(&self) -> impl Iterator<Item = AtomicityRow<'a>> + use<'a> {
-        let noise = self.noise;
-        let witnessed = |verdict: &Verdict| matches!(verdict, Verdict::Witnessed(_));
-        let (pairs, deadlocks) = (&self.analysis.pairs, &self.analysis.deadlocks);
-        let before = pairs.iter().map(|pair| &pair.verdict);
-        let before = before.chain(deadlocks.iter().map(|deadlock| &deadlock.verdict));
-        let mut witnesses = before.filter(|verdict| witnessed(verdict)).count();
-        let all = self.analysis.atomicity_violations.iter().enumerate();
-        let all = all.map(move |(row, violation)| {
-            let is_witnessed = witnessed(&violation.verdict);
-            witnesses += usize::from(is_witnessed);
-            let (id, hidden) = noise.atomicity_violation(row);
-            AtomicityRow {
-                row,
-                number: is_witnessed.then_some(witnesses),
-                violation,
-                id,
-                hidden,
-            }
-        });
-        all.filter(|row| row.hidden != Some(&Hidden::Elsewhere))
-    }
-
-    /// Those that are shown.
-    pub fn shown_atomicity_violations(&self) -> impl Iterator<Item = AtomicityRow<'a>> + use<'a> {
-        self.atomicity_violations().filter(|row| row.hidden.is_none())
-    }
-
     /// The witnessed ones that are shown, the same once, with the numbers of the others' witnesses.
     #[must_use]
-    pub fn told_atomicity_violations(&self) -> Vec<(AtomicityRow<'a>, Vec<usize>)> {
-        let mut told: Vec<(AtomicityRow<'a>, Vec<usize>)> = Vec::new();
+    pub fn told_atomicity_violations(&self) -> Vec<(Row<'a, AtomicityViolation>, Vec<usize>)> {
+        let mut told: Vec<(Row<'a, AtomicityViolation>, Vec<usize>)> = Vec::new();
         for row in self.shown_atomicity_violations() {
             let Some(number) = row.number else { continue };
             match told.iter_mut().find(|(other, _)| other.id == row.id) {
@@ -80,7 +24,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Those that are neither witnessed nor the same as a witnessed one, one for each id.
-    pub(super) fn other_atomicity_violations(&self) -> Vec<AtomicityRow<'a>> {
+    pub(super) fn other_atomicity_violations(&self) -> Vec<Row<'a, AtomicityViolation>> {
         let told = self.shown_atomicity_violations().filter(|row| row.number.is_some());
         let mut known: HashSet<&str> = told.map(|row| row.id).collect();
         self.shown_atomicity_violations()
@@ -101,8 +45,8 @@ impl<'a> Findings<'a> {
     }
 
     /// The results object of a triple.
-    pub(super) fn atomicity_result(&self, row: &AtomicityRow<'_>) -> AtomicityResult {
-        let (words, violation) = (self.words(), row.violation);
+    pub(super) fn atomicity_result(&self, row: &Row<'_, AtomicityViolation>) -> AtomicityResult {
+        let (words, violation) = (self.words(), row.of);
         let [first, between, second] = violation.example.map(|event| access_result(self, event));
         let schedule = row.number.zip(self.folder);
         AtomicityResult {

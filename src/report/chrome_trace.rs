@@ -69,7 +69,7 @@ struct Picture<'a> {
 impl Picture<'_> {
     fn write(&self, race: &Race<'_>, events: &mut Vec<Value>) {
         let (words, trace) = (self.findings.words(), self.findings.trace);
-        let pair = race.first().pair;
+        let pair = race.first().of;
         let (a, b) = (words.place(pair.example.0), words.place(pair.example.1));
         let name = format!("witness {}: {a} and {b}", race.number());
         events.push(self.about("process_name", 0, &name));

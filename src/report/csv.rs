@@ -38,7 +38,7 @@ impl Exporter for Csv {
         for findings in findings {
             let trace = findings.path.display().to_string();
             for race in findings.shown_races() {
-                let pair = race.first().pair;
+                let pair = race.first().of;
                 let (first, second) = pair.example;
                 let mut row = Fields::default();
                 [row[0], row[1], row[2]] = [trace.clone(), race.name().to_owned(), race.first().id.to_owned()];
@@ -52,30 +52,16 @@ impl Exporter for Csv {
                 [row[11], row[12]] = [findings.headline(pair), replay_command(findings, race.number())];
                 write_row(&row, out)?;
             }
-            for deadlock in findings.shown_deadlocks() {
-                let Some(number) = deadlock.number else { continue };
+            for (number, other) in findings.witnessed_others() {
                 let mut row = Fields::default();
-                [row[0], row[1], row[2]] = [trace.clone(), "deadlock".to_owned(), deadlock.id.to_owned()];
+                [row[0], row[1], row[2]] = [trace.clone(), other.name().to_owned(), other.id.to_owned()];
+                row[3] = other.numbers.len().to_string();
+                row[4] = other.memory(findings).unwrap_or_default();
                 // Of more than two operations, the description has the others.
-                for (at, &event) in (5..).step_by(3).zip(deadlock.deadlock.example.iter().take(2)) {
+                for (at, &event) in (5..).step_by(3).zip(other.example().iter().take(2)) {
                     row[at..at + 3].clone_from_slice(&place(findings, event));
                 }
-                row[11] = findings.deadlock_headline(deadlock.deadlock);
-                row[12] = replay_command(findings, number);
-                write_row(&row, out)?;
-            }
-            for (told, others) in findings.told_atomicity_violations() {
-                let [first, between, _] = told.violation.example;
-                let mut row = Fields::default();
-                [row[0], row[1], row[2]] = [trace.clone(), "atomicity violation".to_owned(), told.id.to_owned()];
-                row[3] = (1 + others.len()).to_string();
-                let access = findings.trace.access(first);
-                row[4] = access.map_or_else(String::new, |access| findings.words().memory(access));
-                // The description has the third as well.
-                row[5..8].clone_from_slice(&place(findings, first));
-                row[8..11].clone_from_slice(&place(findings, between));
-                row[11] = findings.atomicity_headline(told.violation);
-                row[12] = replay_command(findings, told.number.unwrap_or_default());
+                [row[11], row[12]] = [other.headline(findings), replay_command(findings, number)];
                 write_row(&row, out)?;
             }
         }

@@ -1,70 +1,13 @@
-//! Deadlocks as reports show them: numbered behind the witnesses of races, named, each once.
+//! Deadlocks in words, and in the results object.
 
 use super::noise::Hidden;
 use super::results::{reason_of, stack_of, verdict_of};
-use super::{Findings, Words};
+use super::{Findings, Row, Words};
 use crate::results::{DeadlockResult, WaitResult};
-use crate::schedule::Schedule;
 use crate::trace::{EventId, Op};
 use crate::verdict::{Deadlock, Instances, Pair, Refutation, Verdict};
 
-/// A cycle of code positions.
-#[derive(Clone, Copy)]
-pub struct DeadlockRow<'a> {
-    /// Its row in the analysis.
-    pub row: usize,
-    /// The number of its witness; `None` if it is not witnessed.
-    pub number: Option<usize>,
-    /// The cycle.
-    pub deadlock: &'a Deadlock,
-    /// What it is called from run to run.
-    pub id: &'a str,
-    /// Why it is not shown; `None` if it is.
-    pub hidden: Option<&'a Hidden>,
-}
-
-impl<'a> DeadlockRow<'a> {
-    /// The schedule that shows it.
-    #[must_use]
-    pub fn schedule(&self) -> Option<&'a Schedule> {
-        match &self.deadlock.verdict {
-            Verdict::Witnessed(schedule) => Some(schedule),
-            _ => None,
-        }
-    }
-}
-
-impl<'a> Findings<'a> {
-    /// All deadlocks, also those that are not shown, but for those that another trace speaks for.
-    pub fn deadlocks(&self) -> impl Iterator<Item = DeadlockRow<'a>> + use<'a> {
-        let noise = self.noise;
-        let witnessed = |verdict: &Verdict| matches!(verdict, Verdict::Witnessed(_));
-        let mut witnesses = self
-            .analysis
-            .pairs
-            .iter()
-            .filter(|pair| witnessed(&pair.verdict))
-            .count();
-        let all = self.analysis.deadlocks.iter().enumerate().map(move |(row, deadlock)| {
-            let is_witnessed = witnessed(&deadlock.verdict);
-            witnesses += usize::from(is_witnessed);
-            let (id, hidden) = noise.deadlock(row);
-            DeadlockRow {
-                row,
-                number: is_witnessed.then_some(witnesses),
-                deadlock,
-                id,
-                hidden,
-            }
-        });
-        all.filter(|row| row.hidden != Some(&Hidden::Elsewhere))
-    }
-
-    /// The deadlocks that are shown.
-    pub fn shown_deadlocks(&self) -> impl Iterator<Item = DeadlockRow<'a>> + use<'a> {
-        self.deadlocks().filter(|row| row.hidden.is_none())
-    }
-
+impl Findings<'_> {
     /// The operations of a deadlock in one sentence:
     /// `thread 1 waits for mutex b at a.c:8; thread 2 waits for mutex a at a.c:16`.
     #[must_use]
@@ -78,16 +21,16 @@ impl<'a> Findings<'a> {
     }
 
     /// The results object of a deadlock.
-    pub(super) fn deadlock_result(&self, row: &DeadlockRow<'_>) -> DeadlockResult {
+    pub(super) fn deadlock_result(&self, row: &Row<'_, Deadlock>) -> DeadlockResult {
         let (words, trace) = (self.words(), self.trace);
         let schedule = row.number.zip(self.folder);
         DeadlockResult {
             id: row.id.to_owned(),
-            verdict: verdict_of(&row.deadlock.verdict).to_owned(),
-            reason: reason_of(&row.deadlock.verdict).map(str::to_owned),
-            explanation: words.explanation_of_deadlock(row.deadlock),
+            verdict: verdict_of(&row.of.verdict).to_owned(),
+            reason: reason_of(&row.of.verdict).map(str::to_owned),
+            explanation: words.explanation_of_deadlock(row.of),
             operations: row
-                .deadlock
+                .of
                 .example
                 .iter()
                 .map(|&event| {
@@ -106,7 +49,7 @@ impl<'a> Findings<'a> {
                     }
                 })
                 .collect(),
-            tried: row.deadlock.tried,
+            tried: row.of.tried,
             schedule: schedule.map(|(number, folder)| folder.join(format!("{number}.sched")).display().to_string()),
             suppressed: match row.hidden {
                 Some(Hidden::Suppressed(line)) => Some(line.clone()),

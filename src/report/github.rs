@@ -20,7 +20,7 @@ impl Exporter for GitHub {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
         for findings in findings {
             for race in findings.shown_races() {
-                let pair = race.first().pair;
+                let pair = race.first().of;
                 let how = match race.rows.len() {
                     1 => String::new(),
                     count => format!("\n{count} pairs of instructions in these functions"),
@@ -29,36 +29,19 @@ impl Exporter for GitHub {
                 let text = format!("{}{how}\n{shown}", findings.headline(pair));
                 command(findings, "error", race.name(), pair.example.0, &text, out)?;
             }
-            for row in findings.shown_deadlocks() {
-                if let (Some(number), Some(&first)) = (row.number, row.deadlock.example.first()) {
-                    let headline = findings.deadlock_headline(row.deadlock);
-                    let text = format!("{headline}\n{}", replay_command(findings, number));
-                    command(findings, "error", "deadlock", first, &text, out)?;
-                }
-            }
-            for (row, _) in findings.told_atomicity_violations() {
-                let headline = findings.atomicity_headline(row.violation);
-                let text = format!(
-                    "{headline}\n{}",
-                    replay_command(findings, row.number.unwrap_or_default())
-                );
-                command(
-                    findings,
-                    "error",
-                    "atomicity violation",
-                    row.violation.example[0],
-                    &text,
-                    out,
-                )?;
+            for (number, other) in findings.witnessed_others() {
+                let (headline, shown) = (other.headline(findings), replay_command(findings, number));
+                let text = format!("{headline}\n{shown}");
+                command(findings, "error", other.name(), other.example()[0], &text, out)?;
             }
             let mut seen = BTreeSet::new();
             for row in findings.shown() {
                 // What is only not in this trace would be on every line of a program that uses flags and queues.
-                if let Verdict::Unknown(unknown) = &row.pair.verdict
+                if let Verdict::Unknown(unknown) = &row.of.verdict
                     && seen.insert(row.id)
                 {
-                    let text = format!("{}: {}", unknown_name(unknown), findings.headline(row.pair));
-                    command(findings, "notice", "undecided pair", row.pair.example.0, &text, out)?;
+                    let text = format!("{}: {}", unknown_name(unknown), findings.headline(row.of));
+                    command(findings, "notice", "undecided pair", row.of.example.0, &text, out)?;
                 }
             }
         }

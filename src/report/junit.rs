@@ -7,7 +7,7 @@
 use super::command::replay_command;
 use super::noise::Hidden;
 use super::text::Told;
-use super::{AtomicityRow, Exporter, Findings, Paint, SourceText, Unfinished};
+use super::{Exporter, Findings, Paint, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
@@ -55,7 +55,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
     let checker = Checker::new(findings.trace);
     let sources = SourceText::default();
     for (number, race) in findings.shown_races().into_iter().enumerate() {
-        let pair = race.first().pair;
+        let pair = race.first().of;
         let mut body = Vec::new();
         if number < TOLD
             && let Ok(replay) = Replay::of(&checker, race.schedule)
@@ -78,7 +78,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
     // The other pairs, once for each two places and verdict.
     let mut others: BTreeMap<(String, &str), (&Pair, TestCaseStatus)> = BTreeMap::new();
     for row in findings.rows() {
-        let (verdict, status) = match (&row.pair.verdict, row.hidden) {
+        let (verdict, status) = match (&row.of.verdict, row.hidden) {
             (_, Some(Hidden::Suppressed(line))) => ("suppressed", skipped(&format!("suppressed by {line}"))),
             (_, Some(Hidden::Known | Hidden::Elsewhere)) => ("known", skipped("in the baseline")),
             (Verdict::Refuted(refutation), None) => {
@@ -87,31 +87,33 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
                 ("refuted", status)
             }
             (Verdict::NotInTrace(refutation), None) => {
-                let why = findings.words().explanation(row.pair).join("; ");
+                let why = findings.words().explanation(row.of).join("; ");
                 let why = format!("not in this trace: {}: {why}", refutation_name(refutation));
                 ("not-in-trace", skipped(&why))
             }
             (Verdict::Unknown(unknown), None) => {
-                let why = findings.words().explanation(row.pair).join("; ");
+                let why = findings.words().explanation(row.of).join("; ");
                 ("unknown", skipped(&format!("{}: {why}", unknown_name(unknown))))
             }
             (Verdict::Witnessed(_), None) => continue,
         };
         others
-            .entry((name(findings, row.pair), verdict))
-            .or_insert((row.pair, status));
+            .entry((name(findings, row.of), verdict))
+            .or_insert((row.of, status));
     }
     for (pair, status) in others.into_values() {
         suite.add_test_case(case(findings, pair, status));
     }
-    for row in findings.shown_deadlocks() {
-        let explanation = findings.words().explanation_of_deadlock(row.deadlock).join("; ");
-        let status = match &row.deadlock.verdict {
+    for other in findings.shown_others() {
+        let words = findings.words();
+        let explanation = other.explanation(&words).join("; ");
+        let status = match other.verdict() {
             Verdict::Witnessed(_) => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                status.set_type("deadlock");
-                status.set_message(findings.deadlock_headline(row.deadlock));
-                status.set_description(replay_command(findings, row.number.unwrap_or_default()));
+                status.set_type(other.name());
+                status.set_message(other.headline(findings));
+                let commands = other.numbers.iter().map(|&number| replay_command(findings, number));
+                status.set_description(commands.collect::<Vec<_>>().join("\n"));
                 status
             }
             Verdict::Refuted(refutation) => {
@@ -125,35 +127,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
             )),
             Verdict::Unknown(unknown) => skipped(&format!("{}: {explanation}", unknown_name(unknown))),
         };
-        let places = row.deadlock.example.iter().map(|&event| findings.words().place(event));
-        let name = format!("deadlock at {}", places.collect::<Vec<_>>().join(" and "));
-        suite.add_test_case(TestCase::new(name, status));
-    }
-    for (row, others) in findings.told_atomicity_violations() {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        status.set_type("atomicity violation");
-        status.set_message(findings.atomicity_headline(row.violation));
-        let numbers = row.number.into_iter().chain(others);
-        let commands = numbers.map(|number| replay_command(findings, number));
-        status.set_description(commands.collect::<Vec<_>>().join("\n"));
-        suite.add_test_case(TestCase::new(atomicity_name(findings, &row), status));
-    }
-    for row in findings.other_atomicity_violations() {
-        let explanation = findings.words().explanation_of_atomicity(row.violation).join("; ");
-        let status = match &row.violation.verdict {
-            Verdict::Refuted(refutation) => {
-                let mut status = TestCaseStatus::success();
-                status.set_message(refutation_name(refutation));
-                status
-            }
-            Verdict::NotInTrace(refutation) => skipped(&format!(
-                "not in this trace: {}: {explanation}",
-                refutation_name(refutation)
-            )),
-            Verdict::Unknown(unknown) => skipped(&format!("{}: {explanation}", unknown_name(unknown))),
-            Verdict::Witnessed(_) => continue,
-        };
-        suite.add_test_case(TestCase::new(atomicity_name(findings, &row), status));
+        suite.add_test_case(TestCase::new(other.at_places(&words), status));
     }
     for warning in findings
         .attached_warnings
@@ -206,12 +180,6 @@ fn case(findings: &Findings<'_>, pair: &Pair, status: TestCaseStatus) -> TestCas
     let frame = findings.words().frame(pair.example.0);
     case.set_classname(printable(frame.file.as_deref().unwrap_or("unknown")).into_owned());
     case
-}
-
-/// The three places, in the order in which they would be accessed.
-fn atomicity_name(findings: &Findings<'_>, row: &AtomicityRow<'_>) -> String {
-    let places = row.violation.example.map(|event| findings.words().place(event));
-    format!("interruption at {}", places.join(", "))
 }
 
 /// The two places, in text order.

@@ -1,38 +1,11 @@
-//! The pairs of an analysis as reports show them: numbered, named, and the same race once.
+//! The pairs of an analysis as reports show them: the same race once.
 
-use super::Findings;
-use super::noise::Hidden;
 use super::words::name_of;
+use super::{Findings, Row};
 use crate::schedule::Schedule;
 use crate::symbols::{Frame, printable};
 use crate::trace::{EventId, IncarnationId};
-use crate::verdict::{Pair, Verdict};
-
-/// One pair of code positions.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    /// Its row in the analysis.
-    pub row: usize,
-    /// The number of its witness, from 1; `None` if it is not witnessed.
-    pub number: Option<usize>,
-    /// The pair.
-    pub pair: &'a Pair,
-    /// What it is called from run to run.
-    pub id: &'a str,
-    /// Why it is not shown; `None` if it is.
-    pub hidden: Option<&'a Hidden>,
-}
-
-impl<'a> Row<'a> {
-    /// The schedule that shows it.
-    #[must_use]
-    pub fn schedule(&self) -> Option<&'a Schedule> {
-        match &self.pair.verdict {
-            Verdict::Witnessed(schedule) => Some(schedule),
-            _ => None,
-        }
-    }
-}
+use crate::verdict::{Entry, Pair, Verdict};
 
 /// One race: the witnessed pairs that have the same id.
 pub struct Race<'a> {
@@ -70,7 +43,7 @@ pub struct AttachedWarning {
     /// Who wrote it.
     pub tool: String,
     /// What speaks for it; `None` if nothing does.
-    pub row: Option<AttachedTo>,
+    pub row: Option<Entry>,
     /// `witnessed`, `refuted`, `not-in-trace` or `unknown`.
     pub verdict: &'static str,
     /// The accesses, or acquisitions, as the tool describes them.
@@ -79,15 +52,6 @@ pub struct AttachedWarning {
     pub place: Option<(String, u32)>,
     /// The reason, one fact a sentence.
     pub explanation: Vec<String>,
-}
-
-/// What speaks for a warning of another tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttachedTo {
-    /// The pair in this row of the analysis.
-    Pair(usize),
-    /// The deadlock in this row.
-    Deadlock(usize),
 }
 
 /// What a race is but for its places: address, size, block and kind of the two accesses.
@@ -101,24 +65,6 @@ const ALIKE: usize = 10;
 const LISTED_WARNINGS: usize = 10;
 
 impl<'a> Findings<'a> {
-    /// All pairs, also those that are not shown, but for those that another trace speaks for.
-    pub fn rows(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
-        let noise = self.noise;
-        let mut witnesses = 0;
-        let all = self.analysis.pairs.iter().enumerate().map(move |(row, pair)| {
-            let witnessed = matches!(pair.verdict, Verdict::Witnessed(_));
-            witnesses += usize::from(witnessed);
-            Row {
-                row,
-                number: witnessed.then_some(witnesses),
-                pair,
-                id: noise.id(row),
-                hidden: noise.hidden(row),
-            }
-        });
-        all.filter(|row| row.hidden != Some(&Hidden::Elsewhere))
-    }
-
     /// The number of a pair's witness; `None` if it has none.
     #[must_use]
     pub fn number(&self, row: usize) -> Option<usize> {
@@ -131,11 +77,6 @@ impl<'a> Findings<'a> {
     #[must_use]
     pub fn behind(&self, pair: &Pair) -> Option<usize> {
         self.number(pair.behind? as usize)
-    }
-
-    /// The pairs that are shown.
-    pub fn shown(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
-        self.rows().filter(|row| row.hidden.is_none())
     }
 
     /// The witnessed races among the pairs that `keep` keeps, each once, by their first witness.
@@ -162,7 +103,7 @@ impl<'a> Findings<'a> {
     #[must_use]
     pub fn shown_races(&self) -> Vec<Race<'a>> {
         let races = self.races(|row| row.hidden.is_none());
-        let shapes: Vec<Option<Shape>> = races.iter().map(|race| self.shape(race.first().pair)).collect();
+        let shapes: Vec<Option<Shape>> = races.iter().map(|race| self.shape(race.first().of)).collect();
         let mut alike: hashbrown::HashMap<&Shape, usize> = hashbrown::HashMap::new();
         for shape in shapes.iter().flatten() {
             *alike.entry(shape).or_default() += 1;
@@ -219,7 +160,7 @@ impl<'a> Findings<'a> {
     /// The warnings that a pair or a deadlock speaks for, the first of them: `ThreadSanitizer at tsan.log:12`, …,
     /// `90 more`.
     #[must_use]
-    pub fn warnings_about(&self, row: AttachedTo) -> Vec<String> {
+    pub fn warnings_about(&self, row: Entry) -> Vec<String> {
         let mut warnings = self.attached_warnings.iter().filter(|warning| warning.row == Some(row));
         let first = warnings.by_ref().take(LISTED_WARNINGS);
         let mut told: Vec<String> = first

@@ -21,10 +21,10 @@ impl Summary {
             ..Summary::default()
         };
         for row in findings.shown() {
-            summary.count(&row.pair.verdict);
+            summary.count(&row.of.verdict);
         }
         for row in findings.shown_deadlocks() {
-            match &row.deadlock.verdict {
+            match &row.of.verdict {
                 Verdict::Witnessed(_) => summary.deadlocks += 1,
                 Verdict::Unknown(_) => summary.unknown_cycles += 1,
                 Verdict::Refuted(_) | Verdict::NotInTrace(_) => {}
@@ -34,7 +34,7 @@ impl Summary {
         let others = findings.other_atomicity_violations();
         let unknown = others
             .iter()
-            .filter(|row| matches!(row.violation.verdict, Verdict::Unknown(_)));
+            .filter(|row| matches!(row.of.verdict, Verdict::Unknown(_)));
         summary.unknown_interruptions = unknown.count();
         summary
     }
@@ -135,12 +135,12 @@ fn race_result(findings: &Findings<'_>, race: &Race<'_>) -> RaceResult {
         count: race.rows.len(),
         witnesses: race.rows.iter().filter_map(|row| row.number).collect(),
         trace: None,
-        suppression: findings.suppression(race.first().pair),
+        suppression: findings.suppression(race.first().of),
     }
 }
 
 fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
-    let pair = row.pair;
+    let pair = row.of;
     let schedule = row
         .number
         .zip(findings.folder)

@@ -12,8 +12,8 @@ use super::command::{another_run, replay_command};
 use super::condense::{Line, lines};
 use super::noise::Hidden;
 use super::paths::{folder_uri, seen};
-use super::words::name_of;
-use super::{AttachedTo, Exporter, Findings, Race, Unfinished};
+use super::words::{capitalized, name_of};
+use super::{Exporter, Findings, Race, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{FoundResult, Summary, UNPROVEN_RACE, refutation_name, unknown_name};
@@ -111,8 +111,7 @@ impl Exporter for Sarif {
         let mut results = Vec::new();
         for findings in findings {
             results.extend(races(findings));
-            results.extend(deadlocks(findings));
-            results.extend(atomicity_violations(findings));
+            results.extend(others(findings));
             results.extend(unknowns(findings));
             results.extend(unmatched(findings));
         }
@@ -265,7 +264,7 @@ fn races(findings: &Findings<'_>) -> Vec<Value> {
 }
 
 fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> Value {
-    let pair = race.first().pair;
+    let pair = race.first().of;
     let (rule, what, how) = match race.schedule.goal {
         Goal::UnorderedRace(..) => (
             "unordered-data-race",
@@ -291,7 +290,7 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
     let rule = RULES.iter().position(|(id, ..)| *id == rule).unwrap_or(UNDECIDED);
     let [a, b] = [pair.example.0, pair.example.1].map(|event| findings.access(event));
     let command = replay_command(findings, race.number());
-    let warnings = findings.warnings_about(AttachedTo::Pair(race.first().row));
+    let warnings = findings.warnings_about(race.first().entry);
     let warned = match &warnings[..] {
         [] => String::new(),
         warnings => format!("\nWarned of by {}.", warnings.join(", ")),
@@ -332,16 +331,16 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
     result
 }
 
-/// Witnessed deadlocks.
-fn deadlocks(findings: &Findings<'_>) -> Vec<Value> {
-    let rule = RULES.iter().position(|(id, ..)| *id == "deadlock").unwrap_or(UNDECIDED);
-    let witnessed = findings.shown_deadlocks().filter_map(|row| Some((row, row.number?)));
-    let results = witnessed.map(|(row, number)| {
+/// Witnessed deadlocks and atomicity violations, the same once.
+fn others(findings: &Findings<'_>) -> Vec<Value> {
+    let words = findings.words();
+    let results = findings.witnessed_others().map(|(number, other)| {
+        let rule = RULES.iter().position(|(id, ..)| *id == other.name().replace(' ', "-"));
+        let rule = rule.unwrap_or(UNDECIDED);
         let command = replay_command(findings, number);
-        let headline = findings.deadlock_headline(row.deadlock);
-        let words = findings.words();
-        let places = row.deadlock.example.iter().enumerate().map(|(at, &event)| {
-            let mut place = location(findings, event, &words.wait(event));
+        let (title, headline) = (capitalized(other.name()), other.headline(findings));
+        let places = other.example().iter().enumerate().map(|(at, &event)| {
+            let mut place = location(findings, event, &other.sentence(&words, event));
             place["id"] = json!(at);
             place
         });
@@ -351,39 +350,10 @@ fn deadlocks(findings: &Findings<'_>) -> Vec<Value> {
             "ruleIndex": rule,
             "kind": "fail",
             "level": "error",
-            "message": { "text": format!("Deadlock: {headline}.\nShow it again: {command}") },
+            "message": { "text": format!("{title}: {headline}.\nShow it again: {command}") },
             "locations": [places[0]],
             "relatedLocations": places[1..],
-            "partialFingerprints": { "witnessRace/v1": row.id },
-            "properties": { "replay": command },
-        })
-    });
-    results.collect()
-}
-
-/// Witnessed atomicity violations, the same once.
-fn atomicity_violations(findings: &Findings<'_>) -> Vec<Value> {
-    let rule = RULES.iter().position(|(id, ..)| *id == "atomicity-violation");
-    let rule = rule.unwrap_or(UNDECIDED);
-    let results = findings.told_atomicity_violations().into_iter().map(|(row, _)| {
-        let command = replay_command(findings, row.number.unwrap_or_default());
-        let headline = findings.atomicity_headline(row.violation);
-        let words = findings.words();
-        let places = row.violation.example.iter().enumerate().map(|(at, &event)| {
-            let mut place = location(findings, event, &words.sentence(event));
-            place["id"] = json!(at);
-            place
-        });
-        let places: Vec<Value> = places.collect();
-        json!({
-            "ruleId": RULES[rule].0,
-            "ruleIndex": rule,
-            "kind": "fail",
-            "level": "error",
-            "message": { "text": format!("Atomicity violation: {headline}.\nShow it again: {command}") },
-            "locations": [places[0]],
-            "relatedLocations": places[1..],
-            "partialFingerprints": { "witnessRace/v1": row.id },
+            "partialFingerprints": { "witnessRace/v1": other.id },
             "properties": { "replay": command },
         })
     });
@@ -398,14 +368,14 @@ fn unknowns(findings: &Findings<'_>) -> Vec<Value> {
             findings
                 .attached_warnings
                 .iter()
-                .any(|warning| warning.row == Some(AttachedTo::Pair(row.row)))
+                .any(|warning| warning.row == Some(row.entry))
         };
-        let (what, reason) = match &row.pair.verdict {
+        let (what, reason) = match &row.of.verdict {
             Verdict::Unknown(unknown) => ("Not decided", unknown_name(unknown)),
             Verdict::NotInTrace(why) if asked() => ("Not in this trace", refutation_name(why)),
             _ => continue,
         };
-        let known = by_id.entry((row.id, what)).or_insert((row.pair, reason, 0));
+        let known = by_id.entry((row.id, what)).or_insert((row.of, reason, 0));
         known.2 += 1;
     }
     let results = by_id.into_iter().map(|((id, what), (pair, reason, count))| {

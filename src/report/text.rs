@@ -7,6 +7,7 @@ use super::paint::Paint;
 use super::results::{reason_of, verdict_of};
 use super::snippet::snippet;
 use super::source_text::SourceText;
+use super::words::{capitalized, name_of};
 use super::{Exporter, Findings, Row, Unfinished};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
@@ -161,12 +162,12 @@ impl Text {
                 number: race.number(),
                 rows: &race.rows,
             };
-            told.write(race.first().pair, race.schedule, &checker, out)?;
+            told.write(race.first().of, race.schedule, &checker, out)?;
         }
         if let Some(more) = races.get(TOLD_RACES..).filter(|more| !more.is_empty()) {
             writeln!(out, "{}:", self.paint.access("More races".to_owned()))?;
             for race in more {
-                let (a, b) = lines(findings, race.first().pair);
+                let (a, b) = lines(findings, race.first().of);
                 writeln!(out, "  {}. {a} and {b}", race.number())?;
             }
             let path = findings.path.display();
@@ -181,7 +182,7 @@ impl Text {
                     number,
                     rows: &[],
                 };
-                told.deadlock(row.deadlock, schedule, &checker, out)?;
+                told.deadlock(row.of, schedule, &checker, out)?;
             }
         }
         let interrupted = findings.told_atomicity_violations();
@@ -194,13 +195,13 @@ impl Text {
                     number,
                     rows: &[],
                 };
-                told.atomicity_violation(row.violation, others, schedule, &checker, out)?;
+                told.atomicity_violation(row.of, others, schedule, &checker, out)?;
             }
         }
         if let Some(more) = interrupted.get(TOLD_RACES..).filter(|more| !more.is_empty()) {
             writeln!(out, "{}:", self.paint.access("More atomicity violations".to_owned()))?;
             for (row, _) in more {
-                let headline = findings.atomicity_headline(row.violation);
+                let headline = findings.atomicity_headline(row.of);
                 writeln!(out, "  {}. {headline}", row.number.unwrap_or_default())?;
             }
             writeln!(out)?;
@@ -228,7 +229,7 @@ impl Text {
         ] {
             let mut seen: Vec<(Lines, &str, usize, &Pair)> = Vec::new();
             let mut rows: HashMap<(Lines, &str), usize> = HashMap::new();
-            for Row { pair, .. } in findings.shown() {
+            for Row { of: pair, .. } in findings.shown() {
                 let reason = match &pair.verdict {
                     Verdict::Refuted(refutation) if title == "refuted" => refutation_name(refutation),
                     Verdict::NotInTrace(refutation) if title == "not in this trace" => refutation_name(refutation),
@@ -298,15 +299,15 @@ impl Text {
                 .access("Cycles of locks of which no deadlock is witnessed".to_owned())
         )?;
         for row in rows.by_ref().take(LISTED_EXCLUDED) {
-            let places: Vec<String> = row.deadlock.example.iter().map(|&event| words.place(event)).collect();
-            let reason = reason_of(&row.deadlock.verdict).unwrap_or_default();
+            let places: Vec<String> = row.of.example.iter().map(|&event| words.place(event)).collect();
+            let reason = reason_of(&row.of.verdict).unwrap_or_default();
             writeln!(
                 out,
                 "  {}: {}, {reason}",
                 places.join(" and "),
-                verdict_of(&row.deadlock.verdict)
+                verdict_of(&row.of.verdict)
             )?;
-            for sentence in words.explanation_of_deadlock(row.deadlock) {
+            for sentence in words.explanation_of_deadlock(row.of) {
                 writeln!(out, "    {sentence}")?;
             }
         }
@@ -336,7 +337,7 @@ impl Text {
             ),
             ("unknown", "", LISTED_UNKNOWN),
         ] {
-            let rows = rows.iter().filter(|row| verdict_of(&row.violation.verdict) == title);
+            let rows = rows.iter().filter(|row| verdict_of(&row.of.verdict) == title);
             let rows: Vec<_> = rows.collect();
             if rows.is_empty() {
                 continue;
@@ -344,10 +345,10 @@ impl Text {
             let title = format!("Interruptions {}{note}:", title.replace('-', " "));
             writeln!(out, "{}", self.paint.access(title))?;
             for row in rows.iter().take(listed) {
-                let places = row.violation.example.map(|event| words.place(event));
-                let reason = reason_of(&row.violation.verdict).unwrap_or_default();
+                let places = row.of.example.map(|event| words.place(event));
+                let reason = reason_of(&row.of.verdict).unwrap_or_default();
                 writeln!(out, "  {} between {} and {}: {reason}", places[1], places[0], places[2])?;
-                for sentence in words.explanation_of_atomicity(row.violation) {
+                for sentence in words.explanation_of_atomicity(row.of) {
                     writeln!(out, "    {sentence}")?;
                 }
             }
@@ -371,13 +372,6 @@ impl Text {
     }
 }
 
-fn capitalized(word: &str) -> String {
-    let mut letters = word.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// One witnessed race, told from its first step to its last.
 pub(crate) struct Told<'a> {
     pub(crate) findings: &'a Findings<'a>,
@@ -390,22 +384,32 @@ pub(crate) struct Told<'a> {
 
 impl Told<'_> {
     fn write(&self, pair: &Pair, schedule: &Schedule, checker: &Checker<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.framed(schedule, checker, out, |replay, out| {
+            self.body(pair, schedule, replay, out)
+        })
+    }
+
+    /// What a schedule shows, under its title.
+    fn framed(
+        &self,
+        schedule: &Schedule,
+        checker: &Checker<'_>,
+        out: &mut dyn Write,
+        body: impl FnOnce(&Replay, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         let replay = match Replay::of(checker, schedule) {
             Ok(replay) => replay,
             // Never a race that the checker does not accept, not even in print.
             Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
         };
         writeln!(out, "==================")?;
-        let title = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
-                "data race (witnessed)"
-            }
-            Goal::UnorderedRace(..) => "data race (witnessed, unordered)",
-            Goal::UseAfterFree { .. } => "use after free (witnessed)",
-            Goal::Order { .. } => "order violation (witnessed)",
+        let title = match &replay.accepted.goal {
+            Goal::UnorderedRace(..) => "data race (witnessed, unordered)".to_owned(),
+            goal => format!("{} (witnessed)", name_of(goal)),
         };
-        writeln!(out, "{}", self.paint.warning(format!("WARNING: witness: {title}")))?;
-        self.body(pair, schedule, &replay, out)?;
+        let title = format!("WARNING: witness: {title}");
+        writeln!(out, "{}", self.paint.warning(title))?;
+        body(&replay, out)?;
         writeln!(out, "==================\n")
     }
 
@@ -416,15 +420,9 @@ impl Told<'_> {
         checker: &Checker<'_>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let replay = match Replay::of(checker, schedule) {
-            Ok(replay) => replay,
-            Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
-        };
-        writeln!(out, "==================")?;
-        let title = "WARNING: witness: deadlock (witnessed)".to_owned();
-        writeln!(out, "{}", self.paint.warning(title))?;
-        self.deadlock_body(deadlock, schedule, &replay, out)?;
-        writeln!(out, "==================\n")
+        self.framed(schedule, checker, out, |replay, out| {
+            self.deadlock_body(deadlock, schedule, replay, out)
+        })
     }
 
     /// The operations that wait for each other, the schedule, and how to see it again.
@@ -463,25 +461,19 @@ impl Told<'_> {
         checker: &Checker<'_>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let replay = match Replay::of(checker, schedule) {
-            Ok(replay) => replay,
-            Err(rejection) => return writeln!(out, "witness: internal error: {rejection}"),
-        };
-        writeln!(out, "==================")?;
-        let title = "WARNING: witness: atomicity violation (witnessed)".to_owned();
-        writeln!(out, "{}", self.paint.warning(title))?;
-        self.atomicity_body(violation, &replay, out)?;
-        if !others.is_empty() {
-            let plural = if others.len() == 1 { "" } else { "es" };
-            let numbers: Vec<String> = others.iter().map(ToString::to_string).collect();
-            writeln!(
-                out,
-                "  The same in these functions: witness{plural} {}\n",
-                numbers.join(", ")
-            )?;
-        }
-        self.schedule(schedule, &replay, out)?;
-        writeln!(out, "==================\n")
+        self.framed(schedule, checker, out, |replay, out| {
+            self.atomicity_body(violation, replay, out)?;
+            if !others.is_empty() {
+                let plural = if others.len() == 1 { "" } else { "es" };
+                let numbers: Vec<String> = others.iter().map(ToString::to_string).collect();
+                writeln!(
+                    out,
+                    "  The same in these functions: witness{plural} {}\n",
+                    numbers.join(", ")
+                )?;
+            }
+            self.schedule(schedule, replay, out)
+        })
     }
 
     /// The three accesses in their order, and why the first and the last belong together.
@@ -581,10 +573,10 @@ impl Told<'_> {
         let Some((first, rest)) = self.rows.split_first().filter(|(_, rest)| !rest.is_empty()) else {
             return Ok(());
         };
-        let own = lines(self.findings, first.pair);
+        let own = lines(self.findings, first.of);
         let mut others: Vec<(Lines, usize)> = Vec::new();
         for row in rest {
-            let at = lines(self.findings, row.pair);
+            let at = lines(self.findings, row.of);
             if at != own && others.iter().all(|(known, _)| *known != at) {
                 others.push((at, row.number.unwrap_or_default()));
             }

@@ -425,3 +425,10 @@ mod tests {
         assert_eq!(places, ["main.cc:1", "own.h:3", "/usr/include/c++/12/mutex:2"]);
     }
 }
+
+pub(super) fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -23,6 +23,39 @@ pub struct Analysis {
     pub rejected: Vec<Rejected>,
 }
 
+/// Where something stands in an [`Analysis`]: a row of one of its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Entry {
+    /// Of [`Analysis::pairs`].
+    Pair(usize),
+    /// Of [`Analysis::deadlocks`].
+    Deadlock(usize),
+    /// Of [`Analysis::atomicity_violations`].
+    AtomicityViolation(usize),
+}
+
+impl Analysis {
+    /// All that there is a verdict on, in the order in which witnesses are numbered.
+    pub fn entries(&self) -> impl Iterator<Item = (Entry, &Verdict)> {
+        let pairs = self.pairs.iter().enumerate();
+        let pairs = pairs.map(|(row, pair)| (Entry::Pair(row), &pair.verdict));
+        let deadlocks = self.deadlocks.iter().enumerate();
+        let deadlocks = deadlocks.map(|(row, deadlock)| (Entry::Deadlock(row), &deadlock.verdict));
+        let violations = self.atomicity_violations.iter().enumerate();
+        let violations = violations.map(|(row, violation)| (Entry::AtomicityViolation(row), &violation.verdict));
+        pairs.chain(deadlocks).chain(violations)
+    }
+
+    /// The verdict on one of them.
+    pub fn verdict_mut(&mut self, entry: Entry) -> &mut Verdict {
+        match entry {
+            Entry::Pair(row) => &mut self.pairs[row].verdict,
+            Entry::Deadlock(row) => &mut self.deadlocks[row].verdict,
+            Entry::AtomicityViolation(row) => &mut self.atomicity_violations[row].verdict,
+        }
+    }
+}
+
 /// The verdict on one cycle of code positions.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Deadlock {

@@ -7,10 +7,11 @@ mod overview;
 mod picture;
 mod race;
 
-use super::{DeadlockRow, Exporter, Findings, SourceText, Unfinished};
+use super::{Exporter, Findings, Row, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, tool};
+use crate::verdict::Deadlock;
 use crate::verdict::Kind;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::cell::RefCell;
@@ -201,13 +202,13 @@ fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
         .collect();
     let deadlocks = findings.shown_deadlocks().take(PICTURES).filter_map(|row| {
         let replay = Replay::of(&checker, row.schedule()?).ok()?;
-        Some((row, race::deadlock(number, findings, &row, &replay, sources)))
+        Some((row, race::deadlock(number, findings, &row, &replay, sources)?))
     });
-    let (waiting, deadlocks): (Vec<DeadlockRow<'_>>, Vec<Markup>) = deadlocks.unzip();
+    let (waiting, deadlocks): (Vec<Row<'_, Deadlock>>, Vec<Markup>) = deadlocks.unzip();
     let interrupted = findings.told_atomicity_violations().into_iter().take(PICTURES);
     let interrupted = interrupted.filter_map(|(row, _)| {
         let replay = Replay::of(&checker, row.schedule()?).ok()?;
-        Some(race::atomicity_violation(number, findings, &row, &replay, sources))
+        race::atomicity_violation(number, findings, &row, &replay, sources)
     });
     let interrupted: Vec<Markup> = interrupted.collect();
     html! {

@@ -3,11 +3,11 @@
 use super::anchor;
 use crate::report::noise::Hidden;
 use crate::report::results::{reason_of, verdict_of};
-use crate::report::{AtomicityRow, AttachedTo, DeadlockRow, Findings, Race, Row};
+use crate::report::{Findings, Race, Row};
 use crate::results::{refutation_name, unknown_name};
 use crate::symbols::{file_name, printable};
 use crate::trace::EventId;
-use crate::verdict::Verdict;
+use crate::verdict::{AtomicityViolation, Deadlock, Verdict};
 use hashbrown::HashMap;
 use maud::{Markup, html};
 
@@ -26,12 +26,12 @@ pub(super) fn table(
     trace: usize,
     findings: &Findings<'_>,
     pictured: &[Race<'_>],
-    waiting: &[DeadlockRow<'_>],
+    waiting: &[Row<'_, Deadlock>],
 ) -> Markup {
-    let deadlocks: Vec<DeadlockRow<'_>> = findings.shown_deadlocks().collect();
+    let deadlocks: Vec<Row<'_, Deadlock>> = findings.shown_deadlocks().collect();
     let told = findings.told_atomicity_violations().into_iter().map(|(row, _)| row);
     let others = findings.other_atomicity_violations();
-    let interruptions: Vec<AtomicityRow<'_>> = told.chain(others).collect();
+    let interruptions: Vec<Row<'_, AtomicityViolation>> = told.chain(others).collect();
     let entries = entries(findings);
     let verdicts = ["witnessed", "unknown", "not-in-trace", "refuted", "suppressed", "known"];
     let unmatched: Vec<_> = findings
@@ -43,10 +43,8 @@ pub(super) fn table(
     let has = |verdict: &str| {
         entries.iter().any(|entry| entry.verdict == verdict)
             || unmatched.iter().any(|warning| warning.verdict == verdict)
-            || deadlocks.iter().any(|row| verdict_of(&row.deadlock.verdict) == verdict)
-            || interruptions
-                .iter()
-                .any(|row| verdict_of(&row.violation.verdict) == verdict)
+            || deadlocks.iter().any(|row| verdict_of(&row.of.verdict) == verdict)
+            || interruptions.iter().any(|row| verdict_of(&row.of.verdict) == verdict)
     };
     let verdicts: Vec<&str> = verdicts.into_iter().filter(|verdict| has(verdict)).collect();
     html! {
@@ -96,7 +94,7 @@ fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry<'a>> = Vec::new();
     let mut known: HashMap<(String, String), usize> = HashMap::new();
     for row in findings.rows() {
-        let (verdict, reason) = match (row.hidden, &row.pair.verdict) {
+        let (verdict, reason) = match (row.hidden, &row.of.verdict) {
             (Some(Hidden::Suppressed(line)), _) => ("suppressed", line.clone()),
             (Some(Hidden::Known | Hidden::Elsewhere), _) => ("known", "in the baseline".to_owned()),
             (None, Verdict::Witnessed(_)) => ("witnessed", "a schedule shows it".to_owned()),
@@ -104,10 +102,10 @@ fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
             (None, Verdict::NotInTrace(refutation)) => ("not-in-trace", refutation_name(refutation).to_owned()),
             (None, Verdict::Unknown(unknown)) => ("unknown", unknown_name(unknown).to_owned()),
         };
-        let places = if matches!(row.pair.verdict, Verdict::Witnessed(_)) {
+        let places = if matches!(row.of.verdict, Verdict::Witnessed(_)) {
             row.id.to_owned()
         } else {
-            let mut places = [row.pair.example.0, row.pair.example.1].map(|event| findings.words().place(event));
+            let mut places = [row.of.example.0, row.of.example.1].map(|event| findings.words().place(event));
             places.sort();
             places.join(" ")
         };
@@ -135,11 +133,11 @@ fn entries<'a>(findings: &Findings<'a>) -> Vec<Entry<'a>> {
 
 fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Race<'_>]) -> Markup {
     let words = findings.words();
-    let pair = entry.row.pair;
+    let pair = entry.row.of;
     let explanation = words.explanation(pair);
     let number = pictured
         .iter()
-        .find(|race| race.first().row == entry.row.row)
+        .find(|race| race.first().entry == entry.row.entry)
         .map(Race::number);
     let memory = findings.trace.access(pair.example.0).map(|access| words.memory(access));
     html! {
@@ -147,7 +145,7 @@ fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Ra
             td { span class={ "badge " (entry.verdict) } { (said(entry.verdict)) } }
             td {
                 @for event in [pair.example.0, pair.example.1] { (access(findings, event)) }
-                @for warning in findings.warnings_about(AttachedTo::Pair(entry.row.row)) { div.faint { "warned of by " (warning) } }
+                @for warning in findings.warnings_about(entry.row.entry) { div.faint { "warned of by " (warning) } }
             }
             td { code { (memory.unwrap_or_default()) } }
             td {
@@ -165,25 +163,25 @@ fn line(trace: usize, findings: &Findings<'_>, entry: &Entry<'_>, pictured: &[Ra
 }
 
 /// A cycle of operations that wait for each other.
-fn cycle(trace: usize, findings: &Findings<'_>, row: &DeadlockRow<'_>, pictured: &[DeadlockRow<'_>]) -> Markup {
+fn cycle(trace: usize, findings: &Findings<'_>, row: &Row<'_, Deadlock>, pictured: &[Row<'_, Deadlock>]) -> Markup {
     let words = findings.words();
-    let verdict = verdict_of(&row.deadlock.verdict);
-    let reason = reason_of(&row.deadlock.verdict).unwrap_or("a schedule shows it");
-    let explanation = words.explanation_of_deadlock(row.deadlock);
-    let has_picture = pictured.iter().any(|other| other.row == row.row);
+    let verdict = verdict_of(&row.of.verdict);
+    let reason = reason_of(&row.of.verdict).unwrap_or("a schedule shows it");
+    let explanation = words.explanation_of_deadlock(row.of);
+    let has_picture = pictured.iter().any(|other| other.entry == row.entry);
     let number = row.number.filter(|_| has_picture);
-    let mut awaited: Vec<String> = row.deadlock.example.iter().map(|&event| words.awaited(event)).collect();
+    let mut awaited: Vec<String> = row.of.example.iter().map(|&event| words.awaited(event)).collect();
     awaited.dedup();
     html! {
         tr data-verdict=(verdict) data-race=[number.map(|number| anchor(trace, number))] {
             td { span class={ "badge " (verdict) } { (said(verdict)) } }
             td {
-                @for &event in &row.deadlock.example {
+                @for &event in &row.of.example {
                     div.access title=(words.place(event)) {
                         span.kind { "wait" } " " code { (file_name(&words.place(event))) }
                     }
                 }
-                @for warning in findings.warnings_about(AttachedTo::Deadlock(row.row)) { div.faint { "warned of by " (warning) } }
+                @for warning in findings.warnings_about(row.entry) { div.faint { "warned of by " (warning) } }
             }
             td { (awaited.join(", ")) }
             td {
@@ -201,16 +199,16 @@ fn cycle(trace: usize, findings: &Findings<'_>, row: &DeadlockRow<'_>, pictured:
 }
 
 /// Two accesses of a thread, and another thread's between them.
-fn interruption(trace: usize, findings: &Findings<'_>, row: &AtomicityRow<'_>) -> Markup {
+fn interruption(trace: usize, findings: &Findings<'_>, row: &Row<'_, AtomicityViolation>) -> Markup {
     let words = findings.words();
-    let verdict = verdict_of(&row.violation.verdict);
-    let reason = reason_of(&row.violation.verdict).unwrap_or("a schedule shows it");
-    let explanation = words.explanation_of_atomicity(row.violation);
-    let access_of = findings.trace.access(row.violation.example[0]);
+    let verdict = verdict_of(&row.of.verdict);
+    let reason = reason_of(&row.of.verdict).unwrap_or("a schedule shows it");
+    let explanation = words.explanation_of_atomicity(row.of);
+    let access_of = findings.trace.access(row.of.example[0]);
     html! {
         tr data-verdict=(verdict) data-race=[row.number.map(|number| anchor(trace, number))] {
             td { span class={ "badge " (verdict) } { (said(verdict)) } }
-            td { @for &event in &row.violation.example { (access(findings, event)) } }
+            td { @for &event in &row.of.example { (access(findings, event)) } }
             td { @if let Some(access) = access_of { (words.memory(access)) } }
             td {
                 @if let Some(number) = row.number {

@@ -5,9 +5,11 @@ use super::{LETTERS, Sources, anchor};
 use crate::replay::{PendingAccess, Replay};
 use crate::report::command::replay_command;
 use crate::report::location::location;
-use crate::report::{AtomicityRow, AttachedTo, DeadlockRow, Findings, Race};
+use crate::report::words::capitalized;
+use crate::report::{Findings, Race, Row};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
+use crate::verdict::{AtomicityViolation, Deadlock, Entry};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
@@ -18,7 +20,7 @@ pub(super) fn section(
     replay: &Replay,
     sources: &Sources,
 ) -> Markup {
-    let pair = race.first().pair;
+    let pair = race.first().of;
     let (words, schedule) = (findings.words(), race.schedule);
     let how = match schedule.goal {
         Goal::UnorderedRace(..) => {
@@ -36,130 +38,128 @@ pub(super) fn section(
              An independent checker has executed this schedule."
         }
     };
-    let name = race.name();
-    let (initial, rest) = name.split_at(1);
-    let command = replay_command(findings, race.number());
-    let memory = findings
-        .trace
-        .access(pair.example.0)
-        .map(|access| location(&words, access).0);
-    let switches = schedule.switches();
-    html! {
-        section.race id=(anchor(trace, race.number())) tabindex="-1" {
-            h2 {
-                span.badge.witnessed { (race.number()) }
-                " " (initial.to_uppercase()) (rest)
-                @if let Some(memory) = memory { " on " span.memory { (memory.trim_end_matches(':')) } }
-            }
-            p.about {
-                (schedule.len()) " events, " (switches) " context switch" @if switches != 1 { "es" }
-                @if race.rows.len() > 1 { " · " (race.rows.len()) " pairs of instructions" }
-                " · id " code { (race.first().id) }
-                @for warning in findings.warnings_about(AttachedTo::Pair(race.first().row)) { " · warned of by " (warning) }
-            }
-            div.stage {
-                (Picture::of(findings, replay, sources).draw())
-                aside.source aria-label="Source" {}
-            }
-            div.pair {
-                @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
-                    (side(findings, shown, letter, sources))
-                }
-            }
-            (others(findings, race))
-            p.verdict { (how) }
-            dl.commands {
-                dt { "see it again" } dd { code { (command) } }
-                dt { "see it live" } dd { code { (command) " --live" } }
-                @if let Some(line) = findings.suppression(pair) { dt { "suppress it" } dd { code { (line) } } }
-            }
-        }
+    let memory = findings.trace.access(pair.example.0);
+    let memory = memory.map(|access| location(&words, access).0);
+    Finding {
+        number: race.number(),
+        entry: race.first().entry,
+        id: race.first().id,
+        schedule,
+        title: html! {
+            (capitalized(race.name()))
+            @if let Some(memory) = memory { " on " span.memory { (memory.trim_end_matches(':')) } }
+        },
+        pairs: race.rows.len(),
+        others: others(findings, race),
+        how: how.to_owned(),
+        suppression: findings.suppression(pair),
     }
+    .section(trace, findings, replay, sources)
 }
 
 /// A witnessed deadlock, in the same form.
 pub(super) fn deadlock(
     trace: usize,
     findings: &Findings<'_>,
-    row: &DeadlockRow<'_>,
+    row: &Row<'_, Deadlock>,
     replay: &Replay,
     sources: &Sources,
-) -> Markup {
-    let (words, number) = (findings.words(), row.number.unwrap_or_default());
-    let awaited: Vec<String> = row.deadlock.example.iter().map(|&event| words.awaited(event)).collect();
-    let command = replay_command(findings, number);
-    let switches = row.schedule().map_or(0, Schedule::switches);
-    html! {
-        section.race id=(anchor(trace, number)) tabindex="-1" {
-            h2 {
-                span.badge.witnessed { (number) }
-                " Deadlock: threads wait for " span.memory { (awaited.join(" and ")) }
-            }
-            p.about {
-                (row.schedule().map_or(0, Schedule::len)) " events, " (switches) " context switch" @if switches != 1 { "es" }
-                " · id " code { (row.id) }
-                @for warning in findings.warnings_about(AttachedTo::Deadlock(row.row)) { " · warned of by " (warning) }
-            }
-            div.stage {
-                (Picture::of(findings, replay, sources).draw())
-                aside.source aria-label="Source" {}
-            }
-            div.pair {
-                @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
-                    (side(findings, shown, letter, sources))
-                }
-            }
-            p.verdict {
-                "Each of these operations waits for another of the threads, for ever. An independent checker has executed this schedule."
-            }
-            dl.commands {
-                dt { "see it again" } dd { code { (command) } }
-                dt { "see it live" } dd { code { (command) " --live" } }
-            }
-        }
-    }
+) -> Option<Markup> {
+    let words = findings.words();
+    let awaited: Vec<String> = row.of.example.iter().map(|&event| words.awaited(event)).collect();
+    let finding = Finding {
+        number: row.number?,
+        entry: row.entry,
+        id: row.id,
+        schedule: row.schedule()?,
+        title: html! { "Deadlock: threads wait for " span.memory { (awaited.join(" and ")) } },
+        pairs: 1,
+        others: html! {},
+        how: "Each of these operations waits for another of the threads, for ever. An independent checker has \
+              executed this schedule."
+            .to_owned(),
+        suppression: None,
+    };
+    Some(finding.section(trace, findings, replay, sources))
 }
 
 /// A witnessed atomicity violation, in the same form.
 pub(super) fn atomicity_violation(
     trace: usize,
     findings: &Findings<'_>,
-    row: &AtomicityRow<'_>,
+    row: &Row<'_, AtomicityViolation>,
     replay: &Replay,
     sources: &Sources,
-) -> Markup {
-    let (words, number) = (findings.words(), row.number.unwrap_or_default());
-    let access = findings.trace.access(row.violation.example[0]);
+) -> Option<Markup> {
+    let words = findings.words();
+    let access = findings.trace.access(row.of.example[0]);
     let memory = access.map_or_else(String::new, |access| words.memory(access));
-    let thread = words.thread_of(row.violation.example[0]);
-    let command = replay_command(findings, number);
-    let switches = row.schedule().map_or(0, Schedule::switches);
-    html! {
-        section.race id=(anchor(trace, number)) tabindex="-1" {
-            h2 {
-                span.badge.witnessed { (number) }
-                " Atomicity violation on " span.memory { (memory) }
-            }
-            p.about {
-                (row.schedule().map_or(0, Schedule::len)) " events, " (switches) " context switch" @if switches != 1 { "es" }
-                " · id " code { (row.id) }
-            }
-            div.stage {
-                (Picture::of(findings, replay, sources).draw())
-                aside.source aria-label="Source" {}
-            }
-            div.pair {
-                @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
-                    (side(findings, shown, letter, sources))
+    let (thread, region) = (words.thread_of(row.of.example[0]), words.region(row.of));
+    let finding = Finding {
+        number: row.number?,
+        entry: row.entry,
+        id: row.id,
+        schedule: row.schedule()?,
+        title: html! { "Atomicity violation on " span.memory { (memory) } },
+        pairs: 1,
+        others: html! {},
+        how: format!(
+            "{thread} {region}, and the other thread's access comes between its two. An independent checker has \
+             executed this schedule."
+        ),
+        suppression: None,
+    };
+    Some(finding.section(trace, findings, replay, sources))
+}
+
+/// What is particular to one finding.
+struct Finding<'a> {
+    number: usize,
+    entry: Entry,
+    id: &'a str,
+    schedule: &'a Schedule,
+    title: Markup,
+    /// Pairs of instructions that it stands for.
+    pairs: usize,
+    /// Where those are.
+    others: Markup,
+    how: String,
+    /// The line that would hide it.
+    suppression: Option<String>,
+}
+
+impl Finding<'_> {
+    fn section(&self, trace: usize, findings: &Findings<'_>, replay: &Replay, sources: &Sources) -> Markup {
+        let command = replay_command(findings, self.number);
+        let switches = self.schedule.switches();
+        html! {
+            section.race id=(anchor(trace, self.number)) tabindex="-1" {
+                h2 {
+                    span.badge.witnessed { (self.number) }
+                    " " (self.title)
                 }
-            }
-            p.verdict {
-                (thread) " " (words.region(row.violation)) ", and the other thread's access comes between its two. \
-                An independent checker has executed this schedule."
-            }
-            dl.commands {
-                dt { "see it again" } dd { code { (command) } }
-                dt { "see it live" } dd { code { (command) " --live" } }
+                p.about {
+                    (self.schedule.len()) " events, " (switches) " context switch" @if switches != 1 { "es" }
+                    @if self.pairs > 1 { " · " (self.pairs) " pairs of instructions" }
+                    " · id " code { (self.id) }
+                    @for warning in findings.warnings_about(self.entry) { " · warned of by " (warning) }
+                }
+                div.stage {
+                    (Picture::of(findings, replay, sources).draw())
+                    aside.source aria-label="Source" {}
+                }
+                div.pair {
+                    @for (shown, letter) in replay.accesses.iter().zip(LETTERS) {
+                        (side(findings, shown, letter, sources))
+                    }
+                }
+                (self.others)
+                p.verdict { (self.how) }
+                dl.commands {
+                    dt { "see it again" } dd { code { (command) } }
+                    dt { "see it live" } dd { code { (command) " --live" } }
+                    @if let Some(line) = &self.suppression { dt { "suppress it" } dd { code { (line) } } }
+                }
             }
         }
     }
@@ -170,7 +170,7 @@ fn others(findings: &Findings<'_>, race: &Race<'_>) -> Markup {
     let words = findings.words();
     let mut known = BTreeSet::new();
     let places = race.rows.iter().filter_map(|row| {
-        let mut places = [row.pair.example.0, row.pair.example.1].map(|event| words.place(event));
+        let mut places = [row.of.example.0, row.of.example.1].map(|event| words.place(event));
         places.sort();
         let place = places.join(" and ");
         known.insert(place.clone()).then_some((place, row.number))

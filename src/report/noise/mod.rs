@@ -15,7 +15,8 @@ use super::Words;
 use super::words::name_of;
 use crate::symbols::{Frame, file_name};
 use crate::trace::EventId;
-use crate::verdict::{Analysis, AtomicityViolation, Deadlock, Pair, Verdict};
+use crate::verdict::{Analysis, AtomicityViolation, Deadlock, Entry, Pair, Verdict};
+use hashbrown::HashMap;
 use twox_hash::XxHash64;
 
 /// What the user does not want to see.
@@ -27,7 +28,7 @@ pub struct Filters {
     pub baseline: Option<Baseline>,
 }
 
-/// Why a pair is not shown.
+/// Why something is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hidden {
     /// By this line of a suppression file, `race:queue_push`, or by what the program says of its own races.
@@ -38,150 +39,99 @@ pub enum Hidden {
     Elsewhere,
 }
 
-/// The names of the pairs of an analysis, and which of them are hidden.
+/// What the findings of an analysis are called, and which of them are hidden.
 #[derive(Clone, Debug, Default)]
 pub struct Noise {
-    ids: Vec<String>,
-    hidden: Vec<Option<Hidden>>,
-    /// The same of deadlocks.
-    deadlocks: Vec<(String, Option<Hidden>)>,
-    /// The same of atomicity violations.
-    atomicity_violations: Vec<(String, Option<Hidden>)>,
+    named: HashMap<Entry, Named>,
     used: Vec<bool>,
 }
 
+/// What a finding is called, and why it is not shown.
+#[derive(Clone, Debug)]
+struct Named {
+    id: String,
+    hidden: Option<Hidden>,
+}
+
 impl Noise {
-    /// Names the pairs of an analysis, and filters them.
+    /// Names what an analysis says something of, and filters it.
     #[must_use]
     pub fn of(words: &Words<'_>, analysis: &Analysis, filters: &Filters) -> Noise {
-        let ids: Vec<String> = analysis.pairs.iter().map(|pair| id(words, pair)).collect();
         let mut used = vec![false; filters.suppressions.len()];
-        let rows = ids.iter().zip(&analysis.pairs);
         let own = Suppressions::of_program(&words.trace.tables().marks);
-        let hidden = rows
-            .map(|(id, pair)| hidden(words, pair, id, (filters, &own), &mut used))
-            .collect();
-        let deadlocks = analysis.deadlocks.iter().map(|deadlock| {
+        let mut named: HashMap<Entry, Named> = HashMap::with_capacity(analysis.pairs.len());
+        for (row, pair) in analysis.pairs.iter().enumerate() {
+            let id = id(words, pair);
+            let hidden = hidden(words, pair, &id, (filters, &own), &mut used);
+            named.insert(Entry::Pair(row), Named { id, hidden });
+        }
+        for (row, deadlock) in analysis.deadlocks.iter().enumerate() {
             let id = id_of_deadlock(words, deadlock);
             let about = About {
                 of: ReportType::Deadlock,
                 events: &deadlock.example,
                 verdict: &deadlock.verdict,
-                variable: None,
+                access: None,
             };
             let hidden = hidden_by(words, &about, &id, (filters, &own), &mut used);
-            (id, hidden)
-        });
-        let deadlocks = deadlocks.collect();
-        let atomicity_violations = analysis.atomicity_violations.iter().map(|violation| {
+            named.insert(Entry::Deadlock(row), Named { id, hidden });
+        }
+        for (row, violation) in analysis.atomicity_violations.iter().enumerate() {
             let id = id_of_atomicity_violation(words, violation);
             let about = About {
                 of: ReportType::AtomicityViolation,
                 events: &violation.example,
                 verdict: &violation.verdict,
-                variable: variable(words, violation.example[0]),
+                access: Some(violation.example[0]),
             };
             let hidden = hidden_by(words, &about, &id, (filters, &own), &mut used);
-            (id, hidden)
-        });
-        let atomicity_violations = atomicity_violations.collect();
-        Noise {
-            ids,
-            hidden,
-            deadlocks,
-            atomicity_violations,
-            used,
+            named.insert(Entry::AtomicityViolation(row), Named { id, hidden });
         }
+        Noise { named, used }
     }
 
-    /// The id of a deadlock, and why it is not shown; `None` if it is.
+    /// The id of a finding: 16 hexadecimal digits.
     #[must_use]
-    pub fn deadlock(&self, row: usize) -> (&str, Option<&Hidden>) {
-        self.deadlocks
-            .get(row)
-            .map_or(("", None), |(id, hidden)| (id, hidden.as_ref()))
+    pub fn id(&self, entry: Entry) -> &str {
+        self.named.get(&entry).map_or("", |named| &named.id)
     }
 
-    /// The id of a triple of accesses, and why it is not shown; `None` if it is.
+    /// Why a finding is not shown; `None` if it is.
     #[must_use]
-    pub fn atomicity_violation(&self, row: usize) -> (&str, Option<&Hidden>) {
-        self.atomicity_violations
-            .get(row)
-            .map_or(("", None), |(id, hidden)| (id, hidden.as_ref()))
+    pub fn hidden(&self, entry: Entry) -> Option<&Hidden> {
+        self.named.get(&entry)?.hidden.as_ref()
     }
 
-    /// The id of a pair: 16 hexadecimal digits.
-    #[must_use]
-    pub fn id(&self, row: usize) -> &str {
-        self.ids.get(row).map_or("", String::as_str)
-    }
-
-    /// Why a pair is not shown; `None` if it is.
-    #[must_use]
-    pub fn hidden(&self, row: usize) -> Option<&Hidden> {
-        self.hidden.get(row)?.as_ref()
-    }
-
-    /// Which suppressions hide a pair.
+    /// Which suppressions hide something.
     #[must_use]
     pub fn used(&self) -> &[bool] {
         &self.used
     }
 
-    /// Hides a pair because whoever warned of it is not to be listened to. A refuted one is hidden from nobody.
-    pub fn hide(&mut self, row: usize, pair: &Pair, why: &Hidden) {
-        if let Some(hidden) = self.hidden.get_mut(row)
-            && !matches!(pair.verdict, Verdict::Refuted(_))
+    /// Hides a finding because whoever warned of it is not to be listened to. What is refuted is hidden from nobody.
+    pub fn hide(&mut self, entry: Entry, verdict: &Verdict, why: &Hidden) {
+        if let Some(named) = self.named.get_mut(&entry)
+            && !matches!(verdict, Verdict::Refuted(_))
         {
-            hidden.get_or_insert_with(|| why.clone());
+            named.hidden.get_or_insert_with(|| why.clone());
         }
     }
 
-    /// The same for a deadlock.
-    pub fn hide_deadlock(&mut self, row: usize, deadlock: &Deadlock, why: &Hidden) {
-        if let Some((_, hidden)) = self.deadlocks.get_mut(row)
-            && !matches!(deadlock.verdict, Verdict::Refuted(_))
-        {
-            hidden.get_or_insert_with(|| why.clone());
-        }
-    }
-
-    /// Without the pairs whose ids another trace speaks for.
+    /// Without the findings whose ids another trace speaks for.
     #[must_use]
     pub fn only(&self, own: impl Fn(&str) -> bool) -> Noise {
-        let hidden = self.ids.iter().zip(&self.hidden);
-        let hidden = hidden.map(|(id, hidden)| {
-            if own(id) {
-                hidden.clone()
-            } else {
-                Some(Hidden::Elsewhere)
-            }
-        });
-        let own_only = |all: &[(String, Option<Hidden>)]| -> Vec<(String, Option<Hidden>)> {
-            let only = |(id, hidden): &(String, Option<Hidden>)| match own(id) {
-                true => (id.clone(), hidden.clone()),
-                false => (id.clone(), Some(Hidden::Elsewhere)),
-            };
-            all.iter().map(only).collect()
-        };
-        Noise {
-            hidden: hidden.collect(),
-            deadlocks: own_only(&self.deadlocks),
-            atomicity_violations: own_only(&self.atomicity_violations),
-            ..self.clone()
+        let mut all = self.clone();
+        for named in all.named.values_mut().filter(|named| !own(&named.id)) {
+            named.hidden = Some(Hidden::Elsewhere);
         }
+        all
     }
 
-    /// How many pairs are hidden: by suppressions, and by the baseline.
+    /// How many findings are hidden: by suppressions, and by the baseline.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        let all = self
-            .hidden
-            .iter()
-            .chain(self.deadlocks.iter().map(|(_, hidden)| hidden))
-            .chain(self.atomicity_violations.iter().map(|(_, hidden)| hidden))
-            .flatten()
-            .filter(|hidden| **hidden != Hidden::Elsewhere);
+        let all = self.named.values().filter_map(|named| named.hidden.as_ref());
+        let all = all.filter(|hidden| **hidden != Hidden::Elsewhere);
         let known = all.clone().filter(|hidden| **hidden == Hidden::Known).count();
         (all.count() - known, known)
     }
@@ -234,12 +184,13 @@ fn id_of_atomicity_violation(words: &Words<'_>, violation: &AtomicityViolation) 
     format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
 }
 
-/// What suppressions and baselines look at in what is no pair.
+/// What suppressions and baselines look at.
 struct About<'a> {
     of: ReportType,
     events: &'a [EventId],
     verdict: &'a Verdict,
-    variable: Option<String>,
+    /// The access whose variable it is about.
+    access: Option<EventId>,
 }
 
 fn hidden_by(
@@ -254,6 +205,9 @@ fn hidden_by(
         Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
         Verdict::Refuted(_) => return None,
     };
+    if filters.suppressions.is_empty() && own.is_empty() && filters.baseline.is_none() {
+        return None;
+    }
     let (trace, symbols) = (words.trace, words.symbols);
     let stacks = about
         .events
@@ -261,11 +215,13 @@ fn hidden_by(
         .map(|&event| symbols.stack(trace.pc(event), trace.stack(event)));
     let stacks: Vec<Vec<Frame>> = stacks.collect();
     let stacks: Vec<Vec<Names<'_>>> = stacks.iter().map(|stack| stack.iter().map(names).collect()).collect();
+    let variable = about.access.and_then(|event| variable(words, event));
     let reported = Reported {
         of: about.of,
+        // A trace has the caller where others have what is intercepted.
         callers: stacks.iter().filter_map(|stack| stack.first().copied()).collect(),
         stacks,
-        variable: about.variable.as_deref(),
+        variable: variable.as_deref(),
     };
     let line = filters.suppressions.find(&reported, used);
     if let Some(line) = line.or_else(|| own.find(&reported, &mut vec![false; own.len()])) {
@@ -285,55 +241,34 @@ fn id(words: &Words<'_>, pair: &Pair) -> String {
     };
     let mut sides = [side(words, pair.example.0), side(words, pair.example.1)];
     sides.sort();
-    let variable = words
-        .trace
-        .access(pair.example.0)
-        .and_then(|access| words.variable(access));
+    let variable = variable(words, pair.example.0);
     let name = format!("{kind}\0{}\0{}\0{}", sides[0], sides[1], variable.unwrap_or_default());
     format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
 }
 
+/// Of a pair, the program itself may excuse it, too.
 fn hidden(
     words: &Words<'_>,
     pair: &Pair,
     id: &str,
-    (filters, own): (&Filters, &Suppressions),
+    filters: (&Filters, &Suppressions),
     used: &mut [bool],
 ) -> Option<Hidden> {
-    let witnessed = match &pair.verdict {
-        Verdict::Witnessed(_) => true,
-        Verdict::Unknown(_) | Verdict::NotInTrace(_) => false,
-        Verdict::Refuted(_) => return None,
-    };
-    let (trace, symbols) = (words.trace, words.symbols);
+    let trace = words.trace;
     let events = [pair.example.0, pair.example.1];
     let mut accesses = events.iter().filter_map(|&event| trace.access(event));
-    if let Some(excuse) = accesses.find_map(|access| trace.excuse(access)) {
+    if !matches!(pair.verdict, Verdict::Refuted(_))
+        && let Some(excuse) = accesses.find_map(|access| trace.excuse(access))
+    {
         return Some(Hidden::Suppressed(excuse));
     }
-    if filters.suppressions.is_empty() && own.is_empty() && filters.baseline.is_none() {
-        return None;
-    }
-    let stacks = events.map(|event| symbols.stack(trace.pc(event), trace.stack(event)));
-    let access = trace.access(pair.example.0);
-    let variable = access.and_then(|access| words.variable(access));
-    let stacks: Vec<Vec<Names<'_>>> = stacks.iter().map(|stack| stack.iter().map(names).collect()).collect();
-    let reported = Reported {
+    let about = About {
         of: ReportType::Race,
-        // A trace has the caller where others have what is intercepted.
-        callers: stacks.iter().filter_map(|stack| stack.first().copied()).collect(),
-        stacks,
-        variable: variable.as_deref(),
+        events: &events,
+        verdict: &pair.verdict,
+        access: Some(pair.example.0),
     };
-    let line = filters.suppressions.find(&reported, used);
-    if let Some(line) = line.or_else(|| own.find(&reported, &mut vec![false; own.len()])) {
-        return Some(Hidden::Suppressed(line));
-    }
-    let known = filters
-        .baseline
-        .as_ref()
-        .is_some_and(|baseline| baseline.knows(id, witnessed));
-    known.then_some(Hidden::Known)
+    hidden_by(words, &about, id, filters, used)
 }
 
 fn names(frame: &Frame) -> Names<'_> {
