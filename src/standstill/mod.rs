@@ -97,7 +97,7 @@ impl Standstill {
     /// If the trace cannot be read.
     pub fn of(file: &TraceFile) -> Result<Standstill, ReadError> {
         let mut tail = Tail::default();
-        if !file.tables().meta.pending.is_empty() {
+        if somebody_waits(file)? {
             for event in file.events() {
                 tail.push(&event?);
             }
@@ -324,6 +324,42 @@ impl Tail {
             stuck = left;
         }
     }
+}
+
+/// Whether a thread did nothing any more after it was about to wait. The last blocks tell: most runs end with threads
+/// that went on after their last wait, and reading all of a trace takes longer than recording it.
+fn somebody_waits(file: &TraceFile) -> Result<bool, ReadError> {
+    let pending = &file.tables().meta.pending;
+    let waits = pending
+        .iter()
+        .filter(|pending| !matches!(pending.kind, PendingKind::Died(_)));
+    let mut open: BTreeMap<u32, u64> = BTreeMap::new();
+    for pending in waits {
+        let before = open.entry(pending.thread.0).or_default();
+        *before = pending.before.max(*before);
+    }
+    let (mut block, mut first) = (Vec::new(), file.len());
+    for index in (0..file.blocks().len()).rev() {
+        if open.is_empty() {
+            break;
+        }
+        file.decode_block(index, &mut block)?;
+        first = first.saturating_sub(block.len() as u64);
+        for (number, event) in block.iter().enumerate().rev() {
+            let Some(before) = open.remove(&event.thread.0) else {
+                continue;
+            };
+            let ends = Op::of_file(event.op).and_then(threads::Step::of) == Some(threads::Step::End);
+            if first + (number as u64) < before && !ends {
+                return Ok(true);
+            }
+        }
+        // Nothing of the thread stands behind where it was about to wait.
+        if open.values().any(|&before| before >= first) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The lock that was at an address last.
