@@ -9,6 +9,8 @@
 //! lock.)
 
 mod spins;
+#[cfg(test)]
+mod tests;
 
 pub use spins::Spin;
 

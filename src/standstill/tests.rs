@@ -1,0 +1,88 @@
+use super::{Standstill, Tail, somebody_waits};
+use trace_format::{
+    CodePosition, MemRange, Meta, Op, PendingInfo, PendingKind, ProgramEnd, StackId, ThreadId, ThreadInfo, TraceFile,
+    TraceWriter, WriterOptions,
+};
+
+/// Events of a trace in which two threads write in turns; the first is thread 0's, like every even one.
+const EVENTS: u64 = 500;
+
+/// A trace of many blocks, at whose end these threads stood before these numbers of events, about to wait for each
+/// other's end; thread 1 has ended if `ended`.
+fn trace(pending: &[(u32, u64)], ended: bool) -> TraceFile {
+    let options = WriterOptions {
+        block_bytes: 64,
+        ..WriterOptions::default()
+    };
+    let mut writer = TraceWriter::to_sink("memory", Vec::new(), &options).expect("memory is writable");
+    let threads = [(); 2].map(|()| writer.define_thread(ThreadInfo::default()));
+    for number in 0..EVENTS {
+        let op = Op::Write {
+            mem: MemRange {
+                addr: 0x1000 + number * 8,
+                size: 8,
+            },
+            value: number * number,
+        };
+        let last = ended && number + 1 == EVENTS;
+        let op = if last { Op::End } else { op };
+        let thread = threads[(number % 2) as usize];
+        writer.event(thread, CodePosition::default(), op).expect("an event");
+    }
+    writer.set_meta(Meta {
+        pending: pending
+            .iter()
+            .map(|&(thread, before)| PendingInfo {
+                thread: ThreadId(thread),
+                before,
+                kind: PendingKind::Join,
+                pc: CodePosition::default(),
+                stack: StackId::default(),
+                addr: u64::from(1 - thread),
+            })
+            .collect(),
+        ..Meta::default()
+    });
+    let (_, bytes) = writer.finish_sink(ProgramEnd::Deadlock).expect("the end");
+    let file = TraceFile::from_bytes("memory", bytes).expect("a trace");
+    assert!(file.blocks().len() > 4, "{} blocks", file.blocks().len());
+    file
+}
+
+/// Whether all of the events say that a thread waits.
+fn all_say(file: &TraceFile) -> bool {
+    let mut tail = Tail::default();
+    for event in file.events() {
+        tail.push(&event.expect("an event"));
+    }
+    !Standstill::at(file, &tail).expect("a trace").waits.is_empty()
+}
+
+#[test]
+fn the_last_blocks_say_what_all_events_do() {
+    // The last event of thread 0 is the one before the last, that of thread 1 the last.
+    for (pending, ended, waits) in [
+        (&[][..], false, false),
+        (&[(0, 0)], false, false),
+        (&[(0, EVENTS - 2)], false, false),
+        (&[(0, EVENTS - 1)], false, true),
+        (&[(1, EVENTS - 1)], false, false),
+        (&[(1, EVENTS)], false, true),
+        (&[(1, EVENTS)], true, false),
+        (&[(0, 10), (1, 20)], false, false),
+        (&[(0, 10), (0, EVENTS), (1, 20)], false, true),
+        (&[(0, EVENTS), (0, 10)], true, true),
+    ] {
+        let file = trace(pending, ended);
+        let said = somebody_waits(&file).expect("a trace");
+        assert_eq!(all_say(&file), waits, "{pending:?}, ended: {ended}");
+        assert_eq!(said, waits, "{pending:?}, ended: {ended}");
+    }
+}
+
+#[test]
+fn whom_a_thread_waits_for_is_told() {
+    let standstill = Standstill::of(&trace(&[(0, EVENTS)], false)).expect("a trace");
+    assert_eq!(standstill.waits.len(), 1);
+    assert_eq!(standstill.waits[0].waits_for, "the end of thread 1");
+}
