@@ -321,6 +321,13 @@ pub fn value(value: u64) -> String {
     }
 }
 
+pub(super) fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,11 +431,4 @@ mod tests {
         let places: Vec<String> = trace.events().map(|event| words.place(event)).collect();
         assert_eq!(places, ["main.cc:1", "own.h:3", "/usr/include/c++/12/mutex:2"]);
     }
-}
-
-pub(super) fn capitalized(word: &str) -> String {
-    let mut letters = word.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
