@@ -176,6 +176,13 @@ library! {
     } (result, pc) { writes(to, len_done, pc); }
     bzero(to: *mut c_void, len: usize) -> (), "rdx": quick {} (result, pc) { writes(to, len, pc); }
     explicit_bzero(to: *mut c_void, len: usize) -> (), "rdx": quick {} (result, pc) { writes(to, len, pc); }
+    // GNU's: of an error that it knows, it has the text.
+    strerror_r(error: c_int, to: *mut c_char, room: usize) -> *const c_char, "rcx": quick {} (text, pc) {
+        if text == to.cast_const() { writes_text(text, pc); }
+    }
+    __xpg_strerror_r(error: c_int, to: *mut c_char, room: usize) -> c_int, "rcx": quick {} (result, pc) {
+        if room > 0 { writes_text(to, pc); }
+    }
     strtok_r(text: *mut c_char, set: *const c_char, rest: *mut *mut c_char) -> *mut c_char, "rcx": quick {
         reads_text(set, pc);
         if text.is_null() {

@@ -38,7 +38,8 @@ use event_coding::{
     edge_kind, kind,
 };
 use heap::Heap;
-use objects::Objects;
+use lock::Lock;
+use objects::{Objects, Taken};
 use recorder_ring::{Note, Record, Row};
 use releases::Releases;
 use std::collections::BTreeMap;
@@ -440,6 +441,21 @@ pub fn inherited() -> Vec<(u64, u64)> {
 /// Looks at, or changes, the order that the program has announced.
 pub fn with_releases<R>(work: impl FnOnce(&mut Releases) -> R) -> R {
     with_tables(|tables| work(&mut tables.releases))
+}
+
+/// How many levels of a lock are held in a way that leaves no room for the running thread.
+pub fn in_the_way(lock: Lock, shared: bool) -> u32 {
+    with_tables(|tables| {
+        tables
+            .objects
+            .at(lock.class, lock.addr, 0)
+            .in_the_way(running(), shared)
+    })
+}
+
+/// Whether nobody holds a lock that was taken while it was recorded.
+pub fn is_free(lock: Lock) -> bool {
+    with_tables(|tables| tables.objects.at(lock.class, lock.addr, 0).taken_from(running()) == Taken::Nobodys)
 }
 
 fn with_tables<R>(work: impl FnOnce(&mut Tables) -> R) -> R {

@@ -232,6 +232,13 @@ impl Object {
         self.depth = depth;
     }
 
+    /// How many levels of it are held in a way that leaves no room for `thread`.
+    pub fn in_the_way(&self, thread: u32, shared: bool) -> u32 {
+        let alone = self.owner.is_some_and(|owner| shared || owner != thread);
+        let readers = if shared { 0 } else { self.readers.len() as u32 };
+        if alone { self.depth + readers } else { readers }
+    }
+
     /// Whether another thread's hold is why `thread` did not get the lock.
     pub fn is_held_by_another(&self, thread: u32, shared: bool) -> bool {
         self.owner.is_some_and(|owner| owner != thread)

@@ -4,6 +4,7 @@
 //! The acquire is recorded after the program has its lock and the release before it gives it back, so
 //! two sections of one lock never overlap, however the lock is made.
 
+use crate::events;
 use crate::events::lock::{Lock, Side};
 use crate::events::pending;
 use crate::platform::export::export;
@@ -24,7 +25,8 @@ const ALL_LEVELS: c_uint = 1 << 7;
 /// Whether it can be shared is not known in advance.
 const CLASS: ObjectClass = ObjectClass::RwLock;
 
-/// How many levels of a lock a thread holds, by lock and thread.
+/// How many levels of a lock a thread holds, by lock and thread. Below zero, so many that it will give back are not its
+/// own any more.
 static HELD: Held = Held(UnsafeCell::new(BTreeMap::new()));
 
 struct Held(UnsafeCell<BTreeMap<(usize, u32), c_int>>);
@@ -42,30 +44,47 @@ pub fn start_over() {
     with(BTreeMap::clear);
 }
 
-/// The thread has taken so many levels of a lock.
+/// The thread has taken so many levels of a lock. What is still held then, in a way that does not go with this, was
+/// given back before: its holder announces that too late, or never.
 pub fn acquired(thread: &Thread, lock: usize, shared: bool, attempt: bool, levels: c_int, pc: usize) {
-    let levels = levels.max(1);
-    (0..levels).for_each(|_| Lock::new(CLASS, lock).taken(Side { shared, attempt }, pc));
-    with(|held| *held.entry((lock, thread.index.get())).or_default() += levels);
+    let (own, levels, taken) = (thread.index.get(), levels.max(1), Lock::new(CLASS, lock));
+    let in_the_way = events::in_the_way(taken, shared);
+    if in_the_way > 0 {
+        (0..in_the_way).for_each(|_| taken.given_back(pc));
+        with(|held| {
+            let holders = held.range_mut((lock, 0)..=(lock, u32::MAX));
+            holders.for_each(|((_, holder), levels)| *levels = if *holder == own { 0 } else { -levels.abs() });
+        });
+    }
+    (0..levels).for_each(|_| taken.taken(Side { shared, attempt }, pc));
+    with(|held| {
+        let held = held.entry((lock, own)).or_default();
+        *held = (*held).max(0) + levels;
+    });
 }
 
 /// It is about to give one back.
 pub fn released(thread: &Thread, lock: usize, pc: usize) {
-    Lock::new(CLASS, lock).given_back(pc);
-    let key = (lock, thread.index.get());
-    with(|held| {
-        if let Some(levels) = held.get_mut(&key) {
-            *levels -= 1;
-            if *levels == 0 {
-                held.remove(&key);
-            }
+    let (given_back, key) = (Lock::new(CLASS, lock), (lock, thread.index.get()));
+    let was_given_back = with(|held| {
+        let levels = held.entry(key).or_default();
+        let before = *levels;
+        *levels -= before.signum();
+        if *levels == 0 {
+            held.remove(&key);
         }
+        before < 0
     });
+    if !was_given_back && !events::is_free(given_back) {
+        given_back.given_back(pc);
+    }
 }
 
 /// It is about to give all back; how many.
 pub fn released_completely(thread: &Thread, lock: usize, pc: usize) -> c_int {
-    let levels = with(|held| held.remove(&(lock, thread.index.get()))).unwrap_or(1);
+    let levels = with(|held| held.remove(&(lock, thread.index.get())))
+        .unwrap_or(1)
+        .max(0);
     (0..levels).for_each(|_| Lock::new(CLASS, lock).given_back(pc));
     levels
 }

@@ -17,5 +17,6 @@ mod system_calls;
 
 /// In a forked child: what other threads announced is not in its trace.
 pub fn start_over() {
+    barriers::start_over();
     locks::start_over();
 }

@@ -6,7 +6,7 @@
 pub mod entry;
 pub mod glib;
 pub mod gomp;
-mod order;
+pub mod order;
 
 use crate::runtime::guard::RuntimeGuard;
 
