@@ -19,7 +19,8 @@ const MODULES: [&str; 9] = [
 /// Parts of the paths of their sources.
 const SOURCES: [&str; 12] = [
     "libsanitizer/",
-    "compiler-rt/",
+    // Its tests are programs like any other.
+    "compiler-rt/lib/",
     "sanitizer_common_interceptors",
     "tsan_interceptors",
     "tsan_rtl",
@@ -217,7 +218,14 @@ mod tests {
             "",
             "/usr/libexec/valgrind/vgpreload_drd-amd64-linux.so"
         )));
+        assert!(is_intercepted(&frame(
+            "free",
+            "/build/llvm-toolchain-14-14.0.6/compiler-rt/lib/tsan/rtl/tsan_interceptors_posix.cpp",
+            "app"
+        )));
         assert!(!is_intercepted(&frame("free", "/src/my_free.c", "app")));
+        let test = "/src/compiler-rt/test/tsan/simple_race.c";
+        assert!(!is_intercepted(&frame("Thread1", test, "app")));
         assert!(!is_intercepted(&frame("inflate", "", "libz.so.1")));
     }
 }
