@@ -5,6 +5,9 @@
 
 mod cli;
 
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+
 fn main() -> std::process::ExitCode {
     cli::main()
 }

@@ -121,10 +121,16 @@ pub fn main() -> std::process::ExitCode {
     // Colors are for a terminal: the standard error of a job is a log file.
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     logs.with_writer(std::io::stderr).without_time().init();
+    allocator::on_exhaustion(watch::out_of_memory);
     match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
             say!("witness: {}", message(&error));
+            ExitCode::BadInput.into()
+        }
+        // Libraries panic where they get no memory.
+        Err(_) if watch::is_at_system_limit() => {
+            say!("witness: out of memory, see above; {}", watch::LARGER);
             ExitCode::BadInput.into()
         }
         Err(_) => {

@@ -3,12 +3,13 @@
 //! Stages that can stop normally do so at the time limit: pairs undecided by then are *unknown: time*, and the results
 //! are stored. A stage that does not stop within a second after the limit, or that takes more memory than allowed, is
 //! ended from outside, by a thread that regularly checks both; the decisions made by then are in the journal, and are
-//! not lost.
+//! not lost. So is one that the system gives no more memory, by the thread that asked for it.
 
 use super::ExitCode;
 use super::output::say;
 use super::reports::ReportArgs;
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::process::Resource;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The stage whose decisions are checked already when they are told of.
 const CHECKED_STAGE: &str = "checking";
+
+/// What to do about memory that ran out, beside a larger limit.
+const SMALLER: &str = "`--threads 1`, or a shorter recording (`witness record --max-events`)";
+
+/// What to do about a limit that the system keeps.
+pub const LARGER: &str = "try a larger limit (`ulimit -v`) if there is one; what is decided is stored";
+
+/// The analysis that is watched now.
+static WATCHED: Mutex<Option<Arc<State>>> = Mutex::new(None);
 
 /// How an analysis of one trace goes on. Ends, with what watches it, when dropped.
 pub struct Watch {
@@ -76,6 +86,7 @@ impl Watch {
             memory: memory.or_else(Bytes::of_machine),
             reports: reports.cloned(),
         });
+        *watched() = Some(Arc::clone(&state));
         let watched = Arc::clone(&state);
         thread::spawn(move || watched.watch());
         let watch = Watch { state, bar };
@@ -147,6 +158,10 @@ impl Drop for Watch {
         self.hide();
         self.state.progress().over = true;
         self.state.changed.notify_all();
+        let mut watched = watched();
+        if watched.as_ref().is_some_and(|state| Arc::ptr_eq(state, &self.state)) {
+            *watched = None;
+        }
     }
 }
 
@@ -175,14 +190,14 @@ impl State {
                 && Bytes::in_use().is_some_and(|used| used > limit)
             {
                 let what = format!("out of memory (the limit is {limit})");
-                let remedy = "`--threads 1`, a larger --memory-limit if there is more, or a shorter recording (`witness record --max-events`)";
-                self.end(&progress, &what, remedy, ExitCode::BadInput);
+                let remedy = format!("a larger --memory-limit if there is more, {SMALLER}");
+                self.end(&progress, &what, &remedy, ExitCode::BadInput);
             }
         }
     }
 
     /// Ends the process at once, whatever its other threads do.
-    fn end(&self, progress: &Progress, what: &str, remedy: &str, status: ExitCode) {
+    fn end(&self, progress: &Progress, what: &str, remedy: &str, status: ExitCode) -> ! {
         let (trace, stage) = (self.trace.display(), progress.stage);
         let decided = match (progress.pairs, progress.kept) {
             (None, _) => "no pair is decided yet".to_owned(),
@@ -218,8 +233,39 @@ impl State {
             let why = &why;
             reports.write_unfinished(&Unfinished { trace, why, summary });
         }
-        signal_hook::low_level::exit(i32::from(status as u8));
+        signal_hook::low_level::exit(i32::from(status as u8))
     }
+}
+
+fn watched() -> MutexGuard<'static, Option<Arc<State>>> {
+    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the program, which has asked for so many bytes and does not get them.
+pub fn out_of_memory(size: usize) -> ! {
+    let what = format!("out of memory (the system does not give {size} bytes more)");
+    // Whoever holds one of these was about to change it, and may be this thread.
+    let state = WATCHED.try_lock().ok().and_then(|watched| watched.clone());
+    if let Some(state) = &state
+        && let Ok(progress) = state.progress.try_lock()
+    {
+        let remedy = format!("a larger limit (`ulimit -v`) if there is one, {SMALLER}");
+        state.end(&progress, &what, &remedy, ExitCode::BadInput);
+    }
+    say!("witness: {what}");
+    signal_hook::low_level::exit(i32::from(ExitCode::BadInput as u8))
+}
+
+/// Whether this process has taken nearly all addresses that the system allows it.
+pub fn is_at_system_limit() -> bool {
+    let Some(limit) = rustix::process::getrlimit(Resource::As).current else {
+        return false;
+    };
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
+    let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    // What failed may have asked for much at once.
+    peak.is_some_and(|peak| peak << 10 > limit / 2)
 }
 
 /// An amount of memory.

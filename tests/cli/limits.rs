@@ -1,8 +1,9 @@
 //! What bounds an analysis: its time, and its memory.
 
-use crate::command::witness;
+use crate::command::{run, witness};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 /// A folder with a trace of some length.
@@ -33,6 +34,38 @@ fn memory_that_runs_out_is_an_error_with_a_remedy() {
         "{}",
         wrong.stderr
     );
+}
+
+#[test]
+fn memory_that_the_system_does_not_give_is_an_error_too() {
+    let folder = folder("ulimit", "4000");
+    let analyze = |megabytes: u32| {
+        let _ = fs::remove_dir_all(folder.join("t.bin.witnesses"));
+        let limited = format!("ulimit -v {}; exec \"$0\" analyze t.bin --threads 2", megabytes << 10);
+        let mut shell = Command::new("sh");
+        run(shell
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_witness")])
+            .current_dir(&folder))
+    };
+    let whole = analyze(8 << 10);
+    assert!(whole.stderr.is_empty(), "{}", whole.stderr);
+    let mut ended = 0;
+    // From too little to read the trace to enough.
+    for megabytes in [95, 110, 130, 150, 200, 300] {
+        let outcome = analyze(megabytes);
+        if outcome.status == whole.status && outcome.stdout == whole.stdout {
+            continue;
+        }
+        let outcome = outcome.status(2);
+        for words in ["out of memory", "ulimit -v"] {
+            assert!(outcome.stderr.contains(words), "{megabytes} MB: {}", outcome.stderr);
+        }
+        for words in ["memory allocation of", "internal error"] {
+            assert!(!outcome.stderr.contains(words), "{megabytes} MB: {}", outcome.stderr);
+        }
+        ended += 1;
+    }
+    assert!(ended > 0, "the limits are too large");
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! The system's allocator, which tells the program when the system gives no more memory.
+//!
+//! Rust's standard library aborts the program then, and has no stable way to say anything before. Here the program has
+//! named a function that says what it has to say and ends the program: [`on_exhaustion`]. It gets the memory that was
+//! put aside for it, since saying something takes some. If even that does not suffice, the program aborts as usual.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+/// What the program says before it ends, given the size of the request that failed.
+type Farewell = fn(usize) -> !;
+
+/// Enough for a report that says that an analysis was ended.
+const RESERVE: usize = 8 << 20;
+
+static FAREWELL: OnceLock<Farewell> = OnceLock::new();
+static ASIDE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static EXHAUSTED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// This thread says farewell.
+    static SPEAKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on, calls this where memory is asked for that the system does not give. The first call counts.
+pub fn on_exhaustion(farewell: Farewell) {
+    // Zeros take addresses and no memory, and a limit on addresses is what makes requests fail.
+    if let Ok(mut aside) = ASIDE.lock() {
+        *aside = vec![0; RESERVE];
+    }
+    let _ = FAREWELL.set(farewell);
+}
+
+/// The allocator: `#[global_allocator]`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator;
+
+// SAFETY: each method hands its arguments to the same method of `System`, which keeps the trait's contract, and returns
+// what that returned, or does not return.
+#[expect(unsafe_code, reason = "the trait is unsafe")]
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of this method, which is that one's.
+        let given = unsafe { System.alloc(layout) };
+        if given.is_null() {
+            exhausted(layout.size());
+        }
+        given
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let given = unsafe { System.alloc_zeroed(layout) };
+        if given.is_null() {
+            exhausted(layout.size());
+        }
+        given
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        let given = unsafe { System.realloc(block, layout, size) };
+        if given.is_null() {
+            exhausted(size);
+        }
+        given
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// Returns only if there is nothing to say, or no way to say it.
+#[cold]
+fn exhausted(size: usize) {
+    let Some(farewell) = FAREWELL.get() else { return };
+    // A thread whose variables are gone already does not speak.
+    if SPEAKS.try_with(Cell::get).unwrap_or(true) {
+        return;
+    }
+    if EXHAUSTED.swap(true, Ordering::Relaxed) {
+        // Another thread speaks, and ends the program.
+        loop {
+            thread::sleep(Duration::from_secs(1));
+        }
+    }
+    SPEAKS.set(true);
+    // Whoever holds it allocates within `on_exhaustion`, before there is a farewell.
+    if let Ok(mut aside) = ASIDE.try_lock() {
+        *aside = Vec::new();
+    }
+    farewell(size)
+}
