@@ -13,6 +13,7 @@ use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
 use crate::symbols::printable;
 use crate::verdict::{Pair, Verdict};
+use hashbrown::HashMap;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -50,8 +51,30 @@ impl Exporter for JUnit {
     }
 }
 
+/// The cases of one suite. No two have one name: viewers take the second for the first once more, and show one of them.
+struct Cases {
+    suite: TestSuite,
+    /// How often each name was used, without its number.
+    used: HashMap<(Option<String>, String), usize>,
+}
+
+impl Cases {
+    fn push(&mut self, mut case: TestCase) {
+        let of = case.classname.as_ref().map(|name| name.as_str().to_owned());
+        let times = self.used.entry((of, case.name.as_str().to_owned())).or_default();
+        *times += 1;
+        if *times > 1 {
+            case.name = format!("{} ({times})", case.name.as_str()).into();
+        }
+        self.suite.add_test_case(case);
+    }
+}
+
 fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
-    let mut suite = TestSuite::new(findings.path.display().to_string());
+    let mut suite = Cases {
+        suite: TestSuite::new(findings.path.display().to_string()),
+        used: HashMap::new(),
+    };
     let checker = Checker::new(findings.trace);
     let sources = SourceText::default();
     for (number, race) in findings.shown_races().into_iter().enumerate() {
@@ -73,7 +96,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         status.set_type(race.name());
         status.set_message(findings.headline(pair));
         status.set_description(String::from_utf8_lossy(&body).into_owned());
-        suite.add_test_case(case(findings, pair, status));
+        suite.push(case(findings, pair, status));
     }
     // The other pairs, once for each two places and verdict.
     let mut others: BTreeMap<(String, &str), (&Pair, TestCaseStatus)> = BTreeMap::new();
@@ -102,7 +125,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
             .or_insert((row.of, status));
     }
     for (pair, status) in others.into_values() {
-        suite.add_test_case(case(findings, pair, status));
+        suite.push(case(findings, pair, status));
     }
     for other in findings.shown_others() {
         let words = findings.words();
@@ -127,7 +150,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
             )),
             Verdict::Unknown(unknown) => skipped(&format!("{}: {explanation}", unknown_name(unknown))),
         };
-        suite.add_test_case(TestCase::new(other.at_places(&words), status));
+        suite.push(TestCase::new(other.at_places(&words), status));
     }
     for warning in findings
         .attached_warnings
@@ -141,9 +164,9 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         status.set_message(warning.explanation.join("; "));
         let mut case = TestCase::new(warning.sides.join(" and "), status);
         case.set_classname(warning.origin.as_str());
-        suite.add_test_case(case);
+        suite.push(case);
     }
-    Ok(suite)
+    Ok(suite.suite)
 }
 
 /// What an exploration has found besides races, and whether it covered every schedule.

@@ -181,6 +181,33 @@ fn junit_counts_its_cases() {
 }
 
 #[test]
+fn no_two_cases_of_junit_have_one_name() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("junit-names");
+    fs::create_dir_all(&folder).expect("a folder");
+    // Two accesses on each of two lines: four pairs at one pair of places, of which one races.
+    let lines = [
+        "T0|fork(T1)|a.c:9",
+        "T0|r(V1)|a.c:1:5",
+        "T0|w(V1)|a.c:1:9",
+        "T1|r(V1)|a.c:2:5",
+        "T1|w(V1)|a.c:2:9",
+    ];
+    fs::write(folder.join("t.std"), lines.join("\n")).expect("a file");
+    witness(&folder, &["analyze", "t.std", "--report", "junit=r.xml"]).status(66);
+    let text = fs::read_to_string(folder.join("r.xml")).expect("a report");
+    let document = roxmltree::Document::parse(&text).expect("XML");
+    let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
+    let mut names: Vec<_> = cases
+        .map(|case| (case.attribute("classname"), case.attribute("name")))
+        .collect();
+    assert!(names.len() > 1, "{text}");
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "{text}");
+}
+
+#[test]
 fn github_gets_an_error_at_each_race() {
     let reports = reports("github", heap);
     let races = reports.results["races"].as_array().expect("races").len();
