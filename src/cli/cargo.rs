@@ -32,6 +32,10 @@ pub struct CargoArgs {
     /// it orders may be reported as races. The traces say that they are incomplete.
     #[arg(long, env = "WITNESS_PLAIN_STD")]
     plain_std: bool,
+    /// Leave RUST_BACKTRACE as it is. Otherwise it is 0 while programs are recorded: for one backtrace, the instrumented
+    /// standard library reads all debug information of the program, in some hundred million events.
+    #[arg(long, env = "WITNESS_BACKTRACES")]
+    backtraces: bool,
     /// The arguments for cargo.
     #[arg(
         required = true,
@@ -78,6 +82,9 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     cargo.arg(subcommand).args(["--target", TARGET]);
     if exact {
         cargo.arg("-Zbuild-std");
+        if !args.backtraces {
+            without_backtraces(&mut cargo);
+        }
     } else {
         cargo.env(
             "WITNESS_DEGRADED",
@@ -99,6 +106,16 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
         say!("witness: the traces are in {}", traces.display());
     }
     Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)))
+}
+
+/// Keeps what is recorded from printing backtraces, and says so if it was to.
+fn without_backtraces(cargo: &mut Command) {
+    for name in ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"] {
+        if std::env::var_os(name).is_some_and(|value| value != "0") {
+            cargo.env(name, "0");
+            say!("witness: {name} is 0 for what is recorded, since a backtrace takes very long there (--backtraces)");
+        }
+    }
 }
 
 fn cargo(toolchain: Option<&OsString>) -> Command {

@@ -120,3 +120,44 @@ fn that_nobody_listens_does_not_change_how_it_ends() {
         assert_eq!(ended.code(), Some(status), "{arguments:?}");
     }
 }
+
+#[test]
+fn cargo_keeps_what_is_recorded_from_printing_backtraces() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder("cargo_backtraces");
+    let program = |name: &str, script: &str| {
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+    };
+    // What stands in for them says what a program that cargo starts would find.
+    program(
+        "cargo",
+        "case $1 in locate-project) echo \"$PWD/Cargo.toml\";; *) echo \"$RUST_BACKTRACE $RUST_LIB_BACKTRACE\";; esac",
+    );
+    program("rustc", "pwd");
+    let library = folder.join("lib/rustlib/src/rust/library");
+    fs::create_dir_all(&library).expect("a folder");
+    fs::write(library.join("Cargo.lock"), "").expect("a file");
+    let path = std::env::join_paths(
+        std::iter::once(folder.clone()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let path = path.expect("a path");
+    let cargo = |flags: &[&str], backtrace: &str| {
+        let mut command = command(&folder);
+        command.arg("cargo").args(flags).arg("test").env("PATH", &path);
+        command
+            .env("RUST_BACKTRACE", backtrace)
+            .env_remove("RUST_LIB_BACKTRACE")
+            .env_remove("CARGO_TARGET_DIR");
+        run(&mut command).status(0)
+    };
+    let without = cargo(&[], "1");
+    assert_eq!(without.stdout, "0 \n");
+    assert!(without.stderr.contains("RUST_BACKTRACE is 0"), "{}", without.stderr);
+    assert!(!cargo(&[], "0").stderr.contains("BACKTRACE"));
+    assert_eq!(cargo(&["--backtraces"], "full").stdout, "full \n");
+    // It is the instrumented library that takes long.
+    assert_eq!(cargo(&["--plain-std"], "1").stdout, "1 \n");
+}
