@@ -11,7 +11,13 @@
 //! C and C++ programs log the same records uncompressed and in the byte order of the machine, taken to be
 //! little-endian. Addresses are those of the memory then, and what an access covers beyond its first byte is not said.
 //! Such a log has no mark; it is known by its records: whole ones, of types that there are, in ascending order, with
-//! numbers of 48 bits.
+//! threads of 48 bits.
+//!
+//! Later versions for C and C++ log in another way, and their `rvpdump` converts that to these records. An event's
+//! number is then made of a generation, which synchronization raises (its upper 16 bits), a count of its thread, and
+//! the thread: the order is one of the program as far as locks, starts and joins tell, and what nothing orders may have
+//! happened in another. An address is a number that `var_metadata.bin` has, in the upper half for variables; a handler
+//! of signals is a thread with its highest bit set.
 //!
 //! Types are numbered as in the public source at its end: 0 read, 1 write, 5 and 6 lock and unlock, 7
 //! and 8 the same for reading, 9 and 10 before and after a wait, 11 start and 12 join of a thread, 13
@@ -27,7 +33,8 @@
 //! Values are not used: they are logged apart from the access, and need not be what it saw.
 //!
 //! Source: `EventWriter`, `EventReader`, `EventType`, `PersistentLoggingEngine`, `LZ4Utils`, and for C
-//! `LLVMEventReader` and `BinaryParser` of RV-Predict, and the reader `rvparse` of RAPID, which agree.
+//! `LLVMEventReader`, `BinaryParser`, `rvpdump/reader.c` and `legacy.h` of RV-Predict, and the reader `rvparse` of RAPID,
+//! which agree.
 
 use super::error::{ImportError, Malformed};
 use super::record::{Each, Names, Record, RecordOp};
@@ -50,6 +57,8 @@ const GROWTH: usize = 255;
 const TYPES: u8 = 18;
 /// Marks the type of a record of a C or C++ program among unpacked ones.
 const OF_C: u8 = 0x80;
+/// Marks a thread that is a handler of signals of a C or C++ program.
+const OF_SIGNAL: u64 = 1 << 63;
 
 /// Whether a content is a log of one thread.
 pub(super) fn fits(bytes: &[u8]) -> bool {
@@ -61,9 +70,9 @@ fn is_of_c(bytes: &[u8]) -> bool {
     let (records, rest) = bytes.as_chunks::<RECORD>();
     let number = |record: &[u8; RECORD]| little(&record[..8]);
     let ascending = records.windows(2).all(|pair| number(&pair[0]) < number(&pair[1]));
-    // Neither counters nor addresses fill 64 bits, and no text has zeros.
-    let small = |field: &[u8]| little(field) < 1 << 48;
-    let known = |record: &[u8; RECORD]| record[RECORD - 1] < TYPES && small(&record[..8]) && small(&record[8..16]);
+    // No text has zeros.
+    let thread = |record: &[u8; RECORD]| little(&record[8..16]) & !OF_SIGNAL;
+    let known = |record: &[u8; RECORD]| record[RECORD - 1] < TYPES && thread(record) < 1 << 48;
     !records.is_empty() && rest.is_empty() && records.iter().all(known) && ascending
 }
 
