@@ -93,6 +93,8 @@ type Release<K> = (ThreadId, K);
 /// What happened before what, in the events executed so far. Where nothing is known, nothing is kept.
 pub(crate) struct HappensBefore<'t, K> {
     checker: &'t Checker<'t>,
+    /// Whether pinned accesses order what is around them.
+    pub(crate) pins: bool,
     threads: Vec<K>,
     /// What an acquire fence of the thread would acquire.
     loaded: Vec<K>,
@@ -144,6 +146,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
         }
         HappensBefore {
             checker,
+            pins: true,
             threads: vec![zero.clone(); checker.threads()],
             loaded: vec![zero.clone(); checker.threads()],
             fenced: vec![zero.clone(); checker.threads()],
@@ -314,7 +317,7 @@ impl<'t, K: Knowledge> HappensBefore<'t, K> {
         if let Some(known) = alloc.and_then(|alloc| self.allocated.get(&alloc)) {
             self.threads[own].join(known);
         }
-        if self.checker.unrecorded.pin(event).is_some() {
+        if self.pins && self.checker.unrecorded.pin(event).is_some() {
             self.meet();
         }
         let access = Access::of(op);

@@ -179,7 +179,7 @@ impl<'t> Checker<'t> {
     /// rejected.
     ///
     /// `readers` are the threads that hold locks as readers where the stretch begins; `woken` says whom its notifies
-    /// wake, in the order of the events.
+    /// wake, in the order of the events. Without `pins`, pinned accesses order nothing.
     #[must_use]
     pub fn synchronizes(
         &self,
@@ -187,9 +187,11 @@ impl<'t> Checker<'t> {
         readers: impl IntoIterator<Item = (ObjectId, ThreadId)>,
         woken: &[(EventId, ThreadId)],
         thread: ThreadId,
+        pins: bool,
     ) -> bool {
         let Some(&first) = stretch.first() else { return false };
         let mut order = HappensBefore::of_one(self, first, readers);
+        order.pins = pins;
         for &event in stretch {
             let from = woken.partition_point(|&(notify, _)| notify < event);
             let woken = woken[from..].iter().take_while(|&&(notify, _)| notify == event);

@@ -147,6 +147,14 @@ pub(super) fn session<'s>(known: &'s Decider<'_>, order: &'s MustHappenBefore) -
     Session::with_form(trace, order, sections, options.budget, options.form, options.mutation).until(options.until)
 }
 
+/// What the search for an unordered execution of a pair came to.
+enum Unordered {
+    Found(Instance, Schedule),
+    /// There is one, but for the places that pinned accesses keep.
+    ByPins(Instance),
+    NotFound,
+}
+
 impl<'d> Case<'d, '_> {
     fn session(&mut self) -> Result<&mut Session<'d>, NeedsZ3> {
         match &mut self.z3 {
@@ -290,10 +298,13 @@ impl<'d> Case<'d, '_> {
             AfterFree::Excluded | AfterFree::NoFree => {}
         }
         let unordered = undecided.first().copied().or(excluded).or(visited.first_needed);
-        if unordered.is_some()
-            && let Some((race, schedule)) = self.unordered(candidate, sites)?
-        {
-            return Ok(known.witnessed(race, schedule, instances));
+        let mut kept_by_pins = None;
+        if unordered.is_some() {
+            match self.unordered(candidate, sites)? {
+                Unordered::Found(race, schedule) => return Ok(known.witnessed(race, schedule, instances)),
+                Unordered::ByPins(instance) => kept_by_pins = Some(instance),
+                Unordered::NotFound => {}
+            }
         }
         let example = core
             .or(visited.first_locked)
@@ -303,7 +314,13 @@ impl<'d> Case<'d, '_> {
             // Something may have been left out for want of time.
             _ if known.options.out_of_time() => (example, Verdict::Unknown(Unknown::Time)),
             Some(unknown) => (example, Verdict::Unknown(unknown)),
-            None => known.excluded(sites, core, candidate.first),
+            None => match (known.excluded(sites, core, candidate.first), kept_by_pins) {
+                ((_, Verdict::NotInTrace(_)), Some(instance)) => {
+                    let pinned = known.pinned_between(instance);
+                    (instance, Verdict::Unknown(Unknown::Unrecorded(pinned)))
+                }
+                (excluded, _) => excluded,
+            },
         };
         Ok(Pair {
             positions: known.positions(example),
@@ -429,14 +446,10 @@ impl<'d> Case<'d, '_> {
 
     /// An instance that is never co-enabled, as far as is known, but that nothing orders in some execution: first
     /// in the order of π, then, in a trace that Z3 can take, in any. The checker accepts what is returned.
-    fn unordered(
-        &mut self,
-        candidate: &Candidate,
-        sites: &[GroupPair],
-    ) -> Result<Option<(Instance, Schedule)>, NeedsZ3> {
+    fn unordered(&mut self, candidate: &Candidate, sites: &[GroupPair]) -> Result<Unordered, NeedsZ3> {
         let known = self.known;
         if !known.weak_atomics || known.solver_only() {
-            return Ok(None);
+            return Ok(Unordered::NotFound);
         }
         let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
         let mut instances = Vec::new();
@@ -452,6 +465,7 @@ impl<'d> Case<'d, '_> {
         instances.sort_by_key(|&(a, b)| (b.0 - a.0, a));
         instances.truncate(limit);
         tracing::debug!(positions = ?candidate.positions, instances = instances.len(), "unordered");
+        let mut not_found = Unordered::NotFound;
         for &(a, b) in instances.iter().take_while(|_| !known.options.out_of_time()) {
             let ending = Ending {
                 performed: &[a],
@@ -459,17 +473,20 @@ impl<'d> Case<'d, '_> {
                 awaited: &[],
             };
             if let Some(cut) = known.predictor.predict(ending) {
-                if self.synchronized(&cut, (a, b)) {
+                if self.synchronized(&cut, (a, b), true) {
+                    if known.unpinned.is_some() && !self.synchronized(&cut, (a, b), false) {
+                        not_found = Unordered::ByPins((a, b));
+                    }
                     continue;
                 }
                 let prefix = cut.events_from(known.trace, EventId(0));
                 if let Ok(schedule) = self.schedule_of_unordered(&prefix, Goal::UnorderedRace(a, b)) {
-                    return Ok(Some(((a, b), schedule)));
+                    return Ok(Unordered::Found((a, b), schedule));
                 }
             }
         }
         if known.trace.len() > MAX_EVENTS_Z3 || known.options.solver == Solver::Native {
-            return Ok(None);
+            return Ok(not_found);
         }
         let mut given_up = 0;
         for (a, b) in instances.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
@@ -480,18 +497,19 @@ impl<'d> Case<'d, '_> {
             }
             match session.ask(&Goal::UnorderedRace(a, b)) {
                 Answer::Feasible(prefix) => match self.schedule_of_unordered(&prefix, Goal::UnorderedRace(a, b)) {
-                    Ok(schedule) => return Ok(Some(((a, b), schedule))),
+                    Ok(schedule) => return Ok(Unordered::Found((a, b), schedule)),
                     Err(rejected) => self.rejected.push(reject(rejected.0, &rejected.1)),
                 },
                 Answer::Infeasible => {}
                 Answer::Budget => given_up += 1,
             }
         }
-        Ok(None)
+        Ok(not_found)
     }
 
-    /// Whether something synchronizes the two accesses when the events of a cut come as they were recorded.
-    fn synchronized(&self, cut: &Cut, (a, b): Instance) -> bool {
+    /// Whether something synchronizes the two accesses when the events of a cut come as they were recorded; with
+    /// `pins`, also the places that pinned accesses keep.
+    fn synchronized(&self, cut: &Cut, (a, b): Instance, pins: bool) -> bool {
         let Decider { trace, sections, .. } = *self.known;
         let stretch = cut.events_from(trace, a);
         let threads = (0..trace.threads() as u32).map(ThreadId);
@@ -499,7 +517,7 @@ impl<'d> Case<'d, '_> {
         let readers = open.map(|&id| sections.get(id)).filter(|section| section.shared);
         let readers = readers.map(|section| (section.lock, section.thread));
         let checker = &self.known.checker;
-        checker.synchronizes(&stretch, readers, &self.known.wakes.woken, trace.thread(b))
+        checker.synchronizes(&stretch, readers, &self.known.wakes.woken, trace.thread(b), pins)
     }
 
     /// A schedule that the checker accepts: with few context switches, or else, since other events between them may

@@ -1,6 +1,12 @@
 //! `__sanitizer_syscall_pre_impl_read` and its kin: with them, a program that makes system calls of its own announces
-//! what the kernel reads and writes on its behalf (`sanitizer/linux_syscall_hooks.h`). Not recorded: what the kernel
-//! writes is memory that unrecorded code changes.
+//! what the kernel reads and writes on its behalf (`sanitizer/linux_syscall_hooks.h`). What `read` and `write` pass is
+//! recorded, though no order through the file. Of the others, what the kernel writes is memory that unrecorded code
+//! changes.
+
+use crate::platform::export::export;
+use crate::runtime::accesses::{arrives, passes};
+use crate::runtime::guard::RuntimeGuard;
+use libc::{c_long, c_void};
 
 macro_rules! system_calls {
     ($($name:ident)*) => { $(
@@ -31,7 +37,7 @@ system_calls! {
     name_to_handle_at nanosleep newfstat newfstatat newlstat newstat newuname ni_syscall nice old_getrlimit old_mmap
     old_readdir old_select oldumount olduname open open_by_handle_at openat pause pciconfig_iobase pciconfig_read
     pciconfig_write perf_event_open personality pipe pipe2 pivot_root poll ppoll pread64 preadv prlimit64
-    process_vm_readv process_vm_writev pselect6 ptrace pwrite64 pwritev quotactl read readlink readlinkat readv
+    process_vm_readv process_vm_writev pselect6 ptrace pwrite64 pwritev quotactl readlink readlinkat readv
     reboot recv recvfrom recvmmsg recvmsg remap_file_pages removexattr rename renameat request_key restart_syscall
     rmdir rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigtimedwait rt_tgsigqueueinfo
     sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getparam sched_getscheduler
@@ -43,5 +49,29 @@ system_calls! {
     socketpair splice spu_create spu_run ssetmask stat stat64 statfs statfs64 stime swapoff swapon symlink symlinkat
     sync syncfs sysctl sysfs sysinfo syslog tee tgkill time timer_create timer_delete timer_getoverrun timer_gettime
     timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill truncate umask umount uname unlink
-    unlinkat unshare uselib ustat utime utimensat utimes vfork vhangup vmsplice wait4 waitid waitpid write writev
+    unlinkat unshare uselib ustat utime utimensat utimes vfork vhangup vmsplice wait4 waitid waitpid writev
+}
+
+unsafe extern "C-unwind" fn before_write(_file: c_long, from: *const c_void, len: usize, pc: usize) {
+    if let Some(_inside) = RuntimeGuard::enter() {
+        passes(from, len, pc);
+    }
+}
+
+/// What the kernel wrote is announced when it is done, so no live run stops before it.
+unsafe extern "C-unwind" fn after_read(result: c_long, _file: c_long, to: *const c_void, _len: usize, pc: usize) {
+    if let Ok(len @ 1..) = usize::try_from(result)
+        && let Some(_inside) = RuntimeGuard::enter()
+    {
+        arrives(to, len, pc);
+    }
+}
+
+unsafe extern "C-unwind" fn nothing(_pc: usize) {}
+
+export! {
+    __sanitizer_syscall_pre_impl_write = before_write, "rcx";
+    __sanitizer_syscall_pre_impl_read = nothing, "rdi";
+    __sanitizer_syscall_post_impl_read = after_read, "r8";
+    __sanitizer_syscall_post_impl_write = nothing, "rdi";
 }

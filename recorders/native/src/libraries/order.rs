@@ -52,21 +52,14 @@ pub fn find_set(addr: u64, pc: usize) {
     variable::find_set(addr, pc);
 }
 
-/// The calling thread leaves 1 in a variable, which orders nothing but those who [look](look) for it.
-pub fn note(addr: u64, pc: usize) {
-    await_turn();
-    pending::push(Record::AtomicStore {
-        pc: pc as u64,
-        addr,
-        size: 8,
-        order: RELAXED,
-        value: 1,
-    });
-}
-
 /// The calling thread gets a number, as from an atomic counter: that orders nothing else.
 pub fn count(addr: u64, read: u64, written: u64, pc: usize) {
     await_turn();
+    counted(addr, read, written, pc);
+}
+
+/// As [`count`], where the turn is the caller's already.
+pub fn counted(addr: u64, read: u64, written: u64, pc: usize) {
     pending::push(Record::AtomicRmw {
         pc: pc as u64,
         addr,

@@ -31,6 +31,16 @@ pub fn failed(mutex: *mut pthread_mutex_t, result: c_int, pc: usize) {
     }
 }
 
+/// Robust mutexes whose owners ended.
+static ABANDONED: Moments = Moments::new();
+
+/// Whoever finds that the owner has ended comes after that.
+fn found(mutex: *mut pthread_mutex_t, result: c_int, pc: usize) {
+    if result == libc::EOWNERDEAD {
+        ABANDONED.is_past(mutex as u64, pc);
+    }
+}
+
 /// What kind of mutex it is, as far as the trace tells them apart.
 pub fn class(mutex: *mut pthread_mutex_t) -> ObjectClass {
     match field(mutex, KIND) & 3 {
@@ -111,6 +121,7 @@ pub fn leave_robust_ones() {
             ObjectClass::RecursiveMutex => field(mutex, DEPTH).max(1),
             _ => 1,
         };
+        ABANDONED.happens(mutex as u64, 0);
         for _ in 0..depth {
             Lock::new(class, mutex as usize).given_back(0);
         }
@@ -121,6 +132,7 @@ pub fn leave_robust_ones() {
 unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     let result = unsafe { acquire(inside, mutex, deadline, pc) };
+    found(mutex, result, pc);
     let lock = Lock::new(class(mutex), mutex as usize);
     if deadline != NEVER {
         lock.tried(false, result, pc);
@@ -186,6 +198,7 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize)
     // SAFETY: the program's own mutex.
     let result = unsafe { try_real(mutex) };
     if inside.is_some() {
+        found(mutex, result, pc);
         Lock::new(class(mutex), mutex as usize).tried(false, result, pc);
         failed(mutex, result, pc);
     }
