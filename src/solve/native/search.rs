@@ -223,6 +223,8 @@ impl<'s, 't> Search<'s, 't> {
             if self.entered.0 != state.cut {
                 self.entered = (state.cut.clone(), self.entered(&clocks));
             }
+            // To look at each event costs about as much as to find its place, however little there is to see.
+            self.spend(clocks.order.len());
             let by_locks = self.locks(state, &clocks)?;
             let by_reads = self.reads(state, &clocks)?;
             let by_conditions = self.as_in_trace && self.conditions(state, &clocks)?;
