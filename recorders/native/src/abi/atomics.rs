@@ -228,7 +228,8 @@ macro_rules! width {
                 result.unwrap_or_else(|old| old)
             }
 
-            /// The variable that `expected` points to is read, and written on failure.
+            /// The variable that `expected` points to is read, and written on failure. Returns 1 on success: compilers
+            /// take that for a `bool`, programs that call it by its header for an `int`.
             pub unsafe extern "C" fn compare_flag(
                 addr: usize,
                 expected: *mut $int,
@@ -236,7 +237,7 @@ macro_rules! width {
                 success: i32,
                 failure: i32,
                 pc: usize,
-            ) -> bool {
+            ) -> i32 {
                 // Along a plan, each of the three accesses waits for its turn: a schedule may go on elsewhere between
                 // them.
                 touch::<{ $size }>(expected as usize, pc);
@@ -263,7 +264,7 @@ macro_rules! width {
                 if let (Err(old), Some(inside)) = (result, &inside) {
                     maybe_spinning(inside, addr, pc, u64::from(old));
                 }
-                result.is_ok()
+                result.is_ok().into()
             }
         }
     };

@@ -125,7 +125,7 @@ unsafe extern "C-unwind" fn compare_flag(
     success: i32,
     failure: i32,
     pc: usize,
-) -> bool {
+) -> i32 {
     // As far as the end of the block: what is recorded may have to wait for room, and only inside may the thread sleep.
     if let Some(_inside) = RuntimeGuard::enter() {
         pending::read_range_now(expected as usize, 16, pc);
@@ -140,7 +140,7 @@ unsafe extern "C-unwind" fn compare_flag(
             pending::write_range_now(expected as usize, 16, pc);
         }
     }
-    old == wanted
+    (old == wanted).into()
 }
 
 unsafe extern "C-unwind" fn compare_value(

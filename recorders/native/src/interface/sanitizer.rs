@@ -3,6 +3,7 @@
 use crate::abi::access;
 use crate::platform::export::export;
 use crate::platform::real;
+use crate::runtime::faults::Put;
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::AtomicI32;
@@ -27,7 +28,7 @@ macro_rules! unaligned {
             // SAFETY: the program's own arguments.
             unsafe {
                 access::write_sized::<{ size_of::<$type>() }>(to as usize, pc);
-                to.write_unaligned(value);
+                Put::put(to, pc, value);
             }
         }
     };

@@ -10,7 +10,8 @@
 //!   there has it, or has touched the memory, before it asks the encoder. The handler runs as a part of the program,
 //!   and what was interrupted goes on after it. On the fast path nothing is certain of the memory of a write that is
 //!   done; if that is gone, the handler runs as code that is not recorded.
-//! - A write that is announced and not done yet is put aside while the handler runs. It is done after that.
+//! - A write that is announced and not done yet is put aside while the handler runs. It is done after that. A hook that
+//!   also makes the write does so by [`Put`], at an instruction that is known here.
 //!
 //! Who leaves the handler by `siglongjmp` leaves a thread that is outside of the runtime, with nothing pending.
 
@@ -58,6 +59,41 @@ pub fn touch_range(addr: usize, len: usize, pc: usize) {
     }
 }
 
+/// A write of the program that a hook makes, after it has announced it. Its code position stands where [`handle`]
+/// looks for it.
+pub trait Put: Sized {
+    /// Writes, wherever that is.
+    ///
+    /// # Safety
+    /// The program is about to write there.
+    unsafe fn put(to: *mut Self, pc: usize, value: Self);
+}
+
+macro_rules! put {
+    ($name:ident, $type:ty, $instruction:literal) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(to: *mut $type, pc: usize, value: $type) {
+            core::arch::naked_asm!($instruction, "ret")
+        }
+
+        impl Put for $type {
+            unsafe fn put(to: *mut $type, pc: usize, value: $type) {
+                // SAFETY: promised by the caller.
+                unsafe { $name(to, pc, value) }
+            }
+        }
+    };
+}
+
+put!(put16, u16, "mov word ptr [rdi], dx");
+put!(put32, u32, "mov dword ptr [rdi], edx");
+put!(put64, u64, "mov qword ptr [rdi], rdx");
+
+/// Whether the instruction is the one of a [`Put`].
+fn is_put(at: usize) -> bool {
+    [put16 as *const (), put32 as *const (), put64 as *const ()].contains(&ptr::with_exposed_provenance(at))
+}
+
 /// Whether the instruction is one of [`touch`].
 fn is_touch(at: usize) -> bool {
     // SAFETY: an instruction of this library, which does not end with it.
@@ -79,7 +115,7 @@ pub unsafe fn handle(thread: &'static Thread, info: &siginfo_t, registers: *cons
     if is_busy && !(is_memory && is_holder(thread)) {
         return handler();
     }
-    if !is_busy && is_own && !is_touch(at) {
+    if !is_busy && is_own && !is_touch(at) && !is_put(at) {
         // The memory of a write that is done is gone, by a way that the runtime does not see. What the handler does is
         // lost: the hook may be at work on the encoder, so that those of the handler must not come there, on neither
         // path.
