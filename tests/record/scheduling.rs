@@ -30,6 +30,16 @@ fn threads_that_nobody_waits_for_run_before_the_process_ends() {
 }
 
 #[test]
+fn threads_run_before_the_end_also_if_nobody_could_run_for_a_while() {
+    let program = Program::instrumented("unjoined_after_a_call", "unjoined_after_a_call");
+    for policy in [&["--policy=fifo"][..], &["--policy=random", "--seed=1"]] {
+        let (output, recorded) = program.record("after_a_call", policy, &[]);
+        assert_eq!(output.status.code(), Some(0), "{policy:?}: {output:?}");
+        assert_eq!(accesses_of(&recorded, 1), 1, "{policy:?}");
+    }
+}
+
+#[test]
 fn a_thread_that_never_ends_does_not_keep_the_process() {
     let program = Program::instrumented("unjoined", "unjoined_for_ever");
     let (output, recorded) = program.record("for_ever", &[], &["return", "loops"]);

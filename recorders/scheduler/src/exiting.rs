@@ -57,10 +57,11 @@ impl<T> Exiting<T> {
         self.is_over.set(false);
     }
 
-    /// The exiting thread goes on, which waits no longer.
+    /// The exiting thread goes on, which waits no longer. While nobody exits, no wait is over.
     fn end_of_wait(&self) -> Option<&'static T> {
+        let exiting = self.thread.take()?;
         self.is_over.set(true);
-        self.thread.take()
+        Some(exiting)
     }
 
     /// How many events the others may still record; `None` if nobody exits.
