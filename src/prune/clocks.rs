@@ -114,6 +114,13 @@ impl Clocks {
         self.stretches[own] = mine;
     }
 
+    /// Whether `from`, an event of another thread, precedes the event that was pushed last for `thread`.
+    pub(super) fn knows(&self, thread: ThreadId, from: EventId) -> bool {
+        let rows = &self.stretches[thread.index()].rows;
+        let last = &rows[rows.len() - self.chunks.of_clock..];
+        self.chunks.entry(last, self.thread[from.index()].index()) > self.place[from.index()]
+    }
+
     /// Adds an edge from `from` to `event`, the event that was pushed last.
     pub(super) fn add(&mut self, event: EventId, from: EventId) {
         let own = self.thread[event.index()].index();

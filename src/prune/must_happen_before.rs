@@ -35,7 +35,8 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub struct MustHappenBefore {
     clocks: Clocks,
-    /// Edges from other threads, sorted by the event they lead to, but for those of rounds.
+    /// The edges from other threads that say more than those before them do, sorted by the event they lead to; without
+    /// those of rounds.
     incoming: Vec<Edge>,
     rounds: Rounds,
 }
@@ -186,7 +187,8 @@ impl MustHappenBefore {
         self.clocks.count(event, thread)
     }
 
-    /// The must-happen-before edges that come into `event` from other threads.
+    /// The must-happen-before edges that come into `event` from other threads, but for those that follow from edges
+    /// that come earlier into its thread.
     pub fn incoming(&self, event: EventId) -> impl Iterator<Item = EventId> + '_ {
         let start = self.incoming.partition_point(|edge| edge.to < event);
         let edges = self.incoming[start..].iter().take_while(move |edge| edge.to == event);
@@ -286,8 +288,8 @@ struct Walk<'t> {
     /// Edges found on the way, and where those of the event at hand begin.
     found: Vec<Edge>,
     begin: usize,
-    /// What precedes the next event of a thread because of a pinned access before it.
-    pinned: HashMap<EventId, Vec<EventId>>,
+    /// By thread: what precedes its next event because of a pinned access before it.
+    pinned: Vec<Vec<EventId>>,
     fork_of: HashMap<ThreadId, EventId>,
     rounds: Rounds,
     /// By barrier and round: its first exit, if nothing else leads to that one, and the enter of its thread.
@@ -309,7 +311,7 @@ impl<'t> Walk<'t> {
             passed: 0,
             found: Vec::new(),
             begin: 0,
-            pinned: HashMap::new(),
+            pinned: vec![Vec::new(); trace.threads()],
             fork_of: HashMap::new(),
             rounds: Rounds::default(),
             first_exit: HashMap::new(),
@@ -323,9 +325,10 @@ impl<'t> Walk<'t> {
         let thread = trace.thread(event);
         let first = trace.place(event) == 0;
         self.begin = self.found.len();
-        if let Some(sources) = self.pinned.remove(&event) {
-            self.found
-                .extend(sources.into_iter().map(|from| Edge { to: event, from }));
+        for from in self.pinned[thread.index()].drain(..) {
+            if !self.clocks.knows(thread, from) {
+                self.found.push(Edge { to: event, from });
+            }
         }
         if first && let Some(&fork) = self.fork_of.get(&thread) {
             self.edge(fork, event);
@@ -428,8 +431,11 @@ impl<'t> Walk<'t> {
         self.grounds >= before.grounds() || is_fixed
     }
 
+    /// An edge to the event at hand. What its thread knows already is no news: most accesses of allocated memory have
+    /// an edge from the allocation.
     fn edge(&mut self, from: EventId, to: EventId) {
-        if self.trace.thread(from) != self.trace.thread(to) {
+        let thread = self.trace.thread(to);
+        if self.trace.thread(from) != thread && !self.clocks.knows(thread, from) {
             self.found.push(Edge { to, from });
         }
     }
@@ -452,10 +458,8 @@ impl<'t> Walk<'t> {
         if self.grounds < Grounds::Pins || self.trace.pin(event).is_none() {
             return;
         }
-        if let Some(next) = self.trace.successor(event) {
-            let sources = self.trace.pinned_between(event).filter_map(|(last, _)| last);
-            self.pinned.entry(next).or_default().extend(sources);
-        }
+        let sources = self.trace.pinned_between(event).filter_map(|(last, _)| last);
+        self.pinned[self.trace.thread(event).index()].extend(sources);
     }
 
     fn finish(mut self) -> MustHappenBefore {

@@ -10,17 +10,9 @@
 
 use super::images::Images;
 use super::own_frames::OwnFrames;
+use super::pins::{Pin, Pins};
 use super::{AccessId, AccessKind, CellId, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
-
-/// The place that a pinned access keeps among the events of other threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin {
-    /// Every event before this one must have happened.
-    pub from: EventId,
-    /// No event after this one may have happened.
-    pub until: EventId,
-}
 
 /// What is known of a cell while π is walked.
 #[derive(Clone, Copy)]
@@ -175,7 +167,7 @@ impl Trace {
                 }
             }
         }
-        let mut pins: HashMap<EventId, Pin> = HashMap::new();
+        let mut pins = Vec::new();
         for run in runs.into_values().flatten() {
             for (event, both) in run.events {
                 let after_write = run.written && event != run.from;
@@ -183,18 +175,16 @@ impl Trace {
                     from: if after_write { EventId(run.from.0 + 1) } else { run.from },
                     until: if both { event } else { run.last },
                 };
-                let known = pins.entry(event).or_insert(pin);
-                known.from = known.from.max(pin.from);
-                known.until = known.until.min(pin.until);
+                pins.push((event, pin));
             }
         }
-        self.pins = pins;
+        self.pins = Pins::of(self.len(), pins);
     }
 
     /// The place that an access keeps because unrecorded code changes its memory.
     #[must_use]
     pub fn pin(&self, event: EventId) -> Option<Pin> {
-        self.pins.get(&event).copied()
+        self.pins.get(event)
     }
 
     /// Whether any access is pinned.

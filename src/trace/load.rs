@@ -7,7 +7,6 @@ use super::ops::Ops;
 use super::places::CodePlaces;
 use super::waits::Waits;
 use super::{AccessKind, Block, Cut, EventId, IncarnationId, Op, Trace};
-use hashbrown::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use trace_format::{
@@ -186,7 +185,7 @@ impl Builder {
                 accesses: Accesses::new(ranges, places.len()),
                 cells,
                 incarnations: memory.incarnations,
-                pins: HashMap::new(),
+                pins: super::pins::Pins::default(),
                 frees_reads: false,
                 excuses: Excuses::default(),
                 waits: Waits::default(),

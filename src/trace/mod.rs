@@ -22,6 +22,7 @@ mod marks;
 mod op;
 mod ops;
 mod own_frames;
+mod pins;
 mod places;
 mod recorded;
 mod sections;
@@ -32,10 +33,10 @@ mod writers;
 pub use accesses::{Access, Uses};
 pub use cells::{Cell, CellId, CellUse, Incarnation, IncarnationId};
 pub use explained::explanations;
-pub use external::Pin;
 pub use load::{LoadError, blocks_of};
 pub(crate) use marks::Marks;
 pub use op::{AccessId, AccessKind, Op};
+pub use pins::Pin;
 pub use sections::{Section, SectionId, Sections};
 pub use trace_format::{
     CodePosition, EventId, MemoryOrder, ObjectId, ProgramEnd, StackId, Tables, ThreadId, TraceId, WaitOutcome,
@@ -45,8 +46,8 @@ pub use writers::Writers;
 
 use accesses::Accesses;
 use excused::Excuses;
-use hashbrown::HashMap;
 use ops::Ops;
+use pins::Pins;
 use places::CodePlaces;
 use std::sync::Arc;
 use trace_format::BlockDigest;
@@ -83,7 +84,7 @@ pub struct Trace {
     accesses: Accesses,
     cells: Vec<Cell>,
     incarnations: Vec<Incarnation>,
-    pins: HashMap<EventId, Pin>,
+    pins: Pins,
     frees_reads: bool,
     excuses: Excuses,
     waits: Waits,

@@ -1,0 +1,95 @@
+//! Which accesses are pinned, and where.
+//!
+//! Every walk over a trace asks this of every access, and real programs have millions of them of which thousands are
+//! pinned. So most are answered by one bit, in the order in which the walks go.
+
+use super::{EventId, Marks};
+
+/// The place that a pinned access keeps among the events of other threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// Every event before this one must have happened.
+    pub from: EventId,
+    /// No event after this one may have happened.
+    pub until: EventId,
+}
+
+impl Pin {
+    /// The place of an access of two cells, each of which has it here or there.
+    fn meet(self, other: Pin) -> Pin {
+        Pin {
+            from: self.from.max(other.from),
+            until: self.until.min(other.until),
+        }
+    }
+}
+
+/// The pins of a trace's events.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pins {
+    pinned: Marks,
+    /// Those of the marked events.
+    pins: Vec<Pin>,
+}
+
+impl Pins {
+    /// Of a trace of so many events; an event may have several, in any order.
+    pub(super) fn of(events: usize, mut found: Vec<(EventId, Pin)>) -> Pins {
+        found.sort_unstable_by_key(|&(event, _)| event);
+        let mut all = Pins::default();
+        if found.is_empty() {
+            return all;
+        }
+        let mut groups = found.chunk_by(|one, other| one.0 == other.0).peekable();
+        for event in 0..events as u32 {
+            let here = groups.next_if(|group| group[0].0 == EventId(event));
+            all.pinned.push(here.is_some());
+            let places = here.into_iter().flatten().map(|&(_, pin)| pin);
+            all.pins.extend(places.reduce(Pin::meet));
+        }
+        all
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pins.is_empty()
+    }
+
+    pub(super) fn get(&self, event: EventId) -> Option<Pin> {
+        if self.is_empty() || !self.pinned.has(event.0) {
+            return None;
+        }
+        Some(self.pins[self.pinned.before(event.0) as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_of_several_cells_keeps_the_narrowest_place() {
+        let pin = |from, until| Pin {
+            from: EventId(from),
+            until: EventId(until),
+        };
+        let found = vec![
+            (EventId(70), pin(3, 90)),
+            (EventId(5), pin(1, 9)),
+            (EventId(70), pin(8, 99)),
+            (EventId(70), pin(2, 80)),
+        ];
+        let pins = Pins::of(100, found);
+        let known: Vec<_> = (0..100)
+            .filter_map(|event| Some((event, pins.get(EventId(event))?)))
+            .collect();
+        assert_eq!(known, [(5, pin(1, 9)), (70, pin(8, 80))]);
+        assert!(!pins.is_empty());
+    }
+
+    #[test]
+    fn a_trace_without_pins_has_none() {
+        let pins = Pins::of(100, Vec::new());
+        assert!(pins.is_empty());
+        assert_eq!(pins.get(EventId(99)), None);
+    }
+}
