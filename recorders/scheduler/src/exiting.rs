@@ -105,7 +105,7 @@ impl<H: Host> Scheduler<H> {
             scheduler.exiting.hurried.set(false);
             scheduler.exiting.thread.set(Some(me));
             me.state.store(state::BLOCKED, Relaxed);
-            if scheduler.nobody_will_run(NEVER - 1) {
+            if scheduler.nobody_will_run() {
                 scheduler.exiting.end_of_wait();
                 me.state.store(state::RUNNING, Relaxed);
                 return;
@@ -143,18 +143,20 @@ impl<H: Host> Scheduler<H> {
         true
     }
 
-    /// Whether no thread can run, nor is outside, nor has a deadline before that time.
-    fn nobody_will_run(&self, until: i64) -> bool {
-        let mut deadlines = self.blocked.iter().map(|thread| thread.deadline.get());
-        self.ready.is_empty() && self.outside.get() == 0 && deadlines.all(|deadline| deadline > until)
+    /// Whether no thread can run, nor is outside, nor has a deadline.
+    fn nobody_will_run(&self) -> bool {
+        let has_deadline = |thread: &H::Thread| thread.deadline.get() != NEVER;
+        self.ready.is_empty() && self.outside.get() == 0 && !self.blocked.iter().any(|thread| has_deadline(thread))
     }
 
     /// Ends the wait of the exiting thread if none of the others will run before its patience is over, while nobody
-    /// runs.
-    pub(crate) fn exit_if_alone(&self, now: i64) -> bool {
+    /// runs. `next` is the earliest deadline of those that [`expire`](Self::expire). Those that may wake at any point
+    /// will not: they would run already, had patience lasted long enough for their deadlines.
+    pub(crate) fn exit_if_alone(&self, now: i64, next: i64) -> bool {
         debug_assert!(self.holder().is_none());
         let patience = self.exiting.patience.get();
-        if patience > 0 && !self.nobody_will_run(now.saturating_add(patience)) {
+        let others_will_run = !self.ready.is_empty() || self.outside.get() != 0 || next <= now.saturating_add(patience);
+        if patience > 0 && others_will_run {
             return false;
         }
         self.exiting.end_of_wait().is_some_and(|exiting| {

@@ -90,7 +90,7 @@ impl<H: Host> Watch<H> {
             return None;
         }
         scheduler.exiting.lose_patience(since);
-        if scheduler.exit_if_alone(now) {
+        if scheduler.exit_if_alone(now, next) {
             return None;
         }
         if next == NEVER && scheduler.is_deadlocked() {

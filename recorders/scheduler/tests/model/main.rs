@@ -5,7 +5,7 @@
 //! Nothing here ends a sleep but a wake: a thread that needed the watcher's clock to be found would sleep for ever.
 //!
 //! Not here: taking the baton from a sleeping thread (`Scheduler::steal`), which rests on a barrier in other processors
-//! that `loom` does not know; plans; deadlines.
+//! that `loom` does not know; plans; deadlines but at the end.
 
 #![allow(dead_code, reason = "the recorder uses more of the scheduler than these tests")]
 #![allow(unused_imports, reason = "as above")]
@@ -40,6 +40,7 @@ mod waits;
 mod watch;
 mod world;
 
+use crate::host::Host;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
 use loom::thread::{self as os, JoinHandle};
@@ -62,8 +63,12 @@ unsafe impl Sync for Program {}
 impl Program {
     /// A program whose first thread runs.
     fn start(policy: Policy) -> (&'static Program, &'static Thread) {
+        Self::start_in(World::new(), policy)
+    }
+
+    fn start_in(world: World, policy: Policy) -> (&'static Program, &'static Thread) {
         let program: &'static Program = Box::leak(Box::new(Program {
-            scheduler: Scheduler::new(World::new()),
+            scheduler: Scheduler::new(world),
             counter: UnsafeCell::new(0),
         }));
         let first = Thread::new(0);
@@ -115,7 +120,7 @@ impl Program {
 }
 
 /// Tries all interleavings with at most so many preemptions, or all that there are.
-fn model(preemptions: Option<usize>, test: fn()) {
+fn model(preemptions: Option<usize>, test: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = preemptions;
     builder.max_branches = 10_000;
@@ -197,4 +202,28 @@ fn a_free_baton_is_found() {
         }
         program.end(first, [other]);
     });
+}
+
+/// One looks again and again for what only another process could give, with time skipped each time. The other ends the
+/// process: it goes on when its patience is over, however much later than the scheduler the watcher looks at the clock.
+#[test]
+fn a_thread_that_looks_again_does_not_keep_the_process() {
+    // What is left of the patience when it does not suffice any more depends on how time passes.
+    for milliseconds in [20, 25, 30, 35, 40, 45] {
+        model(Some(1), move || {
+            const KEY: usize = 64;
+            let step = milliseconds * 1_000_000;
+            let (program, first) = Program::start_in(World::with_time(step), Policy::Pos);
+            let other = program.fork(1, move |me| {
+                while program.count() == 0 {
+                    let soon = program.scheduler.host.now() + 15 * step;
+                    program.scheduler.block(me, KEY, soon);
+                }
+            });
+            program.scheduler.let_others_finish(first);
+            program.touch();
+            program.scheduler.wake(KEY, 1);
+            program.end(first, [other]);
+        });
+    }
 }

@@ -1,9 +1,11 @@
-//! A world in which nothing happens but what the threads do: no time, no signals, no plan.
+//! A world in which nothing happens but what the threads do: no signals, no plan, and no time, unless it passes with
+//! every look at the clock.
 
 use crate::host::Host;
 use crate::intent::Access;
 use crate::thread::{Handled, Scheduled};
 use core::ops::Deref;
+use core::sync::atomic::AtomicI64;
 use core::sync::atomic::Ordering::Relaxed;
 use loom::sync::{Condvar, Mutex};
 use loom::thread::yield_now;
@@ -41,13 +43,23 @@ impl Deref for Thread {
 
 pub struct World {
     progress: Progress,
+    now: AtomicI64,
+    /// How much time passes when somebody looks at the clock.
+    step: i64,
 }
 
 impl World {
     pub fn new() -> World {
         World {
             progress: Progress::default(),
+            now: AtomicI64::new(0),
+            step: 0,
         }
+    }
+
+    /// One in which time passes, may be skipped, and ends sleeps.
+    pub fn with_time(step: i64) -> World {
+        World { step, ..World::new() }
     }
 }
 
@@ -55,7 +67,7 @@ impl Host for World {
     type Thread = Thread;
 
     fn now(&self) -> i64 {
-        0
+        self.now.fetch_add(self.step, Relaxed)
     }
 
     fn real_now(&self) -> i64 {
@@ -63,19 +75,23 @@ impl Host for World {
     }
 
     fn may_skip_time(&self) -> bool {
-        false
+        self.step != 0
     }
 
     fn is_on_stack(&self, _: &Self::Thread, _: usize) -> bool {
         false
     }
 
-    fn skip_to(&self, _moment: i64) -> i64 {
-        0
+    fn skip_to(&self, moment: i64) -> i64 {
+        (moment - self.now.fetch_max(moment, Relaxed)).max(0)
     }
 
-    /// However short a sleep is meant to be, only a wake ends it.
-    fn park(&self, thread: &Thread, _nanos: Option<u64>) -> bool {
+    /// However short a sleep is meant to be, only a wake ends it where no time passes.
+    fn park(&self, thread: &Thread, nanos: Option<u64>) -> bool {
+        if self.step != 0 && nanos.is_some() {
+            yield_now();
+            return false;
+        }
         let asleep = thread.gate.lock().expect("nobody panics");
         if thread.word.load(Relaxed) == 0 {
             drop(thread.woken.wait(asleep).expect("nobody panics"));
