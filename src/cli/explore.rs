@@ -152,6 +152,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         show_goals: true,
         jobs: args.jobs.into(),
         failures_first: true,
+        looks_ahead: aim.is_none(),
         find,
         ..Options::default()
     };

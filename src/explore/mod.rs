@@ -18,6 +18,7 @@
 //!
 //! The program is behind a trait, [`Session`].
 
+mod alike;
 mod beyond;
 mod classes;
 mod delays;
@@ -47,6 +48,7 @@ pub use session::{
 };
 pub use states::{Limits, Searched, search};
 
+use alike::Alike;
 use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
 use crate::verdict::{Find, Kind};
 use hashbrown::{HashMap, HashSet};
@@ -144,6 +146,8 @@ pub struct Options<'o> {
     /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover
     /// everything.
     pub failures_first: bool,
+    /// Whether histories that seem to go on alike are taken to do so, to choose what is run before the exact search.
+    pub looks_ahead: bool,
 }
 
 impl Default for Options<'_> {
@@ -160,6 +164,7 @@ impl Default for Options<'_> {
             jobs: 1,
             prefers: None,
             failures_first: false,
+            looks_ahead: false,
         }
     }
 }
@@ -313,6 +318,7 @@ pub fn explore<S: Session>(
         sites: Sites::default(),
         solver: Solver::default(),
         fits: Fits::Unknown,
+        alike: Alike::default(),
     };
     exploring.run(watch)?;
     Ok(exploring.finish())
@@ -339,6 +345,7 @@ struct Exploring<'s, 'o, S> {
     sites: Sites,
     solver: Solver,
     fits: Fits,
+    alike: Alike,
 }
 
 /// Which engine suits the forest, as far as is known.
@@ -375,7 +382,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             return self.run_unsearched(watch);
         }
         loop {
-            if self.run_near(watch)?.is_break() {
+            if self.run_near(watch)?.is_break() || self.run_ahead(watch)?.is_break() {
                 return Ok(());
             }
             let (mut frontier, searched) = self.search_frontier()?;
@@ -635,6 +642,47 @@ impl<S: Session> Exploring<'_, '_, S> {
                         self.near_missed.insert((wanted.node, wanted.opening));
                     }
                 }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Runs the program along ways to what is open if histories that seem to go on alike do so, while there are any.
+    /// Breaks when the exploration is over.
+    fn run_ahead(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
+        while self.options.looks_ahead {
+            let (runs, most) = (self.progress.runs, self.at_once());
+            let varied = self.varied_places();
+            let limits = &self.options.limits;
+            let batch = self.alike.next(&mut self.forest, runs, limits, most, &varied);
+            if batch.is_empty() {
+                break;
+            }
+            let mut ways = batch.chunks(self.options.jobs.max(1));
+            let ended = loop {
+                let Some(together) = ways.next() else { break false };
+                let left = self.options.runs.saturating_sub(self.progress.runs);
+                let allowed = &together[..together.len().min(left)];
+                if self.is_over(watch) {
+                    break true;
+                }
+                let ran = self.session.run_all(&self.forest, allowed)?;
+                let ends = ran.len() < allowed.len();
+                for (prefix, ran) in allowed.iter().zip(ran) {
+                    self.alike.made(prefix, &ran.followed);
+                    // What was wanted is open for a group: of its histories it says nothing.
+                    let along = Prefix {
+                        wanted: None,
+                        ..prefix.clone()
+                    };
+                    self.learn(&along, ran, None)?;
+                }
+                if ends && self.is_over(watch) {
+                    break true;
+                }
+            };
+            if ended {
+                return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))

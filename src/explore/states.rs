@@ -4,6 +4,7 @@
 //! of a persistent set ([`persistent`](super::persistent)), and where only one turn remains the state in between is not
 //! stored. Fewest changes of threads come first, so the prefixes that are found are about as simple as they can be.
 
+use super::alike::groups::Matters;
 use super::goal::{Goal, Side, Waiting};
 use super::machine::{Choice, Goes, State, Turn};
 use super::packed::States;
@@ -18,6 +19,12 @@ use std::time::Instant;
 /// The prefixes that a search finds take at most this part of its memory, as one in so many; the rest is found by the
 /// next search.
 const PART_OF_PREFIXES: usize = 4;
+
+/// So many times as many open branches as are to be run are enough to choose from.
+const ENOUGH_AT_ONCE: usize = 4;
+
+/// States that are passed by at most, each with one turn only, before one is stored. Threads may go on alone for ever.
+const MOST_ALONE: u32 = 1 << 12;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
@@ -83,12 +90,49 @@ pub fn search(forest: &mut Forest, limits: &Limits) -> Searched {
     searched
 }
 
+/// Searches the states of groups of histories that seem to go on alike: at most so many ways to what is open there, those
+/// first that end at places in the code that are not `varied`, then those with the fewest changes of threads.
+pub(super) fn look_ahead(
+    forest: &mut Forest,
+    matters: &mut Matters,
+    limits: &Limits,
+    most: usize,
+    varied: &HashSet<u64>,
+    is_tried: &dyn Fn(NodeId, Opening) -> bool,
+) -> Vec<Prefix> {
+    let (found, values) = {
+        let limits = Limits {
+            reduce: false,
+            worthwhile_after: None,
+            ..*limits
+        };
+        let t0 = Instant::now();
+        let mut search = Search::over(forest, Tables::of_groups(forest, matters), &limits);
+        search.ahead = Some(ENOUGH_AT_ONCE * most);
+        let t1 = Instant::now();
+        let whole = search.run(&limits);
+        let t2 = Instant::now();
+        if std::env::var_os("AHEAD_DEBUG").is_some() {
+            eprintln!("ahead: nodes {} classes {} steps {} states {} whole {whole} open {} learn {:?} search {:?}", forest.nodes().len(), search.tables.classes.len(), search.tables.classes.iter().map(|c| c.edges.len()).sum::<usize>(), search.states.len(), search.order.len(), t1 - t0, t2 - t1);
+        }
+        search.ways_ahead(most, varied, is_tried)
+    };
+    forest.adopt_values(values);
+    found
+}
+
 fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
-    let tables = Tables::new(forest);
+    let mut search = Search::over(forest, Tables::new(forest), limits);
+    let whole = search.run(limits);
+    search.finish(whole, limits)
+}
+
+impl<'f> Search<'f> {
+    fn over(forest: &'f Forest, tables: Tables<'f>, limits: &Limits) -> Search<'f> {
     let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
     let start = State::start(&tables);
     let persistent = limits.reduce.then(|| Persistent::of(&tables, foreign));
-    let mut search = Search {
+    Search {
         now: start.clone(),
         forest,
         tables,
@@ -104,9 +148,9 @@ fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
         turns: Vec::new(),
         first_open: 0,
         worthwhile: false,
-    };
-    let whole = search.run(limits);
-    search.finish(whole, limits)
+        ahead: None,
+    }
+    }
 }
 
 /// How a stored state was come to: from another by a turn, and what had to follow.
@@ -163,6 +207,8 @@ struct Search<'f> {
     /// How many states there were when the first open branch was met.
     first_open: usize,
     worthwhile: bool,
+    /// Where histories are only taken to go on alike: so many open branches are enough, and nothing else is looked for.
+    ahead: Option<usize>,
 }
 
 impl Search<'_> {
@@ -209,7 +255,8 @@ impl Search<'_> {
             }
             self.worthwhile = limits.worthwhile_after.is_some_and(|after| self.is_worthwhile(after));
             let is_over = self.states.len() >= limits.states || self.memory() >= limits.memory || limits.is_over();
-            if self.worthwhile || is_over {
+            let enough = self.ahead.is_some_and(|enough| self.order.len() >= enough);
+            if self.worthwhile || is_over || enough {
                 return near.is_empty() && far.is_empty();
             }
         }
@@ -229,6 +276,10 @@ impl Search<'_> {
         self.states.memory() + self.came.capacity() * size_of::<Came>()
     }
 
+    fn most_alone(&self) -> u32 {
+        if self.ahead.is_some() { MOST_ALONE } else { u32::MAX }
+    }
+
     /// Goes on from `self.now` while there is one turn only, looks at each state on the way, and stores the last; its
     /// number if it is new.
     fn come(&mut self, came: Came) -> Option<u32> {
@@ -240,7 +291,7 @@ impl Search<'_> {
             self.keep_followed(&state, &mut turns);
             self.now = state;
             let only = match turns[..] {
-                [only] if !self.now.class(&self.tables, only.thread).in_loop => Some(only),
+                [only] if !self.now.class(&self.tables, only.thread).in_loop && further < self.most_alone() => Some(only),
                 _ => None,
             };
             self.turns = turns;
@@ -283,6 +334,16 @@ impl Search<'_> {
     fn look(&mut self, moment: Moment) {
         let mut turns = std::mem::take(&mut self.turns);
         turns.clear();
+        if self.ahead.is_some() {
+            for thread in self.now.threads() {
+                self.now.turns(&self.tables, thread, &mut turns);
+            }
+            for &turn in turns.iter().filter(|turn| turn.goes != Goes::Open(Opening::GivesUp)) {
+                self.note_open(turn, moment);
+            }
+            self.turns = turns;
+            return;
+        }
         let mut waits = Vec::new();
         let mut can_move = false;
         for thread in self.now.threads() {
@@ -466,6 +527,32 @@ impl Search<'_> {
         (searched, self.tables.values)
     }
 
+    /// The best of what is open, and the names of values.
+    fn ways_ahead(
+        mut self,
+        most: usize,
+        varied: &HashSet<u64>,
+        is_tried: &dyn Fn(NodeId, Opening) -> bool,
+    ) -> (Vec<Prefix>, Values) {
+        let mut open: Vec<OpenAt> = std::mem::take(&mut self.order).into_iter().map(|(_, open, _)| open).collect();
+        open.sort_by_cached_key(|open| {
+            let (OpenAt::Known(class, _) | OpenAt::Read(class, _)) = open;
+            varied.contains(&self.tables.class(*class).position)
+        });
+        let mut found = Vec::new();
+        for open in &open {
+            let (moment, thread) = self.open[open];
+            let way = self.open_prefix(open, moment, thread);
+            if way.wanted.is_some_and(|wanted| !is_tried(wanted.node, wanted.opening)) {
+                found.push(way);
+            }
+            if found.len() == most {
+                break;
+            }
+        }
+        (found, self.tables.values)
+    }
+
     fn open_prefix(&mut self, open: &OpenAt, moment: Moment, thread: u32) -> Open {
         let (mut prefix, mut walk, _) = self.prefix(moment);
         walk.pass(self.forest, &self.tables, thread as usize, &mut prefix);
@@ -518,7 +605,7 @@ impl Search<'_> {
                 );
             }
             let mut done = 0;
-            while done < further {
+            while done < further.min(self.most_alone()) {
                 let turns = self.follow(&state);
                 match turns[..] {
                     [only] if !state.class(&self.tables, only.thread).in_loop => {
@@ -575,6 +662,7 @@ impl Walk {
         if let Goes::Along(edge) = turn.goes {
             self.pass(forest, tables, slot, prefix);
             let outcome = state.class(tables, turn.thread).edges[edge as usize].outcome;
+            self.nodes[slot] = tables.shown_by(state.at[slot], outcome, self.nodes[slot]);
             self.operate(forest, slot, outcome, turn.choice, prefix);
         } else {
             let thread = self.rows[slot];
