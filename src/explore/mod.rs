@@ -48,9 +48,9 @@ pub use session::{
 };
 pub use states::{Limits, Searched, search};
 
-use alike::Alike;
 use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
 use crate::verdict::{Find, Kind};
+use alike::Alike;
 use hashbrown::{HashMap, HashSet};
 use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,13 @@ use std::ops::ControlFlow;
 /// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of
 /// a long exploration, the exact one finds as well.
 const NEAR_RUNS: usize = 200;
+
+/// Most programs are known after so many runs, or have failed: it is time to
+/// [look ahead](Options::looks_ahead_after).
+pub const RUNS_BEFORE_LOOKING_AHEAD: usize = 64;
+
+/// So many times, before the exact search comes, which also looks for races and deadlocks.
+const LOOKS_AHEAD_AT_ONCE: usize = 4;
 
 /// From then on, every other time threads are to go on in turn.
 const RUNS_BEFORE_TURNS: usize = 4;
@@ -146,8 +153,9 @@ pub struct Options<'o> {
     /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover
     /// everything.
     pub failures_first: bool,
-    /// Whether histories that seem to go on alike are taken to do so, to choose what is run before the exact search.
-    pub looks_ahead: bool,
+    /// After so many runs, histories that seem to go on alike are taken to do so, to choose what is run next; `None` if
+    /// never.
+    pub looks_ahead_after: Option<usize>,
 }
 
 impl Default for Options<'_> {
@@ -164,7 +172,7 @@ impl Default for Options<'_> {
             jobs: 1,
             prefers: None,
             failures_first: false,
-            looks_ahead: false,
+            looks_ahead_after: None,
         }
     }
 }
@@ -609,7 +617,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
     fn run_near(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
-        while self.options.failures_first && self.near_runs < NEAR_RUNS {
+        while self.options.failures_first && self.near_runs < NEAR_RUNS && !self.looks_ahead() {
             let batch = self.next_near(self.at_once());
             self.near_runs += batch.len();
             if batch.is_empty() {
@@ -647,41 +655,25 @@ impl<S: Session> Exploring<'_, '_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Runs the program along ways to what is open if histories that seem to go on alike do so, while there are any.
-    /// Breaks when the exploration is over.
+    /// Whether it is time for what histories that seem to go on alike leave open.
+    fn looks_ahead(&self) -> bool {
+        let begins = self.options.looks_ahead_after;
+        begins.is_some_and(|runs| self.progress.runs >= runs) && self.alike.is_worth_a_look(&self.forest)
+    }
+
+    /// Runs the program along ways to what is open if histories that seem to go on alike do so, a few times. Breaks when the exploration is over.
     fn run_ahead(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
-        while self.options.looks_ahead {
-            let (runs, most) = (self.progress.runs, self.at_once());
-            let varied = self.varied_places();
-            let limits = &self.options.limits;
-            let batch = self.alike.next(&mut self.forest, runs, limits, most, &varied);
+        for _ in 0..LOOKS_AHEAD_AT_ONCE {
+            if !self.looks_ahead() {
+                break;
+            }
+            let (varied, most) = (self.varied_places(), self.at_once());
+            let batch = (self.alike).next(&mut self.forest, &self.options.limits, most, &varied);
             if batch.is_empty() {
                 break;
             }
-            let mut ways = batch.chunks(self.options.jobs.max(1));
-            let ended = loop {
-                let Some(together) = ways.next() else { break false };
-                let left = self.options.runs.saturating_sub(self.progress.runs);
-                let allowed = &together[..together.len().min(left)];
-                if self.is_over(watch) {
-                    break true;
-                }
-                let ran = self.session.run_all(&self.forest, allowed)?;
-                let ends = ran.len() < allowed.len();
-                for (prefix, ran) in allowed.iter().zip(ran) {
-                    self.alike.made(prefix, &ran.followed);
-                    // What was wanted is open for a group: of its histories it says nothing.
-                    let along = Prefix {
-                        wanted: None,
-                        ..prefix.clone()
-                    };
-                    self.learn(&along, ran, None)?;
-                }
-                if ends && self.is_over(watch) {
-                    break true;
-                }
-            };
-            if ended {
+            self.progress.open = batch.len();
+            if self.run_batch(&batch, watch)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -813,7 +805,10 @@ impl<S: Session> Exploring<'_, '_, S> {
     fn learn(&mut self, prefix: &Prefix, ran: Ran, goal: Option<What>) -> Result<(), S::Error> {
         let run = self.add(&ran.run);
         let mut learnt = Learnt::default();
-        if let Some(wanted) = prefix.wanted {
+        if prefix.is_guess {
+            // What was wanted is open for a group: of its histories it says nothing.
+            self.alike.made(prefix, &ran.followed);
+        } else if let Some(wanted) = prefix.wanted {
             *self.tried.entry((wanted.node, wanted.opening)).or_default() += 1;
             let blocked = Followed::Until {
                 step: prefix.moves.len(),

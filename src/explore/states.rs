@@ -4,7 +4,6 @@
 //! of a persistent set ([`persistent`](super::persistent)), and where only one turn remains the state in between is not
 //! stored. Fewest changes of threads come first, so the prefixes that are found are about as simple as they can be.
 
-use super::alike::groups::Matters;
 use super::goal::{Goal, Side, Waiting};
 use super::machine::{Choice, Goes, State, Turn};
 use super::packed::States;
@@ -19,12 +18,6 @@ use std::time::Instant;
 /// The prefixes that a search finds take at most this part of its memory, as one in so many; the rest is found by the
 /// next search.
 const PART_OF_PREFIXES: usize = 4;
-
-/// So many times as many open branches as are to be run are enough to choose from.
-const ENOUGH_AT_ONCE: usize = 4;
-
-/// States that are passed by at most, each with one turn only, before one is stored. Threads may go on alone for ever.
-const MOST_ALONE: u32 = 1 << 12;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
@@ -90,67 +83,43 @@ pub fn search(forest: &mut Forest, limits: &Limits) -> Searched {
     searched
 }
 
-/// Searches the states of groups of histories that seem to go on alike: at most so many ways to what is open there, those
-/// first that end at places in the code that are not `varied`, then those with the fewest changes of threads.
-pub(super) fn look_ahead(
-    forest: &mut Forest,
-    matters: &mut Matters,
-    limits: &Limits,
-    most: usize,
-    varied: &HashSet<u64>,
-    is_tried: &dyn Fn(NodeId, Opening) -> bool,
-) -> Vec<Prefix> {
-    let (found, values) = {
-        let limits = Limits {
-            reduce: false,
-            worthwhile_after: None,
-            ..*limits
-        };
-        let t0 = Instant::now();
-        let mut search = Search::over(forest, Tables::of_groups(forest, matters), &limits);
-        search.ahead = Some(ENOUGH_AT_ONCE * most);
-        let t1 = Instant::now();
-        let whole = search.run(&limits);
-        let t2 = Instant::now();
-        if std::env::var_os("AHEAD_DEBUG").is_some() {
-            eprintln!("ahead: nodes {} classes {} steps {} states {} whole {whole} open {} learn {:?} search {:?}", forest.nodes().len(), search.tables.classes.len(), search.tables.classes.iter().map(|c| c.edges.len()).sum::<usize>(), search.states.len(), search.order.len(), t1 - t0, t2 - t1);
-        }
-        search.ways_ahead(most, varied, is_tried)
+/// Which ways a look ahead is to find.
+pub(super) struct AheadOf<'w> {
+    /// How many.
+    pub most: usize,
+    /// Whether so many states, and so many open branches there, are enough.
+    pub is_enough: &'w dyn Fn(usize, usize) -> bool,
+    /// Whether a way comes first that ends at this place in the code; of others, one with few changes of threads.
+    pub comes_first: &'w dyn Fn(u64) -> bool,
+    /// Whether what is open there is not wanted any more.
+    pub is_tried: &'w dyn Fn(NodeId, Opening) -> bool,
+}
+
+/// What a look ahead has found.
+pub(super) struct Ahead {
+    pub ways: Vec<Prefix>,
+    /// States that were stored.
+    pub states: usize,
+}
+
+/// Searches the states of groups of histories that seem to go on alike. Of threads' steps each is followed, since what
+/// follows a group need not come to an end.
+pub(super) fn look_ahead(forest: &Forest, tables: Tables<'_>, limits: &Limits, of: &AheadOf<'_>) -> (Ahead, Values) {
+    let limits = Limits {
+        reduce: false,
+        worthwhile_after: None,
+        ..*limits
     };
-    forest.adopt_values(values);
-    found
+    let mut search = Search::over(forest, tables, &limits);
+    search.ahead = Some(of.is_enough);
+    search.run(&limits);
+    search.ways_ahead(of)
 }
 
 fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
     let mut search = Search::over(forest, Tables::new(forest), limits);
     let whole = search.run(limits);
     search.finish(whole, limits)
-}
-
-impl<'f> Search<'f> {
-    fn over(forest: &'f Forest, tables: Tables<'f>, limits: &Limits) -> Search<'f> {
-    let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
-    let start = State::start(&tables);
-    let persistent = limits.reduce.then(|| Persistent::of(&tables, foreign));
-    Search {
-        now: start.clone(),
-        forest,
-        tables,
-        start,
-        persistent,
-        states: States::default(),
-        came: Vec::new(),
-        open: HashMap::new(),
-        goals: HashMap::new(),
-        order: Vec::new(),
-        reservations: BTreeSet::new(),
-        raced: HashSet::new(),
-        turns: Vec::new(),
-        first_open: 0,
-        worthwhile: false,
-        ahead: None,
-    }
-    }
 }
 
 /// How a stored state was come to: from another by a turn, and what had to follow.
@@ -207,11 +176,36 @@ struct Search<'f> {
     /// How many states there were when the first open branch was met.
     first_open: usize,
     worthwhile: bool,
-    /// Where histories are only taken to go on alike: so many open branches are enough, and nothing else is looked for.
-    ahead: Option<usize>,
+    /// Where histories are only taken to go on alike: whether so many states and open branches are enough. Nothing else
+    /// is looked for.
+    ahead: Option<&'f dyn Fn(usize, usize) -> bool>,
 }
 
-impl Search<'_> {
+impl<'f> Search<'f> {
+    fn over(forest: &'f Forest, tables: Tables<'f>, limits: &Limits) -> Search<'f> {
+        let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
+        let start = State::start(&tables);
+        let persistent = limits.reduce.then(|| Persistent::of(&tables, foreign));
+        Search {
+            now: start.clone(),
+            forest,
+            tables,
+            start,
+            persistent,
+            states: States::default(),
+            came: Vec::new(),
+            open: HashMap::new(),
+            goals: HashMap::new(),
+            order: Vec::new(),
+            reservations: BTreeSet::new(),
+            raced: HashSet::new(),
+            turns: Vec::new(),
+            first_open: 0,
+            worthwhile: false,
+            ahead: None,
+        }
+    }
+
     /// Whether all states were met within the limits.
     fn run(&mut self, limits: &Limits) -> bool {
         let first = Came {
@@ -255,7 +249,7 @@ impl Search<'_> {
             }
             self.worthwhile = limits.worthwhile_after.is_some_and(|after| self.is_worthwhile(after));
             let is_over = self.states.len() >= limits.states || self.memory() >= limits.memory || limits.is_over();
-            let enough = self.ahead.is_some_and(|enough| self.order.len() >= enough);
+            let enough = (self.ahead).is_some_and(|is_enough| is_enough(self.states.len(), self.order.len()));
             if self.worthwhile || is_over || enough {
                 return near.is_empty() && far.is_empty();
             }
@@ -276,13 +270,18 @@ impl Search<'_> {
         self.states.memory() + self.came.capacity() * size_of::<Came>()
     }
 
-    fn most_alone(&self) -> u32 {
-        if self.ahead.is_some() { MOST_ALONE } else { u32::MAX }
-    }
-
     /// Goes on from `self.now` while there is one turn only, looks at each state on the way, and stores the last; its
     /// number if it is new.
     fn come(&mut self, came: Came) -> Option<u32> {
+        if self.ahead.is_some() {
+            // A thread may go on alone for ever.
+            let (number, new) = self.states.intern(&self.now, &self.start);
+            if new {
+                self.came.push(came);
+                self.look_ahead(Moment { came, further: 0 });
+            }
+            return new.then_some(number);
+        }
         let mut further = 0;
         loop {
             self.look(Moment { came, further });
@@ -291,7 +290,7 @@ impl Search<'_> {
             self.keep_followed(&state, &mut turns);
             self.now = state;
             let only = match turns[..] {
-                [only] if !self.now.class(&self.tables, only.thread).in_loop && further < self.most_alone() => Some(only),
+                [only] if !self.now.class(&self.tables, only.thread).in_loop => Some(only),
                 _ => None,
             };
             self.turns = turns;
@@ -330,20 +329,23 @@ impl Search<'_> {
         }
     }
 
+    /// Notes what is open in `self.now`, but for whether somebody who has to wait gives up.
+    fn look_ahead(&mut self, moment: Moment) {
+        let mut turns = std::mem::take(&mut self.turns);
+        turns.clear();
+        for thread in self.now.threads() {
+            self.now.turns(&self.tables, thread, &mut turns);
+        }
+        for &turn in turns.iter().filter(|turn| turn.goes != Goes::Open(Opening::GivesUp)) {
+            self.note_open(turn, moment);
+        }
+        self.turns = turns;
+    }
+
     /// Notes what is open in `self.now`, and which goals it reaches. Leaves all turns there in `self.turns`.
     fn look(&mut self, moment: Moment) {
         let mut turns = std::mem::take(&mut self.turns);
         turns.clear();
-        if self.ahead.is_some() {
-            for thread in self.now.threads() {
-                self.now.turns(&self.tables, thread, &mut turns);
-            }
-            for &turn in turns.iter().filter(|turn| turn.goes != Goes::Open(Opening::GivesUp)) {
-                self.note_open(turn, moment);
-            }
-            self.turns = turns;
-            return;
-        }
         let mut waits = Vec::new();
         let mut can_move = false;
         for thread in self.now.threads() {
@@ -528,29 +530,30 @@ impl Search<'_> {
     }
 
     /// The best of what is open, and the names of values.
-    fn ways_ahead(
-        mut self,
-        most: usize,
-        varied: &HashSet<u64>,
-        is_tried: &dyn Fn(NodeId, Opening) -> bool,
-    ) -> (Vec<Prefix>, Values) {
-        let mut open: Vec<OpenAt> = std::mem::take(&mut self.order).into_iter().map(|(_, open, _)| open).collect();
+    fn ways_ahead(mut self, of: &AheadOf<'_>) -> (Ahead, Values) {
+        let order = std::mem::take(&mut self.order);
+        let mut open: Vec<OpenAt> = order.into_iter().map(|(_, open, _)| open).collect();
         open.sort_by_cached_key(|open| {
             let (OpenAt::Known(class, _) | OpenAt::Read(class, _)) = open;
-            varied.contains(&self.tables.class(*class).position)
+            !(of.comes_first)(self.tables.class(*class).position)
         });
-        let mut found = Vec::new();
+        let mut ways = Vec::new();
         for open in &open {
             let (moment, thread) = self.open[open];
-            let way = self.open_prefix(open, moment, thread);
-            if way.wanted.is_some_and(|wanted| !is_tried(wanted.node, wanted.opening)) {
-                found.push(way);
+            let mut way = self.open_prefix(open, moment, thread);
+            way.is_guess = true;
+            if way
+                .wanted
+                .is_some_and(|wanted| !(of.is_tried)(wanted.node, wanted.opening))
+            {
+                ways.push(way);
             }
-            if found.len() == most {
+            if ways.len() == of.most {
                 break;
             }
         }
-        (found, self.tables.values)
+        let states = self.states.len();
+        (Ahead { ways, states }, self.tables.values)
     }
 
     fn open_prefix(&mut self, open: &OpenAt, moment: Moment, thread: u32) -> Open {
@@ -605,7 +608,7 @@ impl Search<'_> {
                 );
             }
             let mut done = 0;
-            while done < further.min(self.most_alone()) {
+            while done < further && self.ahead.is_none() {
                 let turns = self.follow(&state);
                 match turns[..] {
                     [only] if !state.class(&self.tables, only.thread).in_loop => {

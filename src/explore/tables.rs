@@ -17,8 +17,8 @@
 
 use super::alike::groups::{Groups, Matters, NO_GROUP};
 use crate::forest::{
-    Action, Edge, Forest, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
-    ValueId, Values,
+    Action, Edge, Forest, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span,
+    TreeId, ValueId, Values,
 };
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -195,9 +195,6 @@ impl<'f> Tables<'f> {
             self.passed[index] = !leads_back(index) && self.passed_by(NodeId(index as u32), cells).is_some();
         }
         let groups = Groups::of(forest, &self.passed, matters);
-        if std::env::var_os("AHEAD_DEBUG").is_some() {
-            eprintln!("groups {} unexplained {}", groups.count, groups.unexplained);
-        }
         // The last class is for histories of which nobody knows what comes next.
         let unknown = groups.count;
         for index in (0..count).rev() {
@@ -211,7 +208,12 @@ impl<'f> Tables<'f> {
         let mut ways: HashMap<(u32, Outcome), Vec<(u32, u32, NodeId)>> = HashMap::new();
         let mut patience = vec![Patience::Unknown; unknown as usize + 1];
         let mut first = vec![None; unknown as usize + 1];
-        for (index, node) in forest.nodes().iter().enumerate().filter(|&(index, _)| !self.passed[index]) {
+        for (index, node) in forest
+            .nodes()
+            .iter()
+            .enumerate()
+            .filter(|&(index, _)| !self.passed[index])
+        {
             let class = self.class_of[index];
             let id = NodeId(index as u32);
             first[class as usize].get_or_insert(id);
@@ -248,7 +250,9 @@ impl<'f> Tables<'f> {
                 continue;
             };
             let edges = std::mem::take(&mut outcomes[class]);
-            let edges = edges.into_iter().filter_map(|(outcome, node)| forest.node(node).edge(outcome).copied());
+            let edges = edges
+                .into_iter()
+                .filter_map(|(outcome, node)| forest.node(node).edge(outcome).copied());
             let described = self.describe_as(id, edges, false, cells);
             self.classes.push(Class {
                 patience: patience[class],
@@ -256,6 +260,11 @@ impl<'f> Tables<'f> {
                 ..described
             });
         }
+    }
+
+    /// How many nodes are not in the class of the next one.
+    pub(crate) fn followed(&self) -> usize {
+        self.passed.iter().filter(|&&is| !is).count()
     }
 
     pub(crate) fn class(&self, id: u32) -> &Class {
@@ -361,13 +370,7 @@ impl<'f> Tables<'f> {
     }
 
     /// A class whose operation is that of a node, and which goes on so.
-    fn describe_as(
-        &mut self,
-        id: NodeId,
-        seen: impl Iterator<Item = Edge>,
-        in_loop: bool,
-        cells: &Cells,
-    ) -> Class {
+    fn describe_as(&mut self, id: NodeId, seen: impl Iterator<Item = Edge>, in_loop: bool, cells: &Cells) -> Class {
         let node = self.forest.node(id);
         let operation = node.operation();
         let touched = operation.map_or(Vec::new(), |operation| cells.shared(operation));

@@ -599,7 +599,10 @@ impl<'t> Reader<'t> {
         }
         match self.in_block(word, 0) {
             // Which of the blocks that are allocated there, no other run can tell.
-            Some(RunPlace { block: Some(block), offset }) => {
+            Some(RunPlace {
+                block: Some(block),
+                offset,
+            }) => {
                 let at = self.allocated_at.get(&block).copied().unwrap_or(0);
                 BLOCK | (at << 20 ^ offset) & (BLOCK - 1)
             }

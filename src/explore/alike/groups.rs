@@ -11,6 +11,7 @@
 
 use crate::forest::{Forest, Next, NodeId, Operation, Outcome, TreeId, ValueId};
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// No group: nobody knows what the thread does next.
 pub(in crate::explore) const NO_GROUP: u32 = u32::MAX;
@@ -42,8 +43,6 @@ pub(in crate::explore) struct Groups {
     pub of: Vec<u32>,
     /// How many there are.
     pub count: u32,
-    /// Outcomes of groups after which histories go on differently, and no word says why.
-    pub unexplained: usize,
 }
 
 /// What tells groups apart.
@@ -92,7 +91,7 @@ impl Groups {
             let groups = histories.group(matters);
             let different = histories.different(&groups);
             let mut learnt = false;
-            for (&place, steps) in &different.at {
+            for (&place, steps) in &different {
                 if !hopeless.contains(&place) {
                     match histories.telling_word(forest, &groups, matters, place, steps) {
                         Some(word) => {
@@ -104,10 +103,7 @@ impl Groups {
                 }
             }
             if !learnt {
-                return Groups {
-                    unexplained: different.outcomes,
-                    ..groups
-                };
+                return groups;
             }
         }
     }
@@ -118,13 +114,6 @@ struct Histories<'f> {
     forest: &'f Forest,
     rows: Vec<Row>,
     steps: Vec<Step>,
-}
-
-/// Where groups go on differently after the same outcome.
-struct Different {
-    /// The steps in question, by the place of their rows.
-    at: std::collections::BTreeMap<u32, Vec<u32>>,
-    outcomes: usize,
 }
 
 impl<'f> Histories<'f> {
@@ -149,7 +138,11 @@ impl<'f> Histories<'f> {
             if forest.picture(id).is_some() && !forks.contains(&node.tree) {
                 shown[index] = Some((0, id));
             }
-            for edge in node.edges.iter().filter(|edge| nodes[edge.to.index()].parent == Some(id)) {
+            for edge in node
+                .edges
+                .iter()
+                .filter(|edge| nodes[edge.to.index()].parent == Some(id))
+            {
                 let to = edge.to.index();
                 if passed[index] {
                     before[to] = before[index];
@@ -202,7 +195,9 @@ impl<'f> Histories<'f> {
                 (next, Some((place, by)), _) => {
                     let picture = self.forest.picture(by).unwrap_or_default();
                     let words = &matters.words[place as usize];
-                    let words = words.iter().map(|&word| picture.get(usize::from(word)).copied().unwrap_or(u32::MAX));
+                    let words = words
+                        .iter()
+                        .map(|&word| picture.get(usize::from(word)).copied().unwrap_or(u32::MAX));
                     Key::Shown(place, next, words.collect())
                 }
                 (next, None, Some((node, outcome))) => Key::After(of[node.index()], outcome, next),
@@ -214,11 +209,11 @@ impl<'f> Histories<'f> {
         Groups {
             of,
             count: known.len() as u32,
-            unexplained: 0,
         }
     }
 
-    fn different(&self, groups: &Groups) -> Different {
+    /// The steps by which groups go on differently after the same outcome, by the places of their histories.
+    fn different(&self, groups: &Groups) -> BTreeMap<u32, Vec<u32>> {
         let mut first: HashMap<(u32, Outcome), (u32, Option<ValueId>)> = HashMap::new();
         let mut differ: HashSet<(u32, Outcome)> = HashSet::new();
         for (group, step, to) in self.known_steps(groups) {
@@ -227,7 +222,7 @@ impl<'f> Histories<'f> {
                 differ.insert((group, step.outcome));
             }
         }
-        let mut at: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
+        let mut at: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, step) in self.steps.iter().enumerate() {
             let row = &self.rows[step.row as usize];
             if let Some((place, _)) = row.shown
@@ -237,10 +232,7 @@ impl<'f> Histories<'f> {
                 at.entry(place).or_default().push(number as u32);
             }
         }
-        Different {
-            at,
-            outcomes: differ.len(),
-        }
+        at
     }
 
     /// The steps that lead to what is known: from which group, and to which.
@@ -293,5 +285,97 @@ impl<'f> Histories<'f> {
             .filter(|&((_, pairs), _)| pairs < all)
             .min()
             .map(|(_, word)| word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::{Patience, Run, RunOperation, RunPlace, RunStep, RunValue, Stands};
+
+    const STALE: u64 = 77;
+
+    /// A thread reads two variables, and then writes what it read first. It shows that, if it `shows` it, and some other
+    /// word that makes no difference to it.
+    fn run(first: u64, second: u64, shows: bool) -> Run {
+        let at = |offset| RunPlace { block: None, offset };
+        let load = |offset, saw| RunOperation::AtomicLoad {
+            at: at(offset),
+            size: 8,
+            saw: RunValue::Number(saw),
+        };
+        let store = RunOperation::AtomicStore {
+            at: at(24),
+            size: 8,
+            value: RunValue::Number(first),
+        };
+        let operations = [load(8, first), load(16, second), store, RunOperation::Fence];
+        let step = |number: usize| RunStep {
+            thread: 0,
+            operation: operations[number],
+            position: number as u64 + 1,
+            patience: Patience::Unknown,
+            own_state: None,
+            picture: Some(number as u32),
+        };
+        let picture = |number: usize| -> Box<[u64]> {
+            let kept = if shows && number > 0 { first } else { 0 };
+            let stale = if number == 0 { STALE } else { 10 * first + second };
+            Box::new([number as u64, 0, kept, stale])
+        };
+        Run {
+            threads: vec![Stands::Ended],
+            steps: (0..operations.len()).map(step).collect(),
+            pictures: (0..operations.len()).map(picture).collect(),
+            ..Run::default()
+        }
+    }
+
+    /// How many groups there are of the histories before each operation.
+    fn groups_at(runs: &[Run]) -> Vec<usize> {
+        let mut forest = Forest::new();
+        for run in runs {
+            assert_eq!(forest.add(run).nondeterministic, None);
+        }
+        let passed = vec![false; forest.nodes().len()];
+        let groups = Groups::of(&forest, &passed, &mut Matters::default());
+        let at = |position| {
+            let nodes = forest.nodes().iter().zip(&groups.of);
+            let here = nodes.filter(|(node, _)| node.position == position);
+            here.map(|(_, group)| group).collect::<HashSet<_>>().len()
+        };
+        (1..5).map(at).collect()
+    }
+
+    fn runs(shows: bool) -> Vec<Run> {
+        let values = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+        values.map(|(first, second)| run(first, second, shows)).into()
+    }
+
+    #[test]
+    fn a_word_matters_where_histories_go_on_differently() {
+        // What was read first is told apart until it is written, what was read second nowhere.
+        assert_eq!(groups_at(&runs(true)), [1, 3, 3, 1]);
+    }
+
+    #[test]
+    fn before_anything_differs_histories_are_alike() {
+        assert_eq!(groups_at(&runs(true)[..2]), [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn where_no_word_of_its_own_tells_another_one_has_to() {
+        // The other word tells all histories apart.
+        let groups = groups_at(&runs(false));
+        assert_eq!(groups[1..], [3, 3, 1], "{groups:?}");
+    }
+
+    #[test]
+    fn threads_that_show_nothing_are_known_by_their_histories() {
+        let mut runs = runs(true);
+        for step in runs.iter_mut().flat_map(|run| &mut run.steps) {
+            step.picture = None;
+        }
+        assert_eq!(groups_at(&runs), [1, 3, 6, 6]);
     }
 }

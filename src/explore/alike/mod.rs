@@ -12,22 +12,33 @@
 pub(super) mod groups;
 
 use super::session::{Followed, Opening, Prefix};
-use super::states::{Limits, look_ahead};
+use super::states::{AheadOf, Limits, look_ahead};
+use super::tables::Tables;
 use crate::forest::{Forest, NodeId};
 use groups::Matters;
 use hashbrown::{HashMap, HashSet};
 
-/// Runs that have to be made before: most programs are known by then, or have failed.
-const RUNS_BEFORE: usize = 64;
-
-/// States of a search at most.
+/// States of a search at most; and of one of groups that are hardly fewer than histories, so that it has nothing more to
+/// find than the search of these.
 const MOST_STATES: usize = 3_000_000;
+const MOST_STATES_APART: usize = 20_000;
+
+/// A search goes on until it has as many ways as are to be run, or, from so many states on, until it has taken as long
+/// as the runs along its ways will, each about as long as so many states.
+const FEWEST_STATES: usize = 100_000;
+const STATES_FOR_A_RUN: usize = 5_000;
+
+/// What takes so many states a way is poor: the search of histories comes first then.
+const STATES_FOR_A_POOR_WAY: usize = 50_000;
 
 /// How often a way is tried to what it does not show.
 const MOST_TRIES: u32 = 2;
 
 /// Of so many runs, one at least has to show what it was made for: else the groups are no good.
 const RUNS_JUDGED: u32 = 128;
+
+/// The next search comes when there are more histories, by one for so many.
+const HISTORIES_FOR_ONE_MORE: usize = 8;
 
 /// What was learnt, and how it went.
 #[derive(Debug, Default)]
@@ -36,39 +47,52 @@ pub(super) struct Alike {
     tried: HashMap<(NodeId, Opening), u32>,
     made: u32,
     shown: u32,
-    /// So many histories there were when nothing was open; there have to be more, to look again.
-    found_nothing_at: usize,
+    /// So many histories there have to be.
+    looks_at: usize,
 }
 
 impl Alike {
+    /// Whether a search may find something that is worth its cost.
+    pub(super) fn is_worth_a_look(&self, forest: &Forest) -> bool {
+        forest.nodes().len() >= self.looks_at && (self.made < RUNS_JUDGED || self.shown > 0)
+    }
+
     /// What to run next: what is open for groups, nearest first. `varied` are places in the code where runs have not
     /// all seen one value; others come first.
     pub(super) fn next(
         &mut self,
         forest: &mut Forest,
-        runs: usize,
         limits: &Limits,
         most: usize,
         varied: &HashSet<u64>,
     ) -> Vec<Prefix> {
-        let histories = forest.nodes().len();
-        let is_no_good = self.made >= RUNS_JUDGED && self.shown == 0;
-        if runs < RUNS_BEFORE || is_no_good || histories < self.found_nothing_at + self.found_nothing_at / 8 {
-            return Vec::new();
-        }
         if self.made >= RUNS_JUDGED {
             (self.made, self.shown) = (0, 0);
         }
-        let limits = Limits {
-            states: MOST_STATES.min(limits.states),
-            ..*limits
+        let (ahead, values) = {
+            let tables = Tables::of_groups(forest, &mut self.matters);
+            let is_apart = 2 * tables.classes.len() > tables.followed();
+            let states = if is_apart { MOST_STATES_APART } else { MOST_STATES };
+            let limits = Limits {
+                states: limits.states.min(states),
+                ..*limits
+            };
+            let of = AheadOf {
+                most,
+                is_enough: &|states, open| {
+                    open >= 2 * most || (states >= FEWEST_STATES && STATES_FOR_A_RUN * open.min(most) >= states)
+                },
+                comes_first: &|position| !varied.contains(&position),
+                is_tried: &|at, opening| (self.tried.get(&(at, opening))).is_some_and(|&tries| tries >= MOST_TRIES),
+            };
+            look_ahead(forest, tables, &limits, &of)
         };
-        let is_tried = |node: NodeId, opening: Opening| self.tried.get(&(node, opening)).is_some_and(|&tries| tries >= MOST_TRIES);
-        let found = look_ahead(forest, &mut self.matters, &limits, most, varied, &is_tried);
-        if found.is_empty() {
-            self.found_nothing_at = histories;
+        forest.adopt_values(values);
+        if ahead.states > STATES_FOR_A_POOR_WAY * ahead.ways.len() {
+            let histories = forest.nodes().len();
+            self.looks_at = histories + histories / HISTORIES_FOR_ONE_MORE + 1;
         }
-        found
+        ahead.ways
     }
 
     /// A run was made along what was open.

@@ -2,8 +2,8 @@
 //! sight of the recorder (static, named) has a known count all the same.
 
 use super::{deadline, object, try_again_at};
-use crate::events::{modules, pending};
 use crate::events::picture::export_shown;
+use crate::events::{modules, pending};
 use crate::platform::glibc::semaphore::SHARED;
 use crate::platform::real;
 use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
