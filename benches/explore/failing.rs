@@ -135,6 +135,7 @@ fn explore(program: &Program, seed: u64, measurement: &Measurement) -> Result<Op
         runs: measurement.runs,
         show_goals: true,
         failures_first: true,
+        looks_ahead_after: Some(explore::RUNS_BEFORE_LOOKING_AHEAD),
         ..Options::default()
     };
     let explored = explore::explore(&mut session, &options, &mut |_| {

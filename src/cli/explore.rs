@@ -22,8 +22,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use witness::explore::{
-    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, What, at_places_first,
-    explore,
+    Engine, Exploration, FailsIf, Found, Goal, Learnt, Limits, Options, Program, Progress, RUNS_BEFORE_LOOKING_AHEAD,
+    What, at_places_first, explore,
 };
 use witness::session::Bounds;
 use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
@@ -152,6 +152,7 @@ pub fn run(args: &ExploreArgs, color: Color) -> anyhow::Result<ExitCode> {
         show_goals: true,
         jobs: args.jobs.into(),
         failures_first: true,
+        looks_ahead_after: aim.is_none().then_some(RUNS_BEFORE_LOOKING_AHEAD),
         find,
         ..Options::default()
     };

@@ -18,6 +18,7 @@
 //!
 //! The program is behind a trait, [`Session`].
 
+mod alike;
 mod beyond;
 mod classes;
 mod delays;
@@ -49,6 +50,7 @@ pub use states::{Limits, Searched, search};
 
 use crate::forest::{Forest, Next, NodeId, Outcome, Patience, Reservation, Run};
 use crate::verdict::{Find, Kind};
+use alike::Alike;
 use hashbrown::{HashMap, HashSet};
 use near::{Near, Stops, near};
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,13 @@ use std::ops::ControlFlow;
 /// Runs that are made at most along what the cheap search finds. It serves to find failures soon; what is left to it of
 /// a long exploration, the exact one finds as well.
 const NEAR_RUNS: usize = 200;
+
+/// Most programs are known after so many runs, or have failed: it is time to
+/// [look ahead](Options::looks_ahead_after).
+pub const RUNS_BEFORE_LOOKING_AHEAD: usize = 64;
+
+/// So many times, before the exact search comes, which also looks for races and deadlocks.
+const LOOKS_AHEAD_AT_ONCE: usize = 4;
 
 /// From then on, every other time threads are to go on in turn.
 const RUNS_BEFORE_TURNS: usize = 4;
@@ -144,6 +153,9 @@ pub struct Options<'o> {
     /// Whether to begin with the branches that fail most often, instead of those that take the fewest runs to cover
     /// everything.
     pub failures_first: bool,
+    /// After so many runs, histories that seem to go on alike are taken to do so, to choose what is run next; `None` if
+    /// never.
+    pub looks_ahead_after: Option<usize>,
 }
 
 impl Default for Options<'_> {
@@ -160,6 +172,7 @@ impl Default for Options<'_> {
             jobs: 1,
             prefers: None,
             failures_first: false,
+            looks_ahead_after: None,
         }
     }
 }
@@ -313,6 +326,7 @@ pub fn explore<S: Session>(
         sites: Sites::default(),
         solver: Solver::default(),
         fits: Fits::Unknown,
+        alike: Alike::default(),
     };
     exploring.run(watch)?;
     Ok(exploring.finish())
@@ -339,6 +353,7 @@ struct Exploring<'s, 'o, S> {
     sites: Sites,
     solver: Solver,
     fits: Fits,
+    alike: Alike,
 }
 
 /// Which engine suits the forest, as far as is known.
@@ -375,7 +390,7 @@ impl<S: Session> Exploring<'_, '_, S> {
             return self.run_unsearched(watch);
         }
         loop {
-            if self.run_near(watch)?.is_break() {
+            if self.run_near(watch)?.is_break() || self.run_ahead(watch)?.is_break() {
                 return Ok(());
             }
             let (mut frontier, searched) = self.search_frontier()?;
@@ -602,7 +617,7 @@ impl<S: Session> Exploring<'_, '_, S> {
 
     /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
     fn run_near(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
-        while self.options.failures_first && self.near_runs < NEAR_RUNS {
+        while self.options.failures_first && self.near_runs < NEAR_RUNS && !self.looks_ahead() {
             let batch = self.next_near(self.at_once());
             self.near_runs += batch.len();
             if batch.is_empty() {
@@ -635,6 +650,31 @@ impl<S: Session> Exploring<'_, '_, S> {
                         self.near_missed.insert((wanted.node, wanted.opening));
                     }
                 }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Whether it is time for what histories that seem to go on alike leave open.
+    fn looks_ahead(&self) -> bool {
+        let begins = self.options.looks_ahead_after;
+        begins.is_some_and(|runs| self.progress.runs >= runs) && self.alike.is_worth_a_look(&self.forest)
+    }
+
+    /// Runs the program along ways to what is open if histories that seem to go on alike do so, a few times. Breaks when the exploration is over.
+    fn run_ahead(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
+        for _ in 0..LOOKS_AHEAD_AT_ONCE {
+            if !self.looks_ahead() {
+                break;
+            }
+            let (varied, most) = (self.varied_places(), self.at_once());
+            let batch = (self.alike).next(&mut self.forest, &self.options.limits, most, &varied);
+            if batch.is_empty() {
+                break;
+            }
+            self.progress.open = batch.len();
+            if self.run_batch(&batch, watch)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -765,7 +805,10 @@ impl<S: Session> Exploring<'_, '_, S> {
     fn learn(&mut self, prefix: &Prefix, ran: Ran, goal: Option<What>) -> Result<(), S::Error> {
         let run = self.add(&ran.run);
         let mut learnt = Learnt::default();
-        if let Some(wanted) = prefix.wanted {
+        if prefix.is_guess {
+            // What was wanted is open for a group: of its histories it says nothing.
+            self.alike.made(prefix, &ran.followed);
+        } else if let Some(wanted) = prefix.wanted {
             *self.tried.entry((wanted.node, wanted.opening)).or_default() += 1;
             let blocked = Followed::Until {
                 step: prefix.moves.len(),

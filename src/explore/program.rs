@@ -6,7 +6,7 @@ use super::journal::{Entry, Journal, JournalError, Subject};
 use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
 };
-use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Reservation, Run, TreeId};
+use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
@@ -82,6 +82,9 @@ pub enum ProgramError {
 /// What clocks say in each run, in nanoseconds: the beginning of 2026. It is the same whenever exploration is done, so
 /// that it can go on another day.
 const CLOCKS_STAND_AT: u64 = 1_767_225_600_000_000_000;
+
+/// How many words of its stack each thread shows before what others can tell: the frames of a few calls.
+const WORDS_OF_A_PICTURE: u32 = 96;
 
 /// How much longer than the failing run a shorter one may become, in events: then it is none.
 const LONGER: u64 = 2;
@@ -372,6 +375,7 @@ impl Program {
             seed,
             depth: PCT_DEPTH,
             clocks_stand_at: CLOCKS_STAND_AT,
+            pictures: WORDS_OF_A_PICTURE,
             ..Settings::fifo()
         }
     }
@@ -406,13 +410,14 @@ impl Program {
     }
 
     /// What a run showed. Its trace waits for what is learnt from it.
-    fn read(&mut self, Made { ran, moves }: Made, prefix: &Prefix) -> Result<Ran, ProgramError> {
+    fn read(&mut self, Made { mut ran, moves }: Made, prefix: &Prefix) -> Result<Ran, ProgramError> {
         let number = self.runs;
         self.runs += 1;
         let end = self.judge(&ran)?;
         let diverged = ran.diverged;
+        let pictures = std::mem::take(&mut ran.pictures);
         let bytes = ran.into_bytes();
-        let run = self.shown(number, &bytes)?;
+        let run = self.shown(number, &bytes, &pictures)?;
         self.made.push_back(bytes);
         Ok(Ran {
             run,
@@ -424,7 +429,7 @@ impl Program {
     }
 
     /// What a trace shows.
-    fn shown(&mut self, number: usize, bytes: &[u8]) -> Result<Run, ProgramError> {
+    fn shown(&mut self, number: usize, bytes: &[u8], pictures: &[Picture]) -> Result<Run, ProgramError> {
         let read = |source| ProgramError::Read {
             run: number + 1,
             source,
@@ -439,7 +444,7 @@ impl Program {
                 ..Run::default()
             });
         }
-        let mut shown = Run::of_trace(&trace).map_err(read)?;
+        let mut shown = Run::of_trace_with(&trace, pictures).map_err(read)?;
         let beyond = self.beyond.get_or_insert_with(|| {
             let mut beyond = beyond(trace.tables());
             if self.fails_if.iter().any(FailsIf::needs_output) {
@@ -557,7 +562,7 @@ impl Session for Program {
                 source,
             })?;
             self.runs += 1;
-            let (run, learnt) = (self.shown(0, &trace)?, Learnt::default());
+            let (run, learnt) = (self.shown(0, &trace, &[])?, Learnt::default());
             return Ok(Some(Remembered { run, learnt }));
         }
         let Some(Entry { learnt, trace }) = self.journal.as_mut().map_or(Ok(None), Journal::next)? else {
@@ -565,7 +570,7 @@ impl Session for Program {
         };
         let number = self.runs;
         self.runs += 1;
-        let run = self.shown(number, &trace)?;
+        let run = self.shown(number, &trace, &[])?;
         if (number == 0 || !learnt.shows.is_empty()) && !self.trace_of(number).exists() {
             self.save(number, &trace)?;
         }

@@ -139,6 +139,8 @@ pub struct Prefix {
     pub wanted: Option<Wanted>,
     /// How the run is to go on.
     pub onward: Onward,
+    /// Whether it goes through what was seen after other histories, which seem to go on alike: it may be infeasible.
+    pub is_guess: bool,
 }
 
 /// How a run goes on behind its prefix, and what is wanted there.

@@ -83,28 +83,41 @@ pub fn search(forest: &mut Forest, limits: &Limits) -> Searched {
     searched
 }
 
-fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
-    let tables = Tables::new(forest);
-    let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
-    let start = State::start(&tables);
-    let persistent = limits.reduce.then(|| Persistent::of(&tables, foreign));
-    let mut search = Search {
-        now: start.clone(),
-        forest,
-        tables,
-        start,
-        persistent,
-        states: States::default(),
-        came: Vec::new(),
-        open: HashMap::new(),
-        goals: HashMap::new(),
-        order: Vec::new(),
-        reservations: BTreeSet::new(),
-        raced: HashSet::new(),
-        turns: Vec::new(),
-        first_open: 0,
-        worthwhile: false,
+/// Which ways a look ahead is to find.
+pub(super) struct AheadOf<'w> {
+    /// How many.
+    pub most: usize,
+    /// Whether so many states, and so many open branches there, are enough.
+    pub is_enough: &'w dyn Fn(usize, usize) -> bool,
+    /// Whether a way comes first that ends at this place in the code; of others, one with few changes of threads.
+    pub comes_first: &'w dyn Fn(u64) -> bool,
+    /// Whether what is open there is not wanted any more.
+    pub is_tried: &'w dyn Fn(NodeId, Opening) -> bool,
+}
+
+/// What a look ahead has found.
+pub(super) struct Ahead {
+    pub ways: Vec<Prefix>,
+    /// States that were stored.
+    pub states: usize,
+}
+
+/// Searches the states of groups of histories that seem to go on alike. Of threads' steps each is followed, since what
+/// follows a group need not come to an end.
+pub(super) fn look_ahead(forest: &Forest, tables: Tables<'_>, limits: &Limits, of: &AheadOf<'_>) -> (Ahead, Values) {
+    let limits = Limits {
+        reduce: false,
+        worthwhile_after: None,
+        ..*limits
     };
+    let mut search = Search::over(forest, tables, &limits);
+    search.ahead = Some(of.is_enough);
+    search.run(&limits);
+    search.ways_ahead(of)
+}
+
+fn search_in(forest: &Forest, limits: &Limits) -> (Searched, Values) {
+    let mut search = Search::over(forest, Tables::new(forest), limits);
     let whole = search.run(limits);
     search.finish(whole, limits)
 }
@@ -163,9 +176,36 @@ struct Search<'f> {
     /// How many states there were when the first open branch was met.
     first_open: usize,
     worthwhile: bool,
+    /// Where histories are only taken to go on alike: whether so many states and open branches are enough. Nothing else
+    /// is looked for.
+    ahead: Option<&'f dyn Fn(usize, usize) -> bool>,
 }
 
-impl Search<'_> {
+impl<'f> Search<'f> {
+    fn over(forest: &'f Forest, tables: Tables<'f>, limits: &Limits) -> Search<'f> {
+        let foreign = forest.reservations().contains(&Reservation::ForeignRelease);
+        let start = State::start(&tables);
+        let persistent = limits.reduce.then(|| Persistent::of(&tables, foreign));
+        Search {
+            now: start.clone(),
+            forest,
+            tables,
+            start,
+            persistent,
+            states: States::default(),
+            came: Vec::new(),
+            open: HashMap::new(),
+            goals: HashMap::new(),
+            order: Vec::new(),
+            reservations: BTreeSet::new(),
+            raced: HashSet::new(),
+            turns: Vec::new(),
+            first_open: 0,
+            worthwhile: false,
+            ahead: None,
+        }
+    }
+
     /// Whether all states were met within the limits.
     fn run(&mut self, limits: &Limits) -> bool {
         let first = Came {
@@ -209,7 +249,8 @@ impl Search<'_> {
             }
             self.worthwhile = limits.worthwhile_after.is_some_and(|after| self.is_worthwhile(after));
             let is_over = self.states.len() >= limits.states || self.memory() >= limits.memory || limits.is_over();
-            if self.worthwhile || is_over {
+            let enough = (self.ahead).is_some_and(|is_enough| is_enough(self.states.len(), self.order.len()));
+            if self.worthwhile || is_over || enough {
                 return near.is_empty() && far.is_empty();
             }
         }
@@ -232,6 +273,15 @@ impl Search<'_> {
     /// Goes on from `self.now` while there is one turn only, looks at each state on the way, and stores the last; its
     /// number if it is new.
     fn come(&mut self, came: Came) -> Option<u32> {
+        if self.ahead.is_some() {
+            // A thread may go on alone for ever.
+            let (number, new) = self.states.intern(&self.now, &self.start);
+            if new {
+                self.came.push(came);
+                self.look_ahead(Moment { came, further: 0 });
+            }
+            return new.then_some(number);
+        }
         let mut further = 0;
         loop {
             self.look(Moment { came, further });
@@ -277,6 +327,19 @@ impl Search<'_> {
         if let Some(persistent) = &mut self.persistent {
             persistent.keep(&self.tables, state, turns);
         }
+    }
+
+    /// Notes what is open in `self.now`, but for whether somebody who has to wait gives up.
+    fn look_ahead(&mut self, moment: Moment) {
+        let mut turns = std::mem::take(&mut self.turns);
+        turns.clear();
+        for thread in self.now.threads() {
+            self.now.turns(&self.tables, thread, &mut turns);
+        }
+        for &turn in turns.iter().filter(|turn| turn.goes != Goes::Open(Opening::GivesUp)) {
+            self.note_open(turn, moment);
+        }
+        self.turns = turns;
     }
 
     /// Notes what is open in `self.now`, and which goals it reaches. Leaves all turns there in `self.turns`.
@@ -466,6 +529,33 @@ impl Search<'_> {
         (searched, self.tables.values)
     }
 
+    /// The best of what is open, and the names of values.
+    fn ways_ahead(mut self, of: &AheadOf<'_>) -> (Ahead, Values) {
+        let order = std::mem::take(&mut self.order);
+        let mut open: Vec<OpenAt> = order.into_iter().map(|(_, open, _)| open).collect();
+        open.sort_by_cached_key(|open| {
+            let (OpenAt::Known(class, _) | OpenAt::Read(class, _)) = open;
+            !(of.comes_first)(self.tables.class(*class).position)
+        });
+        let mut ways = Vec::new();
+        for open in &open {
+            let (moment, thread) = self.open[open];
+            let mut way = self.open_prefix(open, moment, thread);
+            way.is_guess = true;
+            if way
+                .wanted
+                .is_some_and(|wanted| !(of.is_tried)(wanted.node, wanted.opening))
+            {
+                ways.push(way);
+            }
+            if ways.len() == of.most {
+                break;
+            }
+        }
+        let states = self.states.len();
+        (Ahead { ways, states }, self.tables.values)
+    }
+
     fn open_prefix(&mut self, open: &OpenAt, moment: Moment, thread: u32) -> Open {
         let (mut prefix, mut walk, _) = self.prefix(moment);
         walk.pass(self.forest, &self.tables, thread as usize, &mut prefix);
@@ -518,7 +608,7 @@ impl Search<'_> {
                 );
             }
             let mut done = 0;
-            while done < further {
+            while done < further && self.ahead.is_none() {
                 let turns = self.follow(&state);
                 match turns[..] {
                     [only] if !state.class(&self.tables, only.thread).in_loop => {
@@ -575,6 +665,7 @@ impl Walk {
         if let Goes::Along(edge) = turn.goes {
             self.pass(forest, tables, slot, prefix);
             let outcome = state.class(tables, turn.thread).edges[edge as usize].outcome;
+            self.nodes[slot] = tables.shown_by(state.at[slot], outcome, self.nodes[slot]);
             self.operate(forest, slot, outcome, turn.choice, prefix);
         } else {
             let thread = self.rows[slot];

@@ -8,14 +8,17 @@
 //! - *Steps of a thread's own*: a node whose operation no other thread can tell, and which has one outcome, is in the
 //!   class of the next one. A thread is taken to have performed such operations as soon as it could; a prefix has them
 //!   where they are needed.
+//! - *Groups* ([`groups`](super::alike::groups)): in place of classes, histories that seem to go on alike, where it is
+//!   only asked what to try next.
 //! - *Classes*: nodes with equal operations whose outcomes lead to equal classes are one (bisimilar). States are made
 //!   of classes, so histories that the thread's future does not depend on fall together. That is exact for the question
 //!   asked: an outcome that is open after one history of a class is open after all, and once it is filled in for one,
 //!   the class splits.
 
+use super::alike::groups::{Groups, Matters, NO_GROUP};
 use crate::forest::{
-    Action, Forest, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span, TreeId,
-    ValueId, Values,
+    Action, Edge, Forest, Next, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, RunObjectKind, Span,
+    TreeId, ValueId, Values,
 };
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +113,8 @@ pub(crate) struct Tables<'f> {
     /// Where each shared cell is.
     pub places: Vec<Place>,
     pub sizes: Vec<u8>,
+    /// Of classes that are groups of histories: one of them that has been seen to turn out so, and to go on as most.
+    shown_by: HashMap<(u32, Outcome), NodeId>,
 }
 
 /// The cuts of one region, and its cells between them.
@@ -132,6 +137,19 @@ struct CellInfo {
 
 impl<'f> Tables<'f> {
     pub(crate) fn new(forest: &'f Forest) -> Tables<'f> {
+        let (mut tables, cells) = Tables::unclassified(forest);
+        tables.classify(&cells);
+        tables
+    }
+
+    /// The same with groups of histories that seem to go on alike as classes. A search of these guesses.
+    pub(crate) fn of_groups(forest: &'f Forest, matters: &mut Matters) -> Tables<'f> {
+        let (mut tables, cells) = Tables::unclassified(forest);
+        tables.classify_by_groups(&cells, matters);
+        tables
+    }
+
+    fn unclassified(forest: &'f Forest) -> (Tables<'f>, Cells) {
         let mut cells = Cells::of(forest);
         cells.share(forest);
         let mut values = forest.values();
@@ -149,7 +167,7 @@ impl<'f> Tables<'f> {
             .zip(&sizes)
             .map(|(&place, &size)| forest.initial(&mut values, place, size).map_or(UNKNOWN, held))
             .collect();
-        let mut tables = Tables {
+        let tables = Tables {
             forest,
             class_of: vec![u32::MAX; forest.nodes().len()],
             passed: vec![false; forest.nodes().len()],
@@ -158,9 +176,95 @@ impl<'f> Tables<'f> {
             values,
             places,
             sizes,
+            shown_by: HashMap::new(),
         };
-        tables.classify(&cells);
-        tables
+        (tables, cells)
+    }
+
+    /// A history of a thread's class after which its operation has been seen to turn out so; `at`, if the class is no
+    /// group.
+    pub(crate) fn shown_by(&self, class: u32, outcome: Outcome, at: NodeId) -> NodeId {
+        self.shown_by.get(&(class, outcome)).copied().unwrap_or(at)
+    }
+
+    fn classify_by_groups(&mut self, cells: &Cells, matters: &mut Matters) {
+        let forest = self.forest;
+        let count = forest.nodes().len();
+        let leads_back = |index: usize| (forest.nodes()[index].edges.iter()).any(|edge| edge.to.index() <= index);
+        for index in 0..count {
+            self.passed[index] = !leads_back(index) && self.passed_by(NodeId(index as u32), cells).is_some();
+        }
+        let groups = Groups::of(forest, &self.passed, matters);
+        // The last class is for histories of which nobody knows what comes next.
+        let unknown = groups.count;
+        for index in (0..count).rev() {
+            self.class_of[index] = match forest.nodes()[index].edges[..] {
+                [edge] if self.passed[index] => self.class_of[edge.to.index()],
+                _ if groups.of[index] == NO_GROUP => unknown,
+                _ => groups.of[index],
+            };
+        }
+        // How often each way to go on was seen, and after which history first.
+        let mut ways: HashMap<(u32, Outcome), Vec<(u32, u32, NodeId)>> = HashMap::new();
+        let mut patience = vec![Patience::Unknown; unknown as usize + 1];
+        let mut first = vec![None; unknown as usize + 1];
+        for (index, node) in forest
+            .nodes()
+            .iter()
+            .enumerate()
+            .filter(|&(index, _)| !self.passed[index])
+        {
+            let class = self.class_of[index];
+            let id = NodeId(index as u32);
+            first[class as usize].get_or_insert(id);
+            if node.patience != Patience::Unknown {
+                patience[class as usize] = node.patience;
+            }
+            for edge in &node.edges {
+                let to = self.class_of[edge.to.index()];
+                let ways = ways.entry((class, edge.outcome)).or_default();
+                match ways.iter_mut().find(|(known, ..)| *known == to) {
+                    Some((_, times, _)) => *times += 1,
+                    None => ways.push((to, 1, id)),
+                }
+            }
+        }
+        let likeliest = |ways: &[(u32, u32, NodeId)]| {
+            let way = ways.iter().max_by_key(|(to, times, _)| (*to != unknown, *times));
+            way.map(|&(.., node)| node)
+        };
+        self.shown_by = (ways.iter())
+            .filter_map(|(&way, seen)| Some((way, likeliest(seen)?)))
+            .collect();
+        let mut outcomes = vec![Vec::new(); unknown as usize + 1];
+        for (&(class, outcome), &node) in &self.shown_by {
+            outcomes[class as usize].push((outcome, node));
+        }
+        for class in 0..=unknown as usize {
+            let Some(id) = first[class] else {
+                self.classes.push(Class {
+                    in_loop: false,
+                    reaches_loop: false,
+                    ..Class::placeholder()
+                });
+                continue;
+            };
+            let edges = std::mem::take(&mut outcomes[class]);
+            let edges = edges
+                .into_iter()
+                .filter_map(|(outcome, node)| forest.node(node).edge(outcome).copied());
+            let described = self.describe_as(id, edges, false, cells);
+            self.classes.push(Class {
+                patience: patience[class],
+                reaches_loop: false,
+                ..described
+            });
+        }
+    }
+
+    /// How many nodes are not in the class of the next one.
+    pub(crate) fn followed(&self) -> usize {
+        self.passed.iter().filter(|&&is| !is).count()
     }
 
     pub(crate) fn class(&self, id: u32) -> &Class {
@@ -256,6 +360,17 @@ impl<'f> Tables<'f> {
     }
 
     fn describe(&mut self, id: NodeId, in_loop: bool, cells: &Cells) -> Class {
+        let forest = self.forest;
+        let described = self.describe_as(id, forest.node(id).edges.iter().copied(), in_loop, cells);
+        let reaches_loop = in_loop || described.edges.iter().any(|edge| self.class(edge.to).reaches_loop);
+        Class {
+            reaches_loop,
+            ..described
+        }
+    }
+
+    /// A class whose operation is that of a node, and which goes on so.
+    fn describe_as(&mut self, id: NodeId, seen: impl Iterator<Item = Edge>, in_loop: bool, cells: &Cells) -> Class {
         let node = self.forest.node(id);
         let operation = node.operation();
         let touched = operation.map_or(Vec::new(), |operation| cells.shared(operation));
@@ -273,7 +388,7 @@ impl<'f> Tables<'f> {
             _ => Vec::new(),
         };
         let mut edges = Vec::new();
-        for edge in &node.edges {
+        for edge in seen {
             let saw = match edge.outcome {
                 Outcome::Saw(value) if !numbers.is_empty() => pieces(&mut self.values, value),
                 _ => Vec::new(),
@@ -287,7 +402,6 @@ impl<'f> Tables<'f> {
             });
         }
         edges.sort();
-        let reaches_loop = in_loop || edges.iter().any(|edge| self.class(edge.to).reaches_loop);
         Class {
             act: self.act(id, &numbers),
             apart: if in_loop { id.0 } else { u32::MAX },
@@ -298,7 +412,7 @@ impl<'f> Tables<'f> {
             leaves,
             edges,
             in_loop,
-            reaches_loop,
+            reaches_loop: in_loop,
         }
     }
 

@@ -226,6 +226,10 @@ impl Adding<'_, '_> {
                 row.position = step.position;
             }
             row.own_state = row.own_state.or(step.own_state);
+            if let (None, Some(number)) = (row.picture, step.picture) {
+                let words = &self.names.run.pictures[number as usize];
+                row.picture = self.forest.pictures.add(words);
+            }
             let gave_up = step.operation.gave_up();
             let shown = if gave_up { Patience::Bounded } else { step.patience };
             if shown != Patience::Unknown {

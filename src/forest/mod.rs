@@ -35,6 +35,7 @@ mod grow;
 mod memory;
 mod objects;
 mod of_trace;
+mod pictures;
 mod reservation;
 mod run;
 mod values;
@@ -42,6 +43,7 @@ mod values;
 pub use grow::Added;
 pub use objects::Object;
 pub use operation::{Datum, NodeId, ObjectId, Operation, Outcome, Patience, Place, Region, Span, TreeId, ValueId};
+pub use pictures::Picture;
 pub use reservation::Reservation;
 pub use run::{KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands};
 
@@ -93,6 +95,7 @@ pub struct Node {
     /// Whether it waits where it cannot go on.
     pub patience: Patience,
     own_state: Option<u64>,
+    picture: Option<u32>,
     /// The outcomes that runs have shown, in the order in which they did.
     pub edges: Vec<Edge>,
 }
@@ -136,6 +139,7 @@ pub struct Forest {
     /// Where a thread's own memory held another value than what was written there: see [`Forest::stained`].
     stains: BTreeSet<(Place, Reservation)>,
     branches: usize,
+    pictures: pictures::Pictures,
 }
 
 impl Default for Forest {
@@ -164,6 +168,7 @@ impl Forest {
             reservations: BTreeSet::new(),
             stains: BTreeSet::new(),
             branches: 0,
+            pictures: pictures::Pictures::default(),
         };
         forest.new_tree(None);
         forest
@@ -190,6 +195,7 @@ impl Forest {
             position: 0,
             patience: Patience::Unknown,
             own_state: None,
+            picture: None,
             edges: Vec::new(),
         });
         id
@@ -211,6 +217,12 @@ impl Forest {
     #[must_use]
     pub fn trees(&self) -> &[Tree] {
         &self.trees
+    }
+
+    /// What the thread shows of itself before a node's operation, as words that were numbered as they came.
+    #[must_use]
+    pub fn picture(&self, id: NodeId) -> Option<&[u32]> {
+        self.node(id).picture.map(|number| self.pictures.get(number))
     }
 
     /// The thread that is forked after this history.

@@ -8,6 +8,7 @@
 //! [`Nondeterministic`](Reservation::Nondeterministic) at worst, never passed over.
 
 use super::operation::Patience;
+use super::pictures::Picture;
 use super::reservation::Reservation;
 use super::run::{
     KnownBlock, Run, RunBlock, RunObject, RunObjectKind, RunOperation, RunPlace, RunStep, RunValue, Stands,
@@ -15,7 +16,7 @@ use super::run::{
 use crate::semantics::locks::Mode;
 use crate::semantics::{Action, Turned};
 use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use trace_format::{
     Ending, Event, MemRange, MemoryOrder, ObjectId, ObjectKind, Op, PendingKind, ReadError, Tables, ThreadId, TraceFile,
 };
@@ -34,6 +35,14 @@ impl Run {
     /// # Errors
     /// [`ReadError`], if a block of the file cannot be read.
     pub fn of_trace(file: &TraceFile) -> Result<Run, ReadError> {
+        Run::of_trace_with(file, &[])
+    }
+
+    /// The same, with what threads have shown of themselves.
+    ///
+    /// # Errors
+    /// As [`of_trace`](Self::of_trace).
+    pub fn of_trace_with(file: &TraceFile, pictures: &[Picture]) -> Result<Run, ReadError> {
         let (mut events, mut block) = (Vec::new(), Vec::new());
         for index in 0..file.blocks().len() {
             block.clear();
@@ -41,13 +50,20 @@ impl Run {
             events.extend_from_slice(&block);
         }
         let cut = matches!(file.ending(), Ending::Cut { .. });
-        Ok(Run::of_events(file.tables(), &events, cut))
+        Ok(Run::of_pictured(file.tables(), &events, pictures, cut))
     }
 
     /// The run that these events are; `cut` says that there were more.
     #[must_use]
     pub fn of_events(tables: &Tables, events: &[Event], cut: bool) -> Run {
+        Run::of_pictured(tables, events, &[], cut)
+    }
+
+    fn of_pictured(tables: &Tables, events: &[Event], pictures: &[Picture], cut: bool) -> Run {
         let mut reader = Reader::new(tables, events);
+        for picture in pictures {
+            reader.shown.entry(picture.thread).or_default().push_back(picture);
+        }
         for (index, event) in events.iter().enumerate() {
             reader.read(index, event);
         }
@@ -119,6 +135,12 @@ struct Reader<'t> {
     waiting: HashMap<ThreadId, u32>,
     begun: HashSet<ObjectId>,
     weak_atomics: bool,
+    /// What each thread shows of itself, from its next event on.
+    shown: HashMap<ThreadId, VecDeque<&'t Picture>>,
+    /// The stacks of threads that have begun: where each begins and ends.
+    own_stacks: HashMap<ThreadId, (u64, u64)>,
+    /// Where in the code each block was allocated.
+    allocated_at: HashMap<RunBlock, u64>,
 }
 
 impl<'t> Reader<'t> {
@@ -142,6 +164,9 @@ impl<'t> Reader<'t> {
             waiting: HashMap::new(),
             begun: HashSet::new(),
             weak_atomics: false,
+            shown: HashMap::new(),
+            own_stacks: HashMap::new(),
+            allocated_at: HashMap::new(),
         };
         reader.survey(events);
         reader
@@ -207,6 +232,11 @@ impl<'t> Reader<'t> {
         {
             self.handles.insert(value, handle);
         }
+        if let Op::Alloc { addr, size } = event.op
+            && let Some((_, Op::Begin)) = self.last.get(&event.thread)
+        {
+            self.own_stacks.insert(event.thread, (addr, addr.saturating_add(size)));
+        }
         self.last.insert(event.thread, (index, event.op));
         let operation = match (event.op, ends(event.op)) {
             (Op::AtomicLoad { .. }, Some(child)) => RunOperation::Join { child, gave_up: true },
@@ -214,6 +244,7 @@ impl<'t> Reader<'t> {
             (Op::AtomicStore { .. }, Some(_)) => return,
             _ => self.operation(index, event),
         };
+        let picture = self.picture(event.thread, index);
         let patience = match event.op {
             Op::Join { attempt: true, .. } => Patience::Bounded,
             Op::Join { attempt: false, .. } => Patience::Endless,
@@ -230,6 +261,7 @@ impl<'t> Reader<'t> {
             position: event.pc,
             patience,
             own_state: None,
+            picture,
         });
         if event.op == Op::End {
             self.ended.insert(event.thread);
@@ -286,6 +318,7 @@ impl<'t> Reader<'t> {
                 let block = self.stack_of.get(&index).copied();
                 let block = block.unwrap_or_else(|| self.new_block());
                 self.allocate(addr, size, block);
+                self.allocated_at.insert(block, event.pc);
                 RunOperation::Alloc { block, size }
             }
             Op::Free { addr } => match self.alive.remove(&addr) {
@@ -540,7 +573,41 @@ impl<'t> Reader<'t> {
             position: pending.pc,
             patience: Patience::Unknown,
             own_state: None,
+            picture: self.picture(thread, usize::MAX),
         }))
+    }
+
+    /// What a thread showed before this event, which is its next one; a row of the run.
+    fn picture(&mut self, thread: ThreadId, index: usize) -> Option<u32> {
+        let shown = self.shown.get_mut(&thread)?;
+        let mut last = None;
+        while shown.front().is_some_and(|picture| picture.before <= index as u64) {
+            last = shown.pop_front();
+        }
+        let words = last?.words.iter().map(|&word| self.in_all_runs(thread, word)).collect();
+        self.run.pictures.push(words);
+        Some(self.run.pictures.len() as u32 - 1)
+    }
+
+    /// A word of a thread's own, as it would be in other runs, and in other threads with the same code.
+    fn in_all_runs(&self, thread: ThreadId, word: u64) -> u64 {
+        const OWN_STACK: u64 = 1 << 60;
+        const BLOCK: u64 = 1 << 61;
+        let own = self.own_stacks.get(&thread);
+        if let Some(&(_, end)) = own.filter(|(start, end)| (start..=end).contains(&&word)) {
+            return OWN_STACK | (end - word);
+        }
+        match self.in_block(word, 0) {
+            // Which of the blocks that are allocated there, no other run can tell.
+            Some(RunPlace {
+                block: Some(block),
+                offset,
+            }) => {
+                let at = self.allocated_at.get(&block).copied().unwrap_or(0);
+                BLOCK | (at << 20 ^ offset) & (BLOCK - 1)
+            }
+            _ => word,
+        }
     }
 }
 

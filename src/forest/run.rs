@@ -166,6 +166,8 @@ pub struct RunStep {
     /// stack), before this operation, if the run knows it: two histories with equal digests at equal operations go on
     /// alike. `None` if it does not.
     pub own_state: Option<u64>,
+    /// What the thread shows of itself before this operation, if it does: a row of [`Run::pictures`].
+    pub picture: Option<u32>,
 }
 
 /// Where a thread of a run was when the run ended.
@@ -192,6 +194,10 @@ pub struct Run {
     pub known_blocks: Vec<KnownBlock>,
     /// What happened, in order.
     pub steps: Vec<RunStep>,
+    /// What threads show of themselves: the words of registers and of the nearest part of the stack, so that equal ones
+    /// are equal in all runs, as far as is known, and those of threads with the same code are, too. Not all that a
+    /// thread's future depends on is there, and it need not depend on all that is there.
+    pub pictures: Vec<Box<[u64]>>,
     /// What the run itself cannot vouch for.
     pub reservations: Vec<Reservation>,
 }

@@ -88,6 +88,7 @@ impl Options {
             steps: self.steps,
             most: self.max_events.unwrap_or(u64::MAX),
             clocks_stand_at: 0,
+            pictures: 0,
         }
     }
 }

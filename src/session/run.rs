@@ -9,6 +9,7 @@ use super::signals::{asked_to_end, asks_to_end};
 use super::stopped::Stopped;
 use super::translate::Translator;
 use super::{Step, rings, settings};
+use crate::forest::Picture;
 use recorder_ring::plan::Words;
 use recorder_ring::{Policy, Ring, Settings, Standing};
 use std::fs::{self, File};
@@ -41,6 +42,8 @@ pub struct Ran {
     pub diverged: Option<Diverged>,
     /// What it printed, on standard output and standard error, if its session keeps that: the first 16 MiB.
     pub output: Vec<u8>,
+    /// What threads showed of themselves, if that was [asked for](recorder_ring::Settings::pictures).
+    pub pictures: Vec<Picture>,
     bytes: Vec<u8>,
 }
 
@@ -191,6 +194,7 @@ impl Session {
         {
             *usual = started.elapsed().max(*usual);
         }
+        let pictures = translator.take_pictures();
         let bytes = translator.into_bytes(end, &ring)?;
         self.rings = Some(ring);
         let output = output.map_or(Ok(Vec::new()), printed).map_err(RunError::Output)?;
@@ -198,6 +202,7 @@ impl Session {
             end,
             diverged,
             output,
+            pictures,
             bytes,
         })
     }

@@ -45,6 +45,7 @@ pub fn settings_of(meta: &Meta) -> Option<Settings> {
         steps: 0,
         most: u64::MAX,
         clocks_stand_at: 0,
+        pictures: 0,
     };
     match &*meta.policy {
         "fifo" => {}

@@ -2,6 +2,7 @@
 
 use super::error::{LINKER_FAILED, RunError};
 use super::parked::Parked;
+use crate::forest::Picture;
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -35,6 +36,8 @@ pub(crate) struct Translator<W: Write = PartialFile> {
     block: Vec<u8>,
     /// Accesses that threads are stopped before.
     parked: Vec<Parked>,
+    /// What threads have shown of themselves.
+    pictures: Vec<Picture>,
     /// Processes that were waited for, and their statuses.
     reaped: Vec<(u32, u32)>,
     /// What each thread waited for last.
@@ -107,6 +110,7 @@ impl<W: Write> Translator<W> {
             text: Vec::new(),
             block: Vec::new(),
             parked: Vec::new(),
+            pictures: Vec::new(),
             reaped: Vec::new(),
             waits: BTreeMap::new(),
             finished: false,
@@ -194,6 +198,11 @@ impl<W: Write> Translator<W> {
     /// Accesses that threads are stopped before, in the order in which they came there.
     pub(crate) fn take_parked(&mut self) -> Vec<Parked> {
         std::mem::take(&mut self.parked)
+    }
+
+    /// What threads have shown of themselves, in that order.
+    pub(crate) fn take_pictures(&mut self) -> Vec<Picture> {
+        std::mem::take(&mut self.pictures)
     }
 
     /// The threads so far.
@@ -316,6 +325,15 @@ impl<W: Write> Translator<W> {
                     addr,
                     size,
                     text,
+                });
+            }
+            Row::Picture { thread, before } => {
+                let text = std::mem::take(&mut self.text);
+                let (words, _) = text.as_chunks();
+                self.pictures.push(Picture {
+                    thread: ThreadId(thread),
+                    before,
+                    words: words.iter().map(|&word| u64::from_le_bytes(word)).collect(),
                 });
             }
             Row::Reaped { process, status } => self.reaped.push((process, status)),

@@ -19,15 +19,19 @@ pub struct How {
     pub engine: Engine,
     /// States of a search at most.
     pub states: usize,
+    /// Whether histories that seem to go on alike are taken to do so first.
+    pub looks_ahead: bool,
 }
 
-pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
+/// How an exploration went: what came of it, prefixes that could not be followed, runs along guesses.
+pub fn explored(program: &Program, how: How) -> (Exploration, usize, usize) {
     let mut session = Interpreter {
         program,
         random: fastrand::Rng::with_seed(how.seed),
         most: 400,
         hides: how.hides,
         diverged: 0,
+        guessed: 0,
     };
     let options = Options {
         limits: Limits {
@@ -38,10 +42,11 @@ pub fn explored(program: &Program, how: How) -> (Exploration, usize) {
         engine: how.engine,
         fewest_states: how.fewest_states,
         failures_first: how.seed.is_multiple_of(4),
+        looks_ahead_after: how.looks_ahead.then_some(1),
         ..Options::default()
     };
     let exploration = explore(&mut session, &options, &mut |_| ControlFlow::Continue(())).unwrap();
-    (exploration, session.diverged)
+    (exploration, session.diverged, session.guessed)
 }
 
 /// What became of a comparison.
@@ -59,7 +64,7 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
     let Some(truth) = truth(program, limit) else {
         return Compared::TooLarge;
     };
-    let (exploration, diverged) = explored(program, how);
+    let (exploration, diverged, guessed) = explored(program, how);
     let names = Names::of(&exploration.forest);
     let wrong = |what: String| Compared::Wrong(what);
     if diverged > 0 {
@@ -106,7 +111,7 @@ pub fn compare(program: &Program, how: How, limit: usize) -> Compared {
             return wrong("no run showed the failure".to_owned());
         }
     }
-    if exploration.runs > exploration.forest.branches() + asked(how, &exploration) {
+    if exploration.runs > exploration.forest.branches() + asked(how, &exploration) + guessed {
         return wrong(format!(
             "{} runs for {} branches",
             exploration.runs,

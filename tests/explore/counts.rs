@@ -18,6 +18,7 @@ const HOW: How = How {
     },
     engine: Engine::States,
     states: usize::MAX,
+    looks_ahead: false,
 };
 
 fn exhausted(threads: &[Vec<Instruction>]) -> Exploration {
@@ -25,7 +26,7 @@ fn exhausted(threads: &[Vec<Instruction>]) -> Exploration {
 }
 
 fn exhausted_by(program: &Program) -> Exploration {
-    let (exploration, diverged) = explored(program, HOW);
+    let (exploration, diverged, _) = explored(program, HOW);
     assert!(
         exploration.is_exhausted() && diverged == 0,
         "{:?}",
@@ -129,6 +130,7 @@ fn a_question_to_the_solver_ends_with_the_time() {
         most: 400,
         hides: Hides::default(),
         diverged: 0,
+        guessed: 0,
     };
     let limit = Duration::from_secs(2);
     let options = Options {

@@ -21,6 +21,8 @@ pub struct Interpreter<'p> {
     pub hides: Hides,
     /// How often a prefix could not be followed, but for a wait that was asked whether it is one.
     pub diverged: usize,
+    /// Runs along prefixes that are guesses.
+    pub guessed: usize,
 }
 
 /// What is not told.
@@ -68,9 +70,11 @@ impl Session for Interpreter<'_> {
         let followed = running.follow(prefix);
         if let Followed::Until { step, .. } = followed
             && step < prefix.moves.len()
+            && !prefix.is_guess
         {
             self.diverged += 1;
         }
+        self.guessed += usize::from(prefix.is_guess);
         let end = running.go_on(&mut self.random, self.most);
         running.stand(&end);
         Ok(Ran {
@@ -100,7 +104,9 @@ impl Running<'_> {
             let ways = self.world.ways(self.program, thread);
             let way = match *planned {
                 Move::TimesOut { .. } => Way::TimeOut,
-                Move::Perform { wakes: Some(other), .. } => Way::Wake(threads[&other]),
+                Move::Perform { wakes: Some(other), .. } => {
+                    Way::Wake(threads.get(&other).copied().unwrap_or(usize::MAX))
+                }
                 Move::Perform { .. } => Way::Only,
             };
             if ways.is_empty() {
@@ -206,8 +212,12 @@ impl Running<'_> {
 
     fn step(&mut self, thread: usize, way: Way) -> Option<(Instruction, Half, Result)> {
         let own_state = self.own_state(thread);
+        let picture = self.picture(thread);
         let performed = self.world.step(self.program, thread, way)?;
-        let step = self.told(&performed, own_state);
+        let step = RunStep {
+            picture: Some(self.show(picture)),
+            ..self.told(&performed, own_state)
+        };
         self.run.steps.push(step);
         Some((performed.instruction, performed.half, performed.result))
     }
@@ -227,6 +237,27 @@ impl Running<'_> {
         hasher.finish()
     }
 
+    /// A word for each register, whether the thread looks at it once more or not, behind two that say where it stands.
+    fn picture(&self, thread: usize) -> Box<[u64]> {
+        let (pc, half, registers) = self.world.threads[thread].own();
+        let words = registers.iter().map(|register| {
+            let mut hasher = DefaultHasher::new();
+            match register {
+                Value::Number(number) => (0, number).hash(&mut hasher),
+                Value::Address(block, offset) => (1, self.world.blocks[*block], offset).hash(&mut hasher),
+                Value::Thread(child) => (2, self.world.threads[*child].name).hash(&mut hasher),
+            }
+            hasher.finish()
+        });
+        [position(pc, half), 0].into_iter().chain(words).collect()
+    }
+
+    /// A row of the run.
+    fn show(&mut self, picture: Box<[u64]>) -> u32 {
+        self.run.pictures.push(picture);
+        self.run.pictures.len() as u32 - 1
+    }
+
     fn stand(&mut self, end: &End) {
         let hidden = self.hides.next && matches!(end, End::Failure(_));
         for thread in 0..self.world.threads.len() {
@@ -239,7 +270,12 @@ impl Running<'_> {
                 // What a thread waits in is told.
                 Stands::Unknown
             } else {
-                Stands::Before(self.pending(thread))
+                let picture = self.picture(thread);
+                let pending = self.pending(thread);
+                Stands::Before(RunStep {
+                    picture: Some(self.show(picture)),
+                    ..pending
+                })
             };
             self.run.threads.push(stands);
         }
@@ -277,6 +313,7 @@ impl Running<'_> {
             position: position(performed.pc, performed.half),
             patience,
             own_state: Some(own_state),
+            picture: None,
         }
     }
 

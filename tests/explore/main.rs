@@ -12,6 +12,7 @@
 //! `WITNESS_EXPLORE_STATES`, how many states the oracle may visit for one; `WITNESS_EXPLORE_KIND` (of
 //! `random_program.rs`: `Waits`, …), what each program may do.
 
+mod ahead;
 mod compare;
 mod counts;
 mod executions;
@@ -48,6 +49,7 @@ fn how(seed: u64, engine: Engine, random: &mut fastrand::Rng) -> How {
             Engine::Auto => random.usize(1..30),
             _ => Limits::default().states,
         },
+        looks_ahead: !seed.is_multiple_of(3),
         // Searches that are whole, and those that end at once when something is found, or soon.
         fewest_states: [None, Some(0), Some(10)][random.usize(0..3)],
     }

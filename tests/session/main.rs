@@ -5,6 +5,7 @@
 mod command;
 mod explore;
 mod forced;
+mod pictures;
 #[path = "../live/program.rs"]
 #[allow(dead_code, reason = "runs are those of sessions")]
 mod program;

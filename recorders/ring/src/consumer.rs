@@ -225,6 +225,7 @@ impl Ring {
         header.steps.store(settings.steps, Relaxed);
         header.most.store(settings.most, Relaxed);
         header.clocks_stand_at.store(settings.clocks_stand_at, Relaxed);
+        header.pictures.store(settings.pictures, Relaxed);
         header.plan.store(plan as u64, Relaxed);
         header.recorder.store(std::process::id(), Relaxed);
     }

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the header, so that a runtime never writes into something else.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x09");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"witring\x0a");
 
 /// Bytes before the rings: one page.
 pub const HEADER_BYTES: usize = 4096;
@@ -56,6 +56,8 @@ pub struct Header {
     pub most: AtomicU64,
     /// See [`Settings`].
     pub clocks_stand_at: AtomicU64,
+    /// See [`Settings`].
+    pub pictures: AtomicU32,
     /// All events so far: the bytes of encoded events, and how many predicted events the last run has.
     /// One store publishes an event, so a program that dies loses none and leaves no half of one.
     pub published: Line<AtomicU64>,
@@ -307,6 +309,9 @@ pub struct Settings {
     /// What the program's clocks say at first, in nanoseconds: they stand, but for each thread's own waits. 0 if they
     /// are the system's.
     pub clocks_stand_at: u64,
+    /// Where clocks stand: how many words of its stack each thread shows before its operations on synchronization
+    /// objects and atomic variables, besides its registers; 0 if it shows nothing.
+    pub pictures: u32,
 }
 
 impl Settings {
@@ -320,6 +325,7 @@ impl Settings {
             steps: 0,
             most: u64::MAX,
             clocks_stand_at: 0,
+            pictures: 0,
         }
     }
 }

@@ -184,6 +184,7 @@ impl Producer {
                 steps: header.steps.load(Relaxed),
                 most: header.most.load(Relaxed),
                 clocks_stand_at: header.clocks_stand_at.load(Relaxed),
+                pictures: header.pictures.load(Relaxed),
             })
         }
     }

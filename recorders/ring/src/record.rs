@@ -268,6 +268,8 @@ pub enum Record {
         len: u8,
         words: [u64; 2],
     },
+    /// The running thread shows what the text before this is. See [`Row::Picture`](crate::Row::Picture).
+    Picture,
     /// The running thread says something of the program's races; the text before it is what it says. See
     /// [`Row::Mark`](crate::Row::Mark).
     Mark {

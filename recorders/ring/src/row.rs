@@ -119,6 +119,13 @@ pub enum Row {
         /// Its length in bytes.
         size: u64,
     },
+    /// The text before it is what a thread shows of itself before its next event: words of 8 bytes, little-endian.
+    Picture {
+        /// Its number.
+        thread: u32,
+        /// The number of events before.
+        before: u64,
+    },
     /// See [`Note`].
     Note(Note),
     /// A process that came of this one has ended, and was waited for.
@@ -197,6 +204,7 @@ impl Row {
                 4,
             ),
             Row::Reaped { process, status } => ([head(13, process), status.into(), 0, 0], 2),
+            Row::Picture { thread, before } => ([head(16, thread), before, 0, 0], 2),
             Row::Block { end, events } => ([head(10, events), end, 0, 0], 2),
         }
     }
@@ -276,6 +284,10 @@ impl Row {
                     },
                     4,
                 )
+            }
+            16 => {
+                let (thread, before) = (number, a);
+                (Row::Picture { thread, before }, 2)
             }
             13 => {
                 let (process, status) = (number, a as u32);
@@ -370,6 +382,10 @@ mod tests {
                 before: (1 << 40) - 1,
                 addr,
                 size: u64::MAX,
+            },
+            Row::Picture {
+                thread: 3,
+                before: 1 << 40,
             },
             Row::Reaped {
                 process: u32::MAX,

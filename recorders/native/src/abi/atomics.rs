@@ -5,7 +5,7 @@
 
 use crate::abi::access::not_recorded;
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::runtime::faults::touch;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::baton;
@@ -290,7 +290,7 @@ unsafe extern "C" fn thread_fence(order: i32, pc: usize) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __tsan_atomic_signal_fence(_order: i32) {}
 
-export! {
+export_shown! {
     __tsan_atomic_thread_fence = thread_fence, "rsi";
 
     __tsan_atomic8_load = bits8::load, "rdx";

@@ -19,6 +19,7 @@ pub mod modules;
 pub mod moment;
 mod objects;
 pub mod pending;
+pub mod picture;
 mod releases;
 pub mod segments;
 mod sync;
@@ -561,6 +562,12 @@ fn rare(record: Record) {
             });
         }
         Record::Bytes { len, words } => send(Row::Bytes { len, words }),
+        Record::Picture => {
+            let thread = running();
+            // SAFETY: as in `Stream::hit`.
+            let before = unsafe { RING.events() };
+            send(Row::Picture { thread, before });
+        }
         Record::ThreadName { thread } => send(Row::ThreadName { thread }),
         Record::Module {
             build_id,

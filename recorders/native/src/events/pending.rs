@@ -4,10 +4,10 @@
 //! until the load. A write's value does not exist yet: the write stays *pending* until the
 //! thread's next hook, and is settled before the baton passes or the memory goes away.
 
-use crate::events::{self, heard};
+use crate::events::{self, heard, picture};
 use crate::platform::memory::{load, pieces};
 use crate::scheduling::recording::RING;
-use crate::scheduling::thread::{NEVER, Thread, while_busy};
+use crate::scheduling::thread::{Frame, NEVER, Thread, while_busy};
 use crate::scheduling::{clocks, plan};
 use recorder_ring::plan::kind;
 use recorder_ring::{Record, Waits};
@@ -74,10 +74,13 @@ extern "C" fn settle_sized<const SIZE: usize>(thread: &Thread) {
 extern "C" fn settle_odd(thread: &Thread) {
     let size = thread.pending.size.replace(0);
     let (addr, pc) = (thread.pending.addr.get(), thread.pending.pc.get());
+    // Where it stands now is behind the write.
+    let frame = thread.frame.replace(Frame::NONE);
     match size {
         ..=8 => write_now(addr, size, pc),
         _ => write_range_now(addr, size, pc),
     }
+    thread.frame.set(frame);
 }
 
 /// Records a read of at most 8 bytes.
@@ -131,6 +134,7 @@ pub fn waits(thread: &Thread, what: Waits, addr: usize, pc: usize, deadline: i64
 pub fn push(record: Record) {
     if clocks::stand() {
         heard::note(&record);
+        picture::show();
     }
     events::push(record);
 }

@@ -1,6 +1,6 @@
 //! The start: finding the ring, and leaving no traces in the program's environment.
 
-use crate::events::{modules, pending};
+use crate::events::{modules, pending, picture};
 use crate::platform::environment::{position, take_out};
 use crate::platform::{glibc, sys};
 use crate::process::{ending, fork, suite};
@@ -62,6 +62,7 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     set_process(sys::process_id());
     let first = pthread::thread::first();
     clocks::stand_at(settings.clocks_stand_at);
+    picture::WORDS.store(settings.pictures, Relaxed);
     plan::start(path, plan::Whose::Recorders, settings.policy);
     baton::start(settings, first);
     pending::push(Record::Begin {

@@ -2,7 +2,7 @@
 
 use super::object;
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::glibc::barrier::{COUNT, SHARED};
 use crate::platform::real;
 use crate::scheduling::baton;
@@ -73,7 +73,7 @@ unsafe extern "C-unwind" fn destroy(barrier: *mut pthread_barrier_t, pc: usize) 
     })
 }
 
-export! {
+export_shown! {
     pthread_barrier_wait = wait, "rsi";
     pthread_barrier_init = initialize, "rcx";
     pthread_barrier_destroy = destroy, "rsi";

@@ -3,7 +3,7 @@
 
 use super::{condition, join, mutex, once, thread};
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::real::Routine;
 use crate::runtime::guard::RuntimeGuard;
 use core::ffi::c_void;
@@ -87,7 +87,7 @@ unsafe extern "C-unwind" fn initialize(control: *mut c_int, routine: unsafe exte
     unsafe { once::once(control, routine, pc) };
 }
 
-export! {
+export_shown! {
     thrd_create = create, "rcx";
     thrd_join = join, "rdx";
     mtx_lock = lock, "rsi";

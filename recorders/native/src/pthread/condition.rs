@@ -2,7 +2,7 @@
 
 use super::{deadline, mutex, object, try_again_at};
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::glibc::condition::{FLAGS, MONOTONIC, SHARED};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
@@ -201,7 +201,7 @@ unsafe extern "C-unwind" fn destroy(condition: *mut pthread_cond_t, pc: usize) -
     })
 }
 
-export! {
+export_shown! {
     pthread_cond_wait = wait, "rdx";
     pthread_cond_timedwait = timed_wait, "rcx";
     pthread_cond_clockwait = clock_wait, "r8";

@@ -2,7 +2,7 @@
 
 use super::{deadline, failed_join};
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::register::REGISTER;
@@ -141,7 +141,7 @@ unsafe extern "C-unwind" fn detach(handle: pthread_t, pc: usize) -> c_int {
     result
 }
 
-export! {
+export_shown! {
     pthread_join = join, "rdx";
     pthread_detach = detach, "rsi";
     pthread_tryjoin_np = try_join, "rdx";

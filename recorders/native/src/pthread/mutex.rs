@@ -4,7 +4,7 @@ use super::{deadline, object, try_again_at};
 use crate::events::lock::{ALONE, Lock};
 use crate::events::moment::Moments;
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::glibc::RobustMutexes;
 use crate::platform::glibc::mutex::{DEPTH, KIND, NOT_RECOVERABLE, OWNER, SHARED, STATE};
 use crate::platform::real;
@@ -246,7 +246,7 @@ unsafe extern "C-unwind" fn destroy(mutex: *mut pthread_mutex_t, pc: usize) -> c
     })
 }
 
-export! {
+export_shown! {
     pthread_mutex_lock = lock, "rsi";
     pthread_mutex_trylock = try_lock, "rsi";
     pthread_mutex_timedlock = timed_lock, "rdx";

@@ -2,7 +2,7 @@
 
 use super::object;
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::glibc::ONCE_DONE as DONE;
 use crate::platform::real;
 use crate::scheduling::baton;
@@ -55,6 +55,6 @@ pub unsafe extern "C-unwind" fn once(control: *mut c_int, routine: unsafe extern
     }
 }
 
-export! {
+export_shown! {
     pthread_once = once, "rdx";
 }

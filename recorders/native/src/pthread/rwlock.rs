@@ -3,7 +3,7 @@
 use super::{deadline, object, try_again_at};
 use crate::events::lock::{Lock, Side};
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::glibc::rwlock::{OTHER_BITS, READERS, SHARED, WRITER};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
@@ -192,7 +192,7 @@ unsafe extern "C-unwind" fn destroy(lock: *mut pthread_rwlock_t, pc: usize) -> c
     object::destroy(lock as usize, pc, || unsafe { real::pthread_rwlock_destroy(lock) })
 }
 
-export! {
+export_shown! {
     pthread_rwlock_rdlock = reader::plain, "rsi";
     pthread_rwlock_tryrdlock = reader::tried, "rsi";
     pthread_rwlock_timedrdlock = reader::timed, "rdx";

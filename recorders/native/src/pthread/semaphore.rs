@@ -2,8 +2,8 @@
 //! sight of the recorder (static, named) has a known count all the same.
 
 use super::{deadline, object, try_again_at};
+use crate::events::picture::export_shown;
 use crate::events::{modules, pending};
-use crate::platform::export::export;
 use crate::platform::glibc::semaphore::SHARED;
 use crate::platform::real;
 use crate::runtime::guard::{RuntimeGuard, restore_errno, save_errno};
@@ -214,7 +214,7 @@ unsafe extern "C-unwind" fn destroy(semaphore: *mut sem_t, pc: usize) -> c_int {
     object::destroy(semaphore as usize, pc, || unsafe { real::sem_destroy(semaphore) })
 }
 
-export! {
+export_shown! {
     sem_wait = wait, "rsi";
     sem_trywait = try_wait, "rsi";
     sem_timedwait = timed_wait, "rdx";

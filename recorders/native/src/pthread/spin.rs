@@ -3,7 +3,7 @@
 use super::{object, try_again_at};
 use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
-use crate::platform::export::export;
+use crate::events::picture::export_shown;
 use crate::platform::glibc::SPIN_FREE;
 use crate::platform::{real, shared_memory};
 use crate::scheduling::baton;
@@ -68,7 +68,7 @@ unsafe extern "C-unwind" fn destroy(lock: *mut pthread_spinlock_t, pc: usize) ->
     object::destroy(lock as usize, pc, || unsafe { real::pthread_spin_destroy(lock) })
 }
 
-export! {
+export_shown! {
     pthread_spin_lock = lock, "rsi";
     pthread_spin_trylock = try_lock, "rsi";
     pthread_spin_unlock = unlock, "rsi";

@@ -51,6 +51,8 @@ record! {
         pub same_loads: Cell<u32> = Cell::new(0),
         /// How far it had come when it had been interrupted, and went on.
         pub interrupted_at: Cell<(u64, u64)> = Cell::new((0, 0)),
+        /// Where it stands, until it is shown.
+        pub frame: Cell<Frame> = Cell::new(Frame::NONE),
         /// What it does not want to be reported.
         pub ignores: Ignores = Ignores::new(),
         /// How often it was woken from a wait on a futex.
@@ -115,6 +117,29 @@ record! {
         /// 0 if there is none.
         pub size: Cell<usize> = Cell::new(0),
     }
+}
+
+/// Where a thread stands that calls the runtime.
+#[derive(Clone, Copy)]
+pub struct Frame {
+    /// rbx, rbp, r12 to r15.
+    pub registers: [u64; Frame::REGISTERS],
+    /// Where it goes on.
+    pub pc: u64,
+    /// The lowest word of its own on its stack.
+    pub stack: usize,
+}
+
+impl Frame {
+    /// Registers that a called function preserves, but for the stack pointer.
+    pub const REGISTERS: usize = 6;
+
+    /// Nowhere that anybody wants to know of.
+    pub const NONE: Frame = Frame {
+        registers: [0; Frame::REGISTERS],
+        pc: 0,
+        stack: 0,
+    };
 }
 
 impl PendingWrite {

@@ -11,6 +11,7 @@ const SETTINGS: Settings = Settings {
     steps: 1000,
     most: u64::MAX,
     clocks_stand_at: 0,
+    pictures: 0,
 };
 
 fn small() -> Ring {

@@ -11,6 +11,7 @@ const SETTINGS: Settings = Settings {
     steps: 0,
     most: 0,
     clocks_stand_at: 0,
+    pictures: 0,
 };
 
 fn client(broker: &RingBroker) -> Client {
