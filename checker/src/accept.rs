@@ -143,9 +143,17 @@ pub enum Rejection {
     /// An event of an order is no access.
     #[error("event {} accesses no memory", .0.0)]
     NoAccess(EventId),
-    /// The event that is to free a block does not.
-    #[error("event {} frees nothing", .0.0)]
+    /// The event that is to free a block, or to destroy an object, does not.
+    #[error("event {} frees and destroys nothing", .0.0)]
     NoFree(EventId),
+    /// What accesses a destroyed object is no operation on it.
+    #[error("event {} does not use the object that event {} destroys", access.0, destroy.0)]
+    NoUse {
+        /// What destroys the object.
+        destroy: EventId,
+        /// The access.
+        access: EventId,
+    },
     /// The first access of an unordered race happens before the second.
     #[error("event {} happens before event {}: something synchronizes the two", a.0, b.0)]
     Synchronized {
@@ -377,8 +385,10 @@ fn shown(
             conflict(a, b)
         }
         Goal::UseAfterFree { free, access } => {
-            if !matches!(checker.recording.op(free), Op::Free { .. }) {
-                return Err(Rejection::NoFree(free));
+            match (checker.recording.op(free), checker.recording.op(access)) {
+                (Op::Free { .. }, _) | (Op::Destroy { .. }, Op::Use { .. }) => {}
+                (Op::Destroy { .. }, _) => return Err(Rejection::NoUse { destroy: free, access }),
+                _ => return Err(Rejection::NoFree(free)),
             }
             if !state.executed(free) {
                 return Err(Rejection::NotPerformed(free));

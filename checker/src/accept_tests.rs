@@ -312,3 +312,20 @@ fn validation_counts_pinned_reads() {
     let valid = validate(&trace).expect("values from outside are no violation");
     assert_eq!((valid.pinned_reads, valid.first_unexplained), (2, Some(EventId(2))));
 }
+
+#[test]
+fn a_destroyed_object_is_what_is_used_as_one() {
+    let destroyed = Op::Destroy { mem: X, value: 0 };
+    let of = trace(&[(0, Op::Use { mem: X }), (1, destroyed), (2, read(0)), (2, write(1))]);
+    let after = |free, access, slices: &[(u32, u32)]| {
+        let (free, access) = (EventId(free), EventId(access));
+        let goal = Goal::UseAfterFree { free, access };
+        let schedule = schedule((0, 0), slices);
+        check(&of, &Schedule { goal, ..schedule })
+    };
+    assert!(after(1, 0, &[(1, 1)]).is_ok());
+    assert_eq!(after(1, 0, &[]), Err(Rejection::NotPerformed(EventId(1))));
+    let (destroy, access) = (EventId(1), EventId(2));
+    assert_eq!(after(1, 2, &[(1, 1)]), Err(Rejection::NoUse { destroy, access }));
+    assert_eq!(after(3, 0, &[(1, 1), (2, 2)]), Err(Rejection::NoFree(EventId(3))));
+}

@@ -201,6 +201,12 @@ pub enum Disabled {
         /// The event that allocates it.
         alloc: EventId,
     },
+    /// What it uses was there in the trace, and is destroyed or freed by now.
+    #[error("what it uses has been destroyed or freed by event {}", by.0)]
+    Ended {
+        /// The event that did.
+        by: EventId,
+    },
     /// A read sees another value than it did in the trace.
     #[error("{size} bytes at {addr:#x} hold {}, and it read {expected:#x}", match found {
         Some(found) => format!("{found:#x}"),

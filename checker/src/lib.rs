@@ -64,6 +64,7 @@ mod disabled;
 mod happens_before;
 mod images;
 mod interrupted;
+mod lives;
 mod locks;
 mod memory;
 mod outside;
@@ -98,6 +99,7 @@ pub use validate::Validated;
 use before::Facts;
 use bytes::{Bytes, Touched};
 use happens_before::HappensBefore;
+use lives::Lives;
 use recording::Access;
 use schedule_format::Schedule;
 use trace_format::{EventId, ObjectId, Op, ThreadId};
@@ -111,6 +113,7 @@ pub struct Checker<'t> {
     facts: Facts,
     bytes: Bytes,
     unrecorded: Unrecorded,
+    lives: Lives,
     /// Whether a read on which nothing depends may see any value: the trace declares its control flow recorded, and no
     /// unrecorded code, whose dependences nobody knows, changes its memory.
     frees_reads: bool,
@@ -123,12 +126,14 @@ impl<'t> Checker<'t> {
         let facts = Facts::of(recording);
         let bytes = Bytes::of(recording);
         let unrecorded = Unrecorded::of(recording, &facts, &bytes);
+        let lives = Lives::of(recording, &bytes);
         let frees_reads = recording.tables().meta.control_flow_recorded && !unrecorded.any();
         Checker {
             recording,
             facts,
             bytes,
             unrecorded,
+            lives,
             frees_reads,
         }
     }

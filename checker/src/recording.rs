@@ -113,7 +113,7 @@ impl Access {
         let plain = (false, MemoryOrder::Relaxed);
         let (mem, sees, leaves, (atomic, order)) = match op {
             Op::Read { mem, value } => (mem, Some(value), None, plain),
-            Op::Write { mem, value } => (mem, None, Some(value), plain),
+            Op::Write { mem, value } | Op::Destroy { mem, value } => (mem, None, Some(value), plain),
             Op::AtomicLoad { mem, value, order } => (mem, Some(value), None, (true, order)),
             Op::AtomicStore { mem, value, order } => (mem, None, Some(value), (true, order)),
             Op::AtomicRmw {

@@ -234,7 +234,14 @@ impl<'a> State<'a> {
             Op::Read { .. } | Op::Write { .. } | Op::AtomicLoad { .. } | Op::AtomicStore { .. } => {
                 self.access(event, op, thread)?;
             }
-            Op::AtomicRmw { .. } | Op::Use { .. } | Op::Free { .. } => self.access(event, op, thread)?,
+            Op::AtomicRmw { .. } | Op::Destroy { .. } | Op::Free { .. } => self.access(event, op, thread)?,
+            Op::Use { .. } => {
+                let ended = self.checker.lives.ended(event, |end| self.progress.executed(end));
+                if let Some(by) = ended {
+                    return Err(Disabled::Ended { by });
+                }
+                self.access(event, op, thread)?;
+            }
             Op::Acquire { lock, .. } => self.lock(lock).acquire(lock, thread, event)?,
             Op::AcquireShared { lock, .. } => self.lock(lock).acquire_shared(lock, thread, event)?,
             Op::AcquireFailed { lock, shared } => {

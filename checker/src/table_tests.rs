@@ -761,3 +761,23 @@ fn branches_fences_and_outputs_are_always_enabled() {
         enabled(&trace, &[event]);
     }
 }
+
+#[test]
+fn what_was_destroyed_or_freed_later_is_not_used_behind_that() {
+    let (used, destroyed) = (Op::Use { mem: X }, Op::Destroy { mem: X, value: 0 });
+    let once = trace(&[(0, used), (1, destroyed), (0, used)]);
+    enabled(&once, &[0, 1, 2]);
+    assert_eq!(disabled(&once, &[1, 0]), Disabled::Ended { by: EventId(1) });
+    // It found the object gone in the trace, too, and may find it there.
+    enabled(&once, &[0, 2]);
+
+    let (alloc, free) = (Op::Alloc { addr: X.addr, size: 8 }, Op::Free { addr: X.addr });
+    let freed = trace(&[(0, alloc), (1, used), (0, free)]);
+    enabled(&freed, &[0, 1, 2]);
+    assert_eq!(disabled(&freed, &[0, 2, 1]), Disabled::Ended { by: EventId(2) });
+
+    // Initialized again, it is another object.
+    let again = trace(&[(0, used), (1, destroyed), (1, write(0)), (1, used)]);
+    assert_eq!(disabled(&again, &[1, 2, 0]), Disabled::Ended { by: EventId(1) });
+    enabled(&again, &[1, 2, 3]);
+}

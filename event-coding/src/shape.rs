@@ -39,8 +39,9 @@ pub mod kind {
     pub const USE: u8 = 30;
     pub const SEM_WAIT_FAILED: u8 = 31;
     pub const SEM_VALUE: u8 = 32;
+    pub const DESTROY: u8 = 33;
     /// How many there are.
-    pub const COUNT: u8 = 33;
+    pub const COUNT: u8 = 34;
     /// What each is called in docs/SEMANTICS.md.
     pub const NAMES: [&str; COUNT as usize] = [
         "begin",
@@ -76,6 +77,7 @@ pub mod kind {
         "use",
         "sem_wait_failed",
         "sem_value",
+        "destroy",
     ];
 }
 
@@ -149,7 +151,7 @@ impl Shape {
         use kind::*;
         let (target, value) = match self.kind {
             BEGIN | END | FENCE | BRANCH => (TargetKind::Absent, false),
-            READ | WRITE | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (TargetKind::Access, true),
+            READ | WRITE | DESTROY | ATOMIC_LOAD | ATOMIC_STORE | ATOMIC_RMW => (TargetKind::Access, true),
             ALLOC => (TargetKind::Block, true),
             FREE | USE => (TargetKind::Block, false),
             WAIT_BEGIN | WAIT_END | BARRIER_ENTER | BARRIER_EXIT | INPUT | SEM_VALUE => (TargetKind::Number, true),

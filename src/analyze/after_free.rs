@@ -7,7 +7,7 @@
 
 use super::asked::{Asked, LOOKED_AT, MAX_GIVEN_UP, NeedsZ3};
 use super::decider::Decider;
-use super::{Instance, is_free};
+use super::{Instance, ends};
 use crate::candidates::GroupPair;
 use crate::encode::Form;
 use crate::prune::{Ending, Grounds, MustHappenBefore, Needs};
@@ -173,7 +173,7 @@ impl Decider<'_> {
 
     /// What an instance is asked about last: whether the access can come after the free, or both can be next at once.
     pub(super) fn last_asked(&self, (a, b): Instance) -> Goal {
-        match (is_free(self.trace, a), is_free(self.trace, b)) {
+        match (ends(self.trace, a, b), ends(self.trace, b, a)) {
             _ if self.options.form == Form::WholeTrace || !self.options.find.has(Kind::UseAfterFree) => {
                 Goal::race(a, b)
             }

@@ -376,7 +376,12 @@ fn find_behind(trace: &Trace, analysis: &mut Analysis) {
         };
         // What a read behind a free sees, nothing tells.
         let (a, b) = pair.example;
-        let freed = [a, b].into_iter().filter(|&event| is_free(trace, event));
+        let is_free = |&event: &EventId| {
+            trace
+                .access(event)
+                .is_some_and(|access| access.kind == AccessKind::Free)
+        };
+        let freed = [a, b].into_iter().filter(is_free);
         let race = facts.iter().find_map(|fact| match fact {
             Fact::Read { read, writers, .. } => {
                 let mut others = writers.iter().copied().chain(freed.clone());
@@ -388,11 +393,12 @@ fn find_behind(trace: &Trace, analysis: &mut Analysis) {
     }
 }
 
-/// Whether an event frees a block.
-fn is_free(trace: &Trace, event: EventId) -> bool {
-    trace
-        .access(event)
-        .is_some_and(|access| access.kind == AccessKind::Free)
+/// Whether the first event frees the block that the second accesses, or destroys the object that it uses.
+fn ends(trace: &Trace, first: EventId, second: EventId) -> bool {
+    let part = |event| trace.access(event).map(|access| access.kind.part());
+    part(first)
+        .zip(part(second))
+        .is_some_and(|(first, second)| first.ends(second))
 }
 
 /// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is

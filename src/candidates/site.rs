@@ -4,7 +4,7 @@ use super::Scope;
 use super::groups::Cell;
 use crate::prune::{LockContextId, LockContexts};
 use crate::semantics::conflict::Part;
-use crate::trace::{Access, AccessId, AccessKind, CodePosition, EventId, ThreadId, Trace};
+use crate::trace::{Access, AccessId, CodePosition, EventId, ThreadId, Trace};
 use hashbrown::HashMap;
 
 /// Accesses of one cell by one thread at one position, all of one kind, in program order.
@@ -90,7 +90,7 @@ pub(super) fn sites_by_cell(trace: &Trace, contexts: &LockContexts, scope: Optio
             seen.accesses += 1;
             seen.shared |= *seen.first.get_or_insert(thread) != thread;
             seen.written |= match freed {
-                true => access.kind == AccessKind::Free,
+                true => access.kind.ends(),
                 false => access.kind.writes(),
             };
         }

@@ -149,7 +149,7 @@ impl Candidates<'_> {
             let cell = &self.cells[cell as usize];
             let mut sites: Vec<(u32, u32)> = Vec::new();
             for (group, other) in [(a, b), (b, a)].into_iter().take(if a == b { 1 } else { 2 }) {
-                if cell.site_of(group).part.frees {
+                if cell.site_of(group).part.ends(cell.site_of(other).part) {
                     let pairs = cell
                         .sites_of(group)
                         .flat_map(|site| cell.sites_of(other).map(move |other| (site, other)));

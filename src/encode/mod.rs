@@ -205,6 +205,8 @@ pub struct Encoder<'t> {
     pending_read: Option<PendingRead>,
     /// What serves only one of two events, where that is written down.
     once: HashSet<(Source, EventId, EventId)>,
+    /// Uses, and what ends the object that they use, where that is written down.
+    uses_before: HashSet<(EventId, EventId)>,
 }
 
 impl<'t> Encoder<'t> {
@@ -257,6 +259,7 @@ impl<'t> Encoder<'t> {
             counts: HashMap::new(),
             pending_read: None,
             once: HashSet::new(),
+            uses_before: HashSet::new(),
         }
     }
 

@@ -162,6 +162,16 @@ impl Encoder<'_> {
         true
     }
 
+    /// Writes down that a use comes before what ends the object that it uses, if both are in the prefix. Returns whether
+    /// that is new.
+    pub fn keep_use_before(&mut self, used: EventId, end: EventId) -> bool {
+        let new = self.uses_before.insert((used, end));
+        if new {
+            self.add(None, &[behind(used), behind(end), before(used, end)]);
+        }
+        new
+    }
+
     /// All writes of a cell, in the order of π.
     pub fn writers(&self, cell: CellId) -> impl Iterator<Item = EventId> + '_ {
         self.index.writers[cell.index()].iter().map(|&(write, _)| write)

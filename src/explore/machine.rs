@@ -474,6 +474,9 @@ impl State {
             },
             atomic: matches!(kind, AtomicRead | AtomicWrite | Use),
             frees: kind == Free,
+            // It is a write to an exploration: a run shows what an operation finds behind it.
+            destroys: false,
+            uses: kind == Use,
         };
         part(p, x).conflicts(part(q, y)) && x.cells.iter().any(|cell| y.cells.contains(cell))
     }

@@ -283,7 +283,7 @@ impl<'t> Reader<'t> {
                 size: mem.size,
                 saw: self.value(mem, value),
             },
-            Op::Write { mem, value } => RunOperation::Write {
+            Op::Write { mem, value } | Op::Destroy { mem, value } => RunOperation::Write {
                 at: self.place(thread, mem.addr),
                 size: mem.size,
                 value: self.value(mem, value),

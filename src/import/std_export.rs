@@ -81,7 +81,7 @@ pub fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut, ExportError
                 let Some(access) = trace.access(event) else { continue };
                 let operation = match access.kind {
                     AccessKind::Read => "r",
-                    AccessKind::Write => "w",
+                    AccessKind::Write | AccessKind::Destroy => "w",
                     AccessKind::Free => {
                         *left_out.entry("free").or_default() += 1;
                         continue;

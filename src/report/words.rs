@@ -206,6 +206,7 @@ impl Words<'_> {
             AccessKind::AtomicRmw => "atomic read-modify-write",
             AccessKind::Use => "use",
             AccessKind::Free => "free",
+            AccessKind::Destroy => "destruction",
         }
     }
 
@@ -248,6 +249,7 @@ impl Words<'_> {
             AccessKind::AtomicRmw => format!("updates {memory}"),
             AccessKind::Use => format!("uses {memory}"),
             AccessKind::Free => format!("frees {memory}"),
+            AccessKind::Destroy => format!("destroys the object of {memory}"),
         }
     }
 
@@ -259,7 +261,7 @@ impl Words<'_> {
             AccessKind::Write if descriptor(access.addr).is_some() => intent,
             AccessKind::Write | AccessKind::AtomicStore => format!("{intent} = {}", value(written)),
             AccessKind::AtomicRmw => format!("{intent}: {} → {}", value(read), value(written)),
-            AccessKind::Use | AccessKind::Free => intent,
+            AccessKind::Use | AccessKind::Destroy | AccessKind::Free => intent,
         }
     }
 

@@ -273,6 +273,7 @@ impl Action<ObjectId> {
             | Op::AtomicStore { .. }
             | Op::AtomicRmw { .. }
             | Op::Use { .. }
+            | Op::Destroy { .. }
             | Op::Fence { .. }
             | Op::Branch
             | Op::Alloc { .. }

@@ -9,6 +9,10 @@ pub struct Part {
     pub atomic: bool,
     /// It frees the memory.
     pub frees: bool,
+    /// It destroys the synchronization object that is there.
+    pub destroys: bool,
+    /// It is the use of such an object.
+    pub uses: bool,
 }
 
 impl Part {
@@ -16,5 +20,12 @@ impl Part {
     #[must_use]
     pub fn conflicts(self, other: Part) -> bool {
         (self.writes || other.writes) && !(self.atomic && other.atomic)
+    }
+
+    /// Whether this ends what the other accesses, so that the other must not come behind it: a free ends a block, the
+    /// destruction of an object only what is used as that object.
+    #[must_use]
+    pub fn ends(self, other: Part) -> bool {
+        self.frees || self.destroys && other.uses
     }
 }

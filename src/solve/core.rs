@@ -141,7 +141,8 @@ impl Prover<'_> {
                         choosing.into_iter().map(choose).filter(|&new| new).count() > 0
                     }
                     _ => {
-                        let of_question = matches!(violation, Violation::LastWrite { .. });
+                        // That what is gone is not used is no fact that could be left out.
+                        let of_question = matches!(violation, Violation::LastWrite { .. } | Violation::Ended { .. });
                         let counts = of_question || known.map_or(allowed.is_none(), is_active);
                         counts && write_down(&mut self.encoder, &model, &violation)
                     }
@@ -180,7 +181,7 @@ impl Prover<'_> {
             Violation::Unmatched(event, _) | Violation::Miscounted { event, .. } => {
                 semantics::grounds(self.encoder.trace().op(event))
             }
-            Violation::Read { .. } | Violation::HandedOver { .. } => Grounds::Outcomes,
+            Violation::Read { .. } | Violation::HandedOver { .. } | Violation::Ended { .. } => Grounds::Outcomes,
             Violation::Pinned { .. } => Grounds::Pins,
         }
     }
@@ -194,7 +195,7 @@ impl Prover<'_> {
             Violation::HandedOver { lock, .. } => self.encoder.handed_over_fact(lock),
             Violation::Miscounted { event, .. } => self.encoder.count_fact(event),
             Violation::Unmatched(event, _) => self.encoder.matching(event).map(|known| known.fact),
-            Violation::LastWrite { .. } => None,
+            Violation::LastWrite { .. } | Violation::Ended { .. } => None,
         }
     }
 }

@@ -325,6 +325,7 @@ pub(super) fn write_down(encoder: &mut Encoder<'_>, model: &Model, violation: &V
     let chosen = |choice| model.chosen(choice);
     match *violation {
         Violation::Sections(a, b) => encoder.constrain_sections(a, b),
+        Violation::Ended { used, by } => encoder.keep_use_before(used, by),
         Violation::Unmatched(event, ref rivals) => {
             encoder.constrain_matching(event) || compete(encoder, model, event, rivals)
         }

@@ -20,6 +20,8 @@ pub(super) enum Violation {
         value: u64,
         writes: Vec<EventId>,
     },
+    /// An object is used that a free or a destruction has ended which comes later in π.
+    Ended { used: EventId, by: EventId },
     /// The read that is next sees what it is not to see; with the writes of a cell, in order.
     LastWrite { cell: CellId, writes: Vec<EventId> },
     /// A pinned access is not in its place among the events of another thread.
@@ -111,6 +113,15 @@ pub(super) fn violations(encoder: &Encoder<'_>, order: &[EventId]) -> Vec<Violat
                         found.extend(other_value);
                     }
                 }
+            }
+            if access.kind == AccessKind::Use {
+                let cells = trace.uses(access).filter_map(|used| memory.get(&used.cell));
+                let ends =
+                    |&&write: &&EventId| write > event && trace.access(write).is_some_and(|access| access.kind.ends());
+                let mut by: Vec<EventId> = cells.flat_map(|writes| writes.iter().filter(ends)).copied().collect();
+                by.sort_unstable();
+                by.dedup();
+                found.extend(by.into_iter().map(|by| Violation::Ended { used: event, by }));
             }
             // A read-modify-write of several cells writes what all of its reads decide.
             for used in trace.uses(access).filter(|_| access.kind.writes()) {

@@ -142,6 +142,7 @@ impl Survey {
             FileOp::Read { mem, .. }
             | FileOp::Write { mem, .. }
             | FileOp::Use { mem }
+            | FileOp::Destroy { mem, .. }
             | FileOp::AtomicLoad { mem, .. }
             | FileOp::AtomicStore { mem, .. }
             | FileOp::AtomicRmw { mem, .. } => self.memory.range(mem.addr, mem.size),
@@ -221,6 +222,7 @@ impl Builder {
             FileOp::Read { value, .. } => self.access(id, Read, plain, &[value]),
             FileOp::Write { value, .. } => self.access(id, Write, plain, &[value]),
             FileOp::Use { .. } => self.access(id, AccessKind::Use, MemoryOrder::SeqCst, &[]),
+            FileOp::Destroy { value, .. } => self.access(id, AccessKind::Destroy, plain, &[value]),
             FileOp::AtomicLoad { value, order, .. } => self.access(id, AtomicLoad, order, &[value]),
             FileOp::AtomicStore { value, order, .. } => self.access(id, AtomicStore, order, &[value]),
             FileOp::AtomicRmw {

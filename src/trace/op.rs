@@ -32,6 +32,8 @@ pub enum AccessKind {
     AtomicRmw,
     /// An operation on a synchronization object uses its memory: no value is seen or left.
     Use,
+    /// A synchronization object is destroyed: a plain write of its memory.
+    Destroy,
     /// End of an incarnation: writes every cell of it, with no value that a read could see.
     Free,
 }
@@ -62,7 +64,22 @@ impl AccessKind {
             writes: self.writes(),
             atomic: self.is_atomic(),
             frees: self == AccessKind::Free,
+            destroys: self == AccessKind::Destroy,
+            uses: self == AccessKind::Use,
         }
+    }
+
+    /// Whether a run that does the same again may have this instead: where an object is destroyed that somebody holds, the
+    /// C library may refuse, and then it is a plain write.
+    #[must_use]
+    pub fn may_turn_out(self, again: AccessKind) -> bool {
+        self == again || (self, again) == (AccessKind::Destroy, AccessKind::Write)
+    }
+
+    /// Whether what it touches is no more behind it: a block, or a synchronization object.
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, AccessKind::Free | AccessKind::Destroy)
     }
 
     /// Whether it is an atomic operation or the use of an object, which is one inside of the library; two of these
@@ -183,6 +200,7 @@ macro_rules! as_in_file {
                     FileOp::Read { .. }
                     | FileOp::Write { .. }
                     | FileOp::Use { .. }
+                    | FileOp::Destroy { .. }
                     | FileOp::AtomicLoad { .. }
                     | FileOp::AtomicStore { .. }
                     | FileOp::AtomicRmw { .. }

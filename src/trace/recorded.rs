@@ -45,6 +45,7 @@ impl Trace {
                         order,
                     },
                     AccessKind::Use => FileOp::Use { mem },
+                    AccessKind::Destroy => FileOp::Destroy { mem, value: written },
                     AccessKind::Free => FileOp::Free { addr },
                 }
             }

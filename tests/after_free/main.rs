@@ -11,12 +11,14 @@ mod command;
 #[allow(dead_code, reason = "shared with the tests of live replay")]
 mod program;
 
+mod advisories;
+
 use command::{run, witness};
 use program::{POLICIES, Program, place};
 use std::collections::BTreeSet;
 
 /// The programs in which something is used after it was freed, and their harmless twins.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("session", "session_counted"),
     ("callback", "callback_removed"),
     ("two_workers", "two_workers_both"),
@@ -26,6 +28,9 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("mapping", "mapping_joined"),
     ("mutex_inside", "mutex_inside_joined"),
     ("grow", "grow_again"),
+    ("mutex_destroyed", "mutex_destroyed_flag"),
+    ("semaphore_destroyed", "semaphore_destroyed_both"),
+    ("condition_destroyed", "condition_destroyed_empty"),
 ];
 
 fn compiled(test: &str, name: &str) -> Program {

@@ -1,6 +1,6 @@
 //! Every feasible prefix of a small trace, by exhaustive search.
 
-use super::execution::Execution;
+use super::execution::{Execution, ends};
 use super::machine::State;
 use std::collections::{BTreeSet, HashSet};
 use trace_format::Op;
@@ -11,7 +11,7 @@ use witness::trace::EventId;
 pub struct Found {
     /// The conflicting pairs of accesses that are next at once.
     pub races: BTreeSet<(EventId, EventId)>,
-    /// Each free that was performed, and an access of what it freed that is next then.
+    /// Each free or destruction that was performed, and an access of what it ended that is next then.
     pub after_free: BTreeSet<(EventId, EventId)>,
 }
 
@@ -35,7 +35,10 @@ pub fn search(execution: &Execution, limit: usize) -> Option<Found> {
             }
         }
         for &free in frees.iter().filter(|&&free| state.is_done(execution, free)) {
-            let freed = next.iter().filter(|&&access| execution.conflict(free, access));
+            let ended = |&&access: &&EventId| {
+                execution.conflict(free, access) && ends(execution.op(free), execution.op(access))
+            };
+            let freed = next.iter().filter(ended);
             found.after_free.extend(freed.map(|&access| (free, access)));
         }
         for event in next {
@@ -49,7 +52,7 @@ pub fn search(execution: &Execution, limit: usize) -> Option<Found> {
     Some(found)
 }
 
-/// Whether an event frees a block.
+/// Whether an event frees a block, or destroys an object.
 pub fn is_free(execution: &Execution, event: EventId) -> bool {
-    matches!(execution.op(event), Op::Free { .. })
+    matches!(execution.op(event), Op::Free { .. } | Op::Destroy { .. })
 }

@@ -3,7 +3,7 @@
 use trace_format::{Event, Op, WaitOutcome};
 
 /// How many kinds [`kind`] can tell apart.
-pub const KINDS: usize = 34;
+pub const KINDS: usize = 35;
 
 /// The kind of an event, for counting.
 pub fn kind(op: &Op) -> &'static str {
@@ -39,6 +39,7 @@ pub fn kind(op: &Op) -> &'static str {
         Op::OnceEnd { .. } => "once end",
         Op::OnceWait { .. } => "once wait",
         Op::Use { .. } => "use",
+        Op::Destroy { .. } => "destroy",
         Op::AtomicLoad { .. } => "atomic load",
         Op::AtomicStore { .. } => "atomic store",
         Op::AtomicRmw { .. } => "atomic read-modify-write",

@@ -66,7 +66,9 @@ pub struct Execution {
 fn access(op: &Op) -> Option<(u64, u64, Option<u64>, Option<u64>)> {
     let (mem, sees, leaves) = match *op {
         Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => (mem, Some(value), None),
-        Op::Write { mem, value } | Op::AtomicStore { mem, value, .. } => (mem, None, Some(value)),
+        Op::Write { mem, value } | Op::Destroy { mem, value } | Op::AtomicStore { mem, value, .. } => {
+            (mem, None, Some(value))
+        }
         Op::AtomicRmw { mem, read, written, .. } => (mem, Some(read), Some(written)),
         Op::Use { mem } => (mem, None, None),
         _ => return None,
@@ -86,8 +88,14 @@ pub fn is_atomic(op: &Op) -> bool {
 pub fn writes(op: &Op) -> bool {
     matches!(
         op,
-        Op::Write { .. } | Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Free { .. }
+        Op::Write { .. } | Op::Destroy { .. } | Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Free { .. }
     )
+}
+
+/// Whether behind it nothing is there any more of what the other event accesses: it frees the block, or destroys the
+/// object that the other one uses.
+pub fn ends(op: &Op, other: &Op) -> bool {
+    matches!((op, other), (Op::Free { .. }, _) | (Op::Destroy { .. }, Op::Use { .. }))
 }
 
 impl Execution {

@@ -2,7 +2,7 @@
 //!
 //! The checker is one such machine; this is another, written from the page alone and as plainly as it can be.
 
-use super::execution::{Execution, Leaves, writes};
+use super::execution::{Execution, Leaves, ends, writes};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{ObjectKind, Op, WaitOutcome};
 use witness::trace::EventId;
@@ -333,6 +333,18 @@ impl State {
                 (done || other.0 >= pin.from) && (!done || other.0 <= pin.until)
             })
         });
+        // What a use is about is there, unless it was gone in π already.
+        let shares = |other: EventId| {
+            let mut cells = execution.uses(other).iter().map(|used| used.cell);
+            cells.any(|cell| execution.uses(event).iter().any(|used| used.cell == cell))
+        };
+        enabled &= !matches!(execution.op(event), Op::Use { .. })
+            || execution.ids().all(|end| {
+                end < event
+                    || !before.is_done(execution, end)
+                    || !ends(execution.op(end), execution.op(event))
+                    || !shares(end)
+            });
         for used in execution.uses(event) {
             let cell = &execution.cells[used.cell];
             let holds = before.content(execution, used.cell);

@@ -38,6 +38,7 @@ fn is_access(execution: &Execution, event: EventId) -> bool {
     match execution.op(event) {
         Op::Read { .. }
         | Op::Write { .. }
+        | Op::Destroy { .. }
         | Op::AtomicLoad { .. }
         | Op::AtomicStore { .. }
         | Op::AtomicRmw { .. }

@@ -73,7 +73,9 @@ impl State {
             }
             Op::Join { child, .. } => require(self.ended.contains(&child), "before the child's end")?,
             Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => self.read(mem, value)?,
-            Op::Write { mem, value } | Op::AtomicStore { mem, value, .. } => self.write(mem, value),
+            Op::Write { mem, value } | Op::Destroy { mem, value } | Op::AtomicStore { mem, value, .. } => {
+                self.write(mem, value)
+            }
             Op::AtomicRmw { mem, read, written, .. } => {
                 self.read(mem, read)?;
                 self.write(mem, written);

@@ -74,6 +74,7 @@ pub(crate) fn dissect(op: &Op) -> (Shape, Operands) {
         Op::Use { mem } => (30, access(mem.size, 0), mem.addr, 0, 0),
         Op::SemWaitFailed { semaphore } => (31, 0, semaphore.0.into(), 0, 0),
         Op::SemValue { semaphore, value } => (32, 0, semaphore.0.into(), value.into(), 0),
+        Op::Destroy { mem, value } => (33, access(mem.size, 0), mem.addr, value, 0),
     };
     (Shape { kind, parameter }, Operands { target, value, written })
 }
@@ -94,7 +95,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
     // Which parameters a kind has: none, one bit, a size, an order, or a size and an order.
     let allowed = match kind {
         3 | 6 | 7 | 9 | 11 => 0b1,
-        4 | 5 | 30 => 0b111,
+        4 | 5 | 30 | 33 => 0b111,
         24 => 0b11_1000,
         21..=23 => 0b11_1111,
         _ => 0,
@@ -210,6 +211,7 @@ pub(crate) fn assemble(shape: Shape, operands: Operands) -> Result<Op, EncodingF
             semaphore: object_id(target)?,
             value: narrow(value)?,
         },
+        33 => Op::Destroy { mem, value },
         _ => return Err(bad_shape),
     })
 }

@@ -272,6 +272,13 @@ pub enum Op {
         /// Its first bytes.
         mem: MemRange,
     },
+    /// A synchronization object is destroyed: a plain write, behind which the object is no more.
+    Destroy {
+        /// Its first bytes.
+        mem: MemRange,
+        /// What they hold then.
+        value: u64,
+    },
     /// Atomic load.
     AtomicLoad {
         /// The bytes read.

@@ -30,6 +30,7 @@ impl Rows {
             Op::Fork { child } | Op::Join { child, .. } => self.thread(child),
             Op::Read { mem, value }
             | Op::Write { mem, value }
+            | Op::Destroy { mem, value }
             | Op::AtomicLoad { mem, value, .. }
             | Op::AtomicStore { mem, value, .. } => access(mem, &[value]),
             Op::Use { mem } => access(mem, &[]),

@@ -161,6 +161,7 @@ fn every_kind() -> Vec<Op> {
             semaphore: other,
             value: 3,
         },
+        Op::Destroy { mem, value: 7 },
         Op::End,
     ]
 }

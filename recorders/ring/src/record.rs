@@ -114,6 +114,13 @@ pub enum Record {
         size: u8,
         value: u64,
     },
+    /// A write that destroys a synchronization object.
+    Destroying {
+        pc: u64,
+        addr: u64,
+        size: u8,
+        value: u64,
+    },
     AtomicLoad {
         pc: u64,
         addr: u64,

@@ -64,6 +64,8 @@ impl Access {
         let kinds: &[u8] = match &self.kind {
             &COMPARISON => &[kind::ATOMIC_LOAD, kind::ATOMIC_RMW],
             &CLOSING => &[kind::FREE, kind::WRITE, kind::USE],
+            // It may fail, or be known as the write that it is.
+            &kind::DESTROY => &[kind::DESTROY, kind::WRITE, kind::USE],
             kind => slice::from_ref(kind),
         };
         kinds.iter().any(|&kind| step.matches(kind, self.pc as u64))

@@ -167,7 +167,7 @@ impl Scan {
         }
         match event.op {
             Op::Read { mem, .. } => self.access(number, event, mem, false, false),
-            Op::Write { mem, .. } => self.access(number, event, mem, true, false),
+            Op::Write { mem, .. } | Op::Destroy { mem, .. } => self.access(number, event, mem, true, false),
             Op::AtomicLoad { mem, .. } | Op::Use { mem } => self.access(number, event, mem, false, true),
             Op::AtomicStore { mem, .. } | Op::AtomicRmw { mem, .. } => self.access(number, event, mem, true, true),
             Op::Alloc { addr, size } => {

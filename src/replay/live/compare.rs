@@ -142,7 +142,7 @@ impl<'t> Comparison<'t> {
     }
 
     fn access_difference(&mut self, recorded: Access, live: Access) -> Option<Difference> {
-        if recorded.kind != live.kind || recorded.size != live.size && recorded.kind != AccessKind::Free {
+        if !recorded.kind.may_turn_out(live.kind) || recorded.size != live.size && recorded.kind != AccessKind::Free {
             return Some(Difference::Event);
         }
         let same = match (kernel_object(recorded.addr), kernel_object(live.addr)) {

@@ -238,6 +238,7 @@ fn is_same_access(trace: &Trace, recorded: Access, live: FileOp) -> bool {
         FileOp::Read { mem, value } => (AccessKind::Read, mem, value),
         FileOp::Write { mem, .. } => (AccessKind::Write, mem, 0),
         FileOp::Use { mem } => (AccessKind::Use, mem, 0),
+        FileOp::Destroy { mem, .. } => (AccessKind::Destroy, mem, 0),
         FileOp::AtomicLoad { mem, value, .. } => (AccessKind::AtomicLoad, mem, value),
         FileOp::AtomicStore { mem, .. } => (AccessKind::AtomicStore, mem, 0),
         FileOp::AtomicRmw { mem, read, .. } => (AccessKind::AtomicRmw, mem, read),
@@ -246,8 +247,9 @@ fn is_same_access(trace: &Trace, recorded: Access, live: FileOp) -> bool {
         _ => return false,
     };
     let MemRange { addr, size } = mem;
-    let same_memory = (recorded.kind, recorded.addr, recorded.size) == (kind, addr, size.into());
+    let same_memory = (recorded.addr, recorded.size) == (addr, size.into());
     same_memory
+        && recorded.kind.may_turn_out(kind)
         && (!kind.reads()
             || value_read(trace, recorded) == saw
             || trace.frees_reads()

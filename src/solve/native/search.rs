@@ -2,7 +2,7 @@
 
 use super::Native;
 use super::state::{Clocks, Contradiction, State};
-use super::window::{Read, Window};
+use super::window::{Life, Read, Window};
 use crate::prune::Ending;
 use crate::semantics::Need;
 use crate::trace::{CellId, EventId, ObjectId, Section, SectionId, ThreadId};
@@ -482,6 +482,8 @@ impl<'s, 't> Search<'s, 't> {
         let (native, trace) = (self.native, self.native.trace);
         // By the cell's number: the last write, and what it leaves.
         let mut last: Vec<Option<(EventId, Option<u64>)>> = vec![None; self.window.cells()];
+        // By the cell's number: of what has ended an object there, what comes last in π.
+        let mut ended: Vec<Option<EventId>> = vec![None; self.window.cells()];
         let mut open: HashMap<ObjectId, Vec<SectionId>> = HashMap::new();
         for (thread, &first) in clocks.first.iter().enumerate() {
             for &id in native.sections.open_after(ThreadId(thread as u32), first) {
@@ -518,8 +520,18 @@ impl<'s, 't> Search<'s, 't> {
                     _ => Violation::Writer(event, used.cell, writers),
                 });
             }
-            for used in self.window.uses(event).iter().filter(|used| used.writes) {
-                last[used.number as usize] = Some((event, used.left));
+            for used in self.window.uses(event) {
+                let ended = &mut ended[used.number as usize];
+                match used.object {
+                    Some(Life::Ended) => *ended = (*ended).max(Some(event)),
+                    Some(Life::Used) if let Some(by) = ended.filter(|&by| by > event) => {
+                        return Some(Violation::Either(vec![(event, by)]));
+                    }
+                    _ => {}
+                }
+                if used.writes {
+                    last[used.number as usize] = Some((event, used.left));
+                }
             }
             let Some(doors) = self.window.doors(event) else {
                 continue;

@@ -6,7 +6,7 @@
 
 use super::Native;
 use crate::semantics::Need;
-use crate::trace::{CellId, EventId, SectionId};
+use crate::trace::{AccessKind, CellId, EventId, SectionId};
 use hashbrown::HashMap;
 use std::cell::{Ref, RefCell};
 use std::ops::Range;
@@ -69,6 +69,15 @@ pub(super) struct Used<'t> {
     /// Whether it writes, and the value that it leaves, if it leaves one.
     pub writes: bool,
     pub left: Option<u64>,
+    /// Whether it uses an object there, or ends one.
+    pub object: Option<Life>,
+}
+
+/// What an access means to a synchronization object, or a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Used,
+    Ended,
 }
 
 /// A cell that is read.
@@ -206,6 +215,10 @@ impl<'s, 't> Window<'s, 't> {
         let mut reads = false;
         if let Some(access) = trace.access(event) {
             reads = access.kind.reads();
+            let object = match access.kind {
+                AccessKind::Use => Some(Life::Used),
+                kind => kind.ends().then_some(Life::Ended),
+            };
             for used in trace.uses(access) {
                 let numbered = self.cells.len() as u32;
                 let number = *self.cells.entry(used.cell).or_insert(numbered);
@@ -219,6 +232,7 @@ impl<'s, 't> Window<'s, 't> {
                     read,
                     writes: access.kind.writes(),
                     left: access.kind.writes_value().then_some(used.written),
+                    object,
                 });
             }
         }

@@ -185,9 +185,13 @@ impl World {
             },
             at if at < 54 => Op::Read { mem, value: seen },
             at if at < 62 => Op::Use { mem },
+            at if at < 66 => Op::Destroy { mem, value },
             _ => Op::Write { mem, value },
         };
-        if matches!(op, Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Write { .. }) {
+        if matches!(
+            op,
+            Op::AtomicStore { .. } | Op::AtomicRmw { .. } | Op::Write { .. } | Op::Destroy { .. }
+        ) {
             self.store(mem, value);
         }
         self.emit(thread, op);

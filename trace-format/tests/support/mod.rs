@@ -66,6 +66,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         (0..=u64::MAX / 2, 0..=u64::MAX / 2).prop_map(|(addr, size)| Op::Alloc { addr, size }),
         any::<u64>().prop_map(|addr| Op::Free { addr }),
         access().prop_map(|(mem, ..)| Op::Use { mem }),
+        access().prop_map(|(mem, value, _)| Op::Destroy { mem, value }),
         Just(Op::Branch),
     ];
     let locks = prop_oneof![

@@ -195,6 +195,7 @@ pub fn push(record: Record) {
     match record {
         Record::Read { pc, addr, size, value } => plain(kind::READ, pc, addr, size, value),
         Record::Write { pc, addr, size, value } => plain(kind::WRITE, pc, addr, size, value),
+        Record::Destroying { pc, addr, size, value } => plain(kind::DESTROY, pc, addr, size, value),
         Record::Call { call_site } => call(call_site),
         Record::Return => ret(),
         Record::AtomicLoad {

@@ -107,6 +107,17 @@ pub fn write_now(addr: usize, size: usize, pc: usize) {
     });
 }
 
+/// Records that an object of so many bytes, at most 8, is destroyed.
+pub fn destroyed_now(addr: usize, size: usize, pc: usize) {
+    let value = load(addr, size);
+    push(Record::Destroying {
+        pc: pc as u64,
+        addr: addr as u64,
+        size: size as u8,
+        value,
+    });
+}
+
 /// Records a read of any length.
 pub fn read_range_now(addr: usize, size: usize, pc: usize) {
     pieces(addr, size, |addr, size| read_now(addr, size, pc));

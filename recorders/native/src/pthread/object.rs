@@ -42,23 +42,25 @@ pub fn also_uses(inside: &RuntimeGuard, object: usize, pc: usize) {
     }
 }
 
-/// Enters for an operation that initializes or destroys an object.
-fn enter_to_change(object: usize, pc: usize) -> Option<RuntimeGuard> {
+/// Enters for an operation that initializes or destroys an object, as the kind says.
+fn enter_to_change(kind: u8, object: usize, pc: usize) -> Option<RuntimeGuard> {
     if modules::is_instrumented(pc) {
-        RuntimeGuard::enter_for(|| intent(kind::WRITE, object, pc))
+        RuntimeGuard::enter_for(|| intent(kind, object, pc))
     } else {
         RuntimeGuard::enter()
     }
 }
 
 /// It is initialized or destroyed, unless that failed. Where an object is destroyed that somebody holds, that depends
-/// on the C library alone: the attempt is what counts.
-fn changed(object: usize, result: c_int, pc: usize) {
+/// on the C library alone: the attempt is what counts, and if that failed, the object is still there.
+fn changed(kind: u8, object: usize, result: c_int, pc: usize) {
     if !modules::is_instrumented(pc) {
-    } else if matches!(result, 0 | libc::EBUSY) {
-        pending::write_now(object, OBJECT_BYTES, pc);
-    } else {
-        used(object, pc);
+        return;
+    }
+    match result {
+        0 if kind == kind::DESTROY => pending::destroyed_now(object, OBJECT_BYTES, pc),
+        0 | libc::EBUSY => pending::write_now(object, OBJECT_BYTES, pc),
+        _ => used(object, pc),
     }
 }
 
@@ -70,10 +72,10 @@ pub fn initialize(
     call: impl FnOnce() -> c_int,
     class: impl FnOnce() -> ObjectClass,
 ) -> c_int {
-    let inside = enter_to_change(object, pc);
+    let inside = enter_to_change(kind::WRITE, object, pc);
     let result = call();
     if inside.is_some() {
-        changed(object, result, pc);
+        changed(kind::WRITE, object, result, pc);
         if result == 0 {
             pending::push(Record::Init {
                 class: class(),
@@ -92,10 +94,10 @@ pub fn destroy(object: usize, pc: usize, call: impl FnOnce() -> c_int) -> c_int 
 
 /// The same, and what else is to be recorded of what the call returned.
 pub fn destroy_and(object: usize, pc: usize, call: impl FnOnce() -> c_int, and: impl FnOnce(c_int)) -> c_int {
-    let inside = enter_to_change(object, pc);
+    let inside = enter_to_change(kind::DESTROY, object, pc);
     let result = call();
     if inside.is_some() {
-        changed(object, result, pc);
+        changed(kind::DESTROY, object, result, pc);
         if result == 0 {
             pending::push(Record::Destroy { object: object as u64 });
         }
