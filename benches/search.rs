@@ -101,6 +101,7 @@ fn explored_with(program: &Program, options: &Options<'_>) -> Exploration {
         most: 100_000,
         hides: Hides::default(),
         diverged: 0,
+        guessed: 0,
     };
     let Ok(exploration) = explore(&mut session, options, &mut |_| ControlFlow::Continue(()));
     exploration

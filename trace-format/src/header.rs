@@ -12,10 +12,10 @@ pub struct FormatVersion(pub u16);
 
 impl FormatVersion {
     /// The version that this crate writes, and the newest that it reads.
-    pub const CURRENT: FormatVersion = FormatVersion(12);
-    /// The oldest version that this crate reads. Traces of version 11 do not say which operations would have given up,
-    /// so deadlocks that are predicted from them may be wrong.
-    pub const OLDEST: FormatVersion = FormatVersion(12);
+    pub const CURRENT: FormatVersion = FormatVersion(13);
+    /// The oldest version that this crate reads. Traces of version 12 do not say which writes destroy an object, so
+    /// what is predicted to lie behind a lock may lie behind its destruction.
+    pub const OLDEST: FormatVersion = FormatVersion(13);
 }
 
 impl fmt::Display for FormatVersion {
