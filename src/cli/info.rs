@@ -8,12 +8,12 @@ use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
-use trace_format::Meta;
+use trace_format::{Ending, Meta, TraceFile};
 use witness::record::{Origin, ProcessNumber, traces_beside};
 use witness::session::signal_name;
 use witness::standstill::{Standstill, Tail};
 use witness::symbols::printable;
-use witness::trace::{ThreadId, Trace};
+use witness::trace::Trace;
 
 /// Show what a trace holds: threads, events by kind, modules, objects, how it ends.
 #[derive(Debug, clap::Args)]
@@ -60,12 +60,41 @@ struct Info {
     threads: Vec<ThreadLine>,
     objects_by_kind: BTreeMap<String, u64>,
     modules: Vec<ModuleLine>,
-    cells: usize,
-    incarnations: usize,
+    /// Null where the trace is longer than [`MODELLED`].
+    #[serde(flatten)]
+    memory: Memory,
+}
+
+/// The longest traces whose memory is counted: that takes the analysis' model of the trace, which grows with its
+/// events, where all else is counted while they go by.
+const MODELLED: u64 = 2_000_000;
+
+#[derive(Debug, Default, Serialize)]
+struct Memory {
+    cells: Option<usize>,
+    incarnations: Option<usize>,
     /// Cells that unrecorded code changes.
-    external_cells: usize,
+    external_cells: Option<usize>,
     /// Reads of such cells, which keep the recorded writes around them.
-    pinned_reads: usize,
+    pinned_reads: Option<usize>,
+}
+
+impl Memory {
+    fn of(file: &TraceFile) -> anyhow::Result<Memory> {
+        if file.len() > MODELLED {
+            return Ok(Memory::default());
+        }
+        let trace = Trace::from_file(file)?;
+        let pinned = trace
+            .accesses()
+            .filter(|access| access.kind.reads() && trace.pin(access.event).is_some());
+        Ok(Memory {
+            cells: Some(trace.cells().len()),
+            incarnations: Some(trace.incarnations().len()),
+            external_cells: Some(trace.cells().iter().filter(|cell| cell.external).count()),
+            pinned_reads: Some(pinned.count()),
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -112,27 +141,32 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
 
 fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let file = args.input.file()?;
-    let trace = Trace::from_file(&file)?;
+    let tables = file.tables();
     let mut events_by_kind = BTreeMap::new();
+    let mut of_thread = vec![0; tables.threads.len()];
     let (mut threads, mut tail) = (idle_threads::Threads::default(), Tail::default());
-    // From the model: to decode a long trace once more takes longer.
-    for event in trace.as_in_file() {
+    for event in file.events() {
+        let event = event?;
         *events_by_kind.entry(event.op.name()).or_default() += 1;
+        let thread = event.thread.index();
+        if thread >= of_thread.len() {
+            of_thread.resize(thread + 1, 0);
+        }
+        of_thread[thread] += 1;
         threads.push(&event);
         tail.push(&event);
     }
-    let tables = file.tables();
     let mut objects_by_kind = BTreeMap::new();
     for object in &tables.objects {
         *objects_by_kind.entry(format!("{:?}", object.kind)).or_default() += 1;
     }
-    let thread = |number: usize| {
+    let thread = |(number, &events): (usize, &usize)| {
         let row = tables.threads.get(number).cloned().unwrap_or_default();
         ThreadLine {
             thread: number,
             name: row.name,
             parent: row.parent.map(|parent| parent.0),
-            events: trace.program_order(ThreadId(number as u32)).len(),
+            events,
         }
     };
     let modules = tables.modules.iter().map(|module| ModuleLine {
@@ -140,9 +174,6 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         build_id: module.build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
         base: format!("{:#x}", module.base),
     });
-    let pinned = trace
-        .accesses()
-        .filter(|access| access.kind.reads() && trace.pin(access.event).is_some());
     let bytes = std::fs::metadata(&args.input.trace)
         .with_context(|| args.input.trace.display().to_string())?
         .len();
@@ -183,18 +214,15 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
         idle_threads: idle.1,
         ending: file.ending().to_string(),
         standstill: Standstill::at(&file, &tail)?,
-        complete: trace.cut().is_none(),
+        complete: matches!(file.ending(), Ending::Complete { .. }),
         bytes,
         events: file.len(),
         bytes_per_event: bytes as f64 / file.len().max(1) as f64,
         events_by_kind,
-        threads: (0..trace.threads()).map(thread).collect(),
+        threads: of_thread.iter().enumerate().map(thread).collect(),
         objects_by_kind,
         modules: modules.collect(),
-        cells: trace.cells().len(),
-        incarnations: trace.incarnations().len(),
-        external_cells: trace.cells().iter().filter(|cell| cell.external).count(),
-        pinned_reads: pinned.count(),
+        memory: Memory::of(&file)?,
     })
 }
 
@@ -260,16 +288,21 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
     for (kind, count) in &info.objects_by_kind {
         writeln!(out, "          {count:>10} {kind}")?;
     }
-    writeln!(
-        out,
-        "memory    {} cells in {} incarnations",
-        info.cells, info.incarnations
-    )?;
-    writeln!(
-        out,
-        "          {:>10} cells changed by unrecorded code, {} pinned reads",
-        info.external_cells, info.pinned_reads
-    )?;
+    if let Memory {
+        cells: Some(cells),
+        incarnations: Some(incarnations),
+        external_cells: Some(external),
+        pinned_reads: Some(pinned),
+    } = info.memory
+    {
+        writeln!(out, "memory    {cells} cells in {incarnations} incarnations")?;
+        writeln!(
+            out,
+            "          {external:>10} cells changed by unrecorded code, {pinned} pinned reads"
+        )?;
+    } else {
+        writeln!(out, "memory    not counted where there are more than {MODELLED} events")?;
+    }
     writeln!(out, "modules   {}", info.modules.len())?;
     for module in &info.modules {
         let id = if module.build_id.is_empty() {

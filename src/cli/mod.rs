@@ -122,15 +122,11 @@ pub fn main() -> std::process::ExitCode {
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     logs.with_writer(std::io::stderr).without_time().init();
     allocator::on_exhaustion(watch::out_of_memory);
+    watch::end_panics_without_memory();
     match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
             say!("witness: {}", message(&error));
-            ExitCode::BadInput.into()
-        }
-        // Libraries panic where they get no memory.
-        Err(_) if watch::is_at_system_limit() => {
-            say!("witness: out of memory, see above; {}", watch::LARGER);
             ExitCode::BadInput.into()
         }
         Err(_) => {

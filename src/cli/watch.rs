@@ -9,12 +9,11 @@ use super::ExitCode;
 use super::output::say;
 use super::reports::ReportArgs;
 use indicatif::{ProgressBar, ProgressStyle};
-use rustix::process::Resource;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::{fs, hint, panic, thread};
 use witness::analyze::Decision;
 use witness::report::Unfinished;
 use witness::results::Summary;
@@ -31,9 +30,6 @@ const CHECKED_STAGE: &str = "checking";
 
 /// What to do about memory that ran out, beside a larger limit.
 const SMALLER: &str = "`--threads 1`, or a shorter recording (`witness record --max-events`)";
-
-/// What to do about a limit that the system keeps.
-pub const LARGER: &str = "try a larger limit (`ulimit -v`) if there is one; what is decided is stored";
 
 /// The analysis that is watched now.
 static WATCHED: Mutex<Option<Arc<State>>> = Mutex::new(None);
@@ -256,16 +252,18 @@ pub fn out_of_memory(size: usize) -> ! {
     signal_hook::low_level::exit(i32::from(ExitCode::BadInput as u8))
 }
 
-/// Whether this process has taken nearly all addresses that the system allows it.
-pub fn is_at_system_limit() -> bool {
-    let Some(limit) = rustix::process::getrlimit(Resource::As).current else {
-        return false;
-    };
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
-    let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    // What failed may have asked for much at once.
-    peak.is_some_and(|peak| peak << 10 > limit / 2)
+/// From now on, a panic in a process that gets no more memory ends it as any lack of memory does: libraries panic where
+/// a thread gets no stack, or a request that they make by themselves fails. Whether it is that, the system says: a
+/// request for what a thread's stack takes is refused.
+pub fn end_panics_without_memory() {
+    /// As much as the stack of a thread, and what goes with it.
+    const STACK: usize = 8 << 20;
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        usual(info);
+        // If it is refused, the allocator does not return.
+        drop(hint::black_box(Vec::<u8>::with_capacity(STACK)));
+    }));
 }
 
 /// An amount of memory.

@@ -108,6 +108,16 @@ fn seeds_of_a_short_program_differ_and_each_repeats() {
 }
 
 #[test]
+fn a_thread_that_waits_for_a_plain_flag_rests() {
+    // Ten million and more otherwise. Rests take at least as long as they are meant to, so a slow machine records less.
+    const MOST: usize = 5_000_000;
+    let program = Program::instrumented("spins", "spins");
+    let (output, recorded) = program.record("fifo", &[], &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(recorded.events.len() < MOST, "{}", recorded.events.len());
+}
+
+#[test]
 fn a_thread_that_comes_to_no_hook_loses_its_turn() {
     for (optimized, policy) in [("-O0", "fifo"), ("-O2", "random")] {
         let flags = ["-fsanitize=thread", optimized];

@@ -35,6 +35,8 @@ pub trait Host: Sized + 'static {
     fn unpark(&self, thread: &Self::Thread);
     /// The scheduler was locked, so many times in a row.
     fn relax(&self, tries: u32);
+    /// The calling thread, which is away, sleeps for so long.
+    fn rest(&self, nanos: u64);
     /// Waits until the kernel has ended the thread with this number.
     fn await_end(&self, number: i32);
 
@@ -61,6 +63,8 @@ pub trait Host: Sized + 'static {
     /// The calling thread waits again, for what it waited for before.
     fn waits_again(&self, me: &Self::Thread, deadline: i64);
 
+    /// What is in the memory that an access is about to be made of, if that is there and not longer than a value.
+    fn value(&self, access: &Access) -> Option<u64>;
     /// Whether an address is on the thread's own stack.
     fn is_on_stack(&self, thread: &Self::Thread, addr: usize) -> bool;
 

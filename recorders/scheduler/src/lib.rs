@@ -12,6 +12,7 @@
 //! - [`hand_over`]: giving the baton away, and getting it;
 //! - [`turns`]: how long a thread has it;
 //! - [`waits`]: waiting for another thread, or for a moment;
+//! - [`spin`]: a thread that waits in a loop, and rests;
 //! - [`watch`]: what one of the waiting threads looks for on behalf of all;
 //! - [`exiting`]: the end of the process, before which the others run;
 //! - [`policy`], [`intent`]: which thread is chosen, and what it is about to do;
@@ -30,6 +31,7 @@ pub mod plan_follower;
 pub mod policy;
 pub mod queue;
 pub mod scheduler;
+pub mod spin;
 #[macro_use]
 pub mod thread;
 pub mod turns;

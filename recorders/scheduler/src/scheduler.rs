@@ -7,6 +7,7 @@ use crate::intent::Intent;
 use crate::plan_follower::Plan;
 use crate::policy::Choices;
 use crate::queue::Queue;
+use crate::spin::Look;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Cell, MAX_THREADS};
 use crate::thread::{NEVER, Woken, state};
 use crate::waits::ASLEEP;
@@ -50,6 +51,8 @@ pub struct Scheduler<H: Host> {
     /// Who is about to end the process.
     pub(crate) exiting: Exiting<H::Thread>,
     pub(crate) choices: Choices,
+    /// Whether the thread that runs waits in a loop.
+    pub(crate) look: Look<H::Thread>,
     /// What the run follows, if it follows a plan.
     pub(crate) plan: Plan<H::Thread>,
     pub(crate) host: H,
@@ -102,6 +105,7 @@ impl<H: Host> Scheduler<H> {
                 last_recorded: Cell::new(None),
                 exiting: Exiting::new(),
                 choices: Choices::new(),
+                look: Look::new(),
                 plan: Plan::new(),
                 host,
             }
@@ -248,7 +252,7 @@ impl<H: Host> Scheduler<H> {
     }
 
     /// The threads that may wake at any point.
-    fn sleepers(&self) -> impl Iterator<Item = &'static H::Thread> + Clone {
+    pub(crate) fn sleepers(&self) -> impl Iterator<Item = &'static H::Thread> + Clone {
         let most = if self.sleepers.get() == 0 { 0 } else { usize::MAX };
         let latest = self.exiting.latest(|| self.host.now());
         let may_wake = move |thread: &&'static H::Thread| thread.may_wake.get() && thread.deadline.get() <= latest;

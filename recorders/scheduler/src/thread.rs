@@ -119,6 +119,10 @@ record! {
         pub switch_at: AtomicU64 = AtomicU64::new(0),
         /// The tick at which its turn is over.
         pub turn_ends: AtomicU64 = AtomicU64::new(0),
+        /// The tick from which on its hooks are looked at, to see whether it waits in a loop.
+        pub looked_at_from: Cell<u64> = Cell::new(crate::spin::SELDOM),
+        /// It did when it was looked at last.
+        pub waits_in_loop: Cell<bool> = Cell::new(false),
         /// Under `pct` and `pos`, the thread with the highest one runs.
         pub priority: Cell<i64> = Cell::new(0),
         /// Under `pos`, what it does next.

@@ -8,27 +8,30 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 impl<H: Host> Scheduler<H> {
     /// The thread's turn begins. The scheduler is locked.
     pub(crate) fn begin_turn(&self, me: &'static H::Thread) {
+        let at_least = self.begin_look(me);
         let hooks = if self.plan.is_followed() {
             0
         } else {
             let before = self.last_recorded.get().map(|before| &**before);
             self.choices
                 .begin_turn(before, me, self.is_alone(), self.plan.is_at_race())
+                .max(at_least)
         };
         let hooks = hooks.min(self.exiting.events_left(&self.host).unwrap_or(u64::MAX).max(1));
         me.turn_ends.store(me.ticks.load(Relaxed) + hooks, Relaxed);
         self.poll_in_time(me);
     }
 
-    /// Sets when the thread polls next: at the end of its turn, when the trace may have as many events as are wanted,
-    /// or at once if a signal waits.
+    /// Sets when the thread polls next: at the end of its turn, when it is to be looked at, when the trace may have as
+    /// many events as are wanted, or at once if a signal waits.
     fn poll_in_time(&self, me: &H::Thread) {
         // A hook records several events at most.
         let left = self.most.load(Relaxed).saturating_sub(self.host.events()) / 4;
         let at = me
             .turn_ends
             .load(Relaxed)
-            .min(me.ticks.load(Relaxed).saturating_add(left.max(1)));
+            .min(me.ticks.load(Relaxed).saturating_add(left.max(1)))
+            .min(self.looks_from(me));
         me.switch_at.store(at, Relaxed);
         if me.deferred.load(SeqCst) != 0 || self.host.ends_at_hook(me) {
             me.switch_at.store(0, Relaxed);
@@ -59,10 +62,15 @@ impl<H: Host> Scheduler<H> {
     #[cold]
     #[inline(never)]
     pub fn turn_over(&self, me: &'static H::Thread, intent: &Intent) {
+        let spins = self.spins(me, intent);
         self.poll(me);
         // Meanwhile its next turn may have begun.
-        if self.gate(me, intent) && me.turn_is_over() && !self.turn_lasts(me, intent) {
-            self.yield_baton(me, intent, false);
+        if self.gate(me, intent) && (spins || me.turn_is_over()) && !self.turn_lasts(me, intent) {
+            if spins {
+                self.rest(me, intent);
+            } else {
+                self.yield_baton(me, intent, false);
+            }
             // What it has come to is the first operation of its next turn.
             self.turn_lasts(me, intent);
         }
@@ -115,8 +123,11 @@ impl<H: Host> Scheduler<H> {
         self.wait(me);
     }
 
-    fn yield_baton(&self, me: &'static H::Thread, intent: &Intent, yields: bool) {
+    pub(crate) fn yield_baton(&self, me: &'static H::Thread, intent: &Intent, yields: bool) {
         let scheduler = self.lock();
+        if yields || me.waits_in_loop.get() {
+            scheduler.look.yields();
+        }
         scheduler.choices.end_turn(me, yields);
         scheduler.choices.arrive(me, intent);
         if scheduler.is_alone()

@@ -2,7 +2,7 @@
 
 use crate::events::pending;
 use crate::libraries;
-use crate::platform::sys;
+use crate::platform::{memory, sys};
 use crate::runtime::guard::{Above, RuntimeGuard};
 use crate::scheduling::baton::Process;
 use crate::scheduling::recording::RING;
@@ -11,6 +11,7 @@ use crate::scheduling::{clocks, fast_path, plan};
 use crate::signals::outside::Place;
 use crate::signals::{Afterwards, caught_signals, interrupt};
 use crate::{events, pthread, signals};
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use recorder_ring::layout::Progress;
 use recorder_ring::{Decision, Flag, Record, futex};
@@ -56,6 +57,17 @@ impl Host for Process {
             sys::yield_processor();
         }
         core::hint::spin_loop();
+    }
+
+    fn rest(&self, nanos: u64) {
+        // Nobody wakes it.
+        futex::wait(&AtomicU32::new(0), 0, Some(nanos), false);
+    }
+
+    fn value(&self, access: &Access) -> Option<u64> {
+        let (addr, size) = (access.addr, access.size);
+        let is_there = size <= 8 && memory::readable(addr, size) == size;
+        is_there.then(|| memory::load(addr, size))
     }
 
     fn await_end(&self, number: i32) {

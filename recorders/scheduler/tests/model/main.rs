@@ -29,6 +29,8 @@ mod policy;
 mod queue;
 #[path = "../../src/scheduler.rs"]
 mod scheduler;
+#[path = "../../src/spin.rs"]
+mod spin;
 #[macro_use]
 #[path = "../../src/thread.rs"]
 mod thread;

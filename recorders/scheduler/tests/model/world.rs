@@ -78,6 +78,10 @@ impl Host for World {
         self.step != 0
     }
 
+    fn value(&self, _access: &Access) -> Option<u64> {
+        None
+    }
+
     fn is_on_stack(&self, _: &Self::Thread, _: usize) -> bool {
         false
     }
@@ -105,6 +109,10 @@ impl Host for World {
     }
 
     fn relax(&self, _tries: u32) {
+        yield_now();
+    }
+
+    fn rest(&self, _nanos: u64) {
         yield_now();
     }
 
