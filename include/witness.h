@@ -1,5 +1,6 @@
-/* Critical sections that a program names itself, for `witness record`. Needs nothing but a compiler
- * and POSIX threads: without the recorder the annotations do nothing, and the atomic sections are a mutex.
+/* Critical sections and atomic regions that a program names itself, for `witness record`. Needs nothing
+ * but a compiler and POSIX threads: without the recorder the annotations do nothing, and the atomic
+ * sections are a mutex.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
@@ -26,6 +27,23 @@ __attribute__((weak)) int __tsan_mutex_pre_unlock(void *lock, unsigned flags);
     do {                                                    \
         if (__tsan_mutex_pre_unlock)                        \
             __tsan_mutex_pre_unlock((void *)(lock), 0);     \
+    } while (0)
+
+/* What lies between the two, in one thread, is meant to be atomic: nothing that another thread does there
+ * may change what comes of it. Nothing sees to that; `witness analyze --find atomicity` asks whether it
+ * holds. Regions may lie within each other; the name is a string, for reports. */
+__attribute__((weak)) void __witness_atomic_begin(const char *name);
+__attribute__((weak)) void __witness_atomic_end(void);
+
+#define WITNESS_ATOMIC_BEGIN(name)            \
+    do {                                      \
+        if (__witness_atomic_begin)           \
+            __witness_atomic_begin(name);     \
+    } while (0)
+#define WITNESS_ATOMIC_END()                  \
+    do {                                      \
+        if (__witness_atomic_end)             \
+            __witness_atomic_end();           \
     } while (0)
 
 /* Atomic sections, as the verification competitions (SV-COMP) have them: one lock for the program. */

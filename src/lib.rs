@@ -7,6 +7,7 @@ pub mod analyze;
 pub mod candidates;
 pub mod check;
 pub mod confirm;
+pub mod design;
 pub mod encode;
 pub mod explore;
 pub mod forest;

@@ -7,6 +7,7 @@ use crate::interrupted;
 use crate::prefix::Prefix;
 use crate::recording::{Access, all};
 use crate::state::{State, Step};
+use crate::torn;
 use hashbrown::HashMap;
 use schedule_format::{Goal, Schedule};
 use trace_format::{EventId, Op, ThreadId, TraceId};
@@ -134,6 +135,17 @@ pub enum Rejection {
     /// Three accesses that are no atomicity violation in whatever order they come.
     #[error(transparent)]
     Serializable(interrupted::Serializable),
+    /// Two reads and two writes that do not tear a pair in whatever order they come.
+    #[error(transparent)]
+    NoPair(torn::NoPair),
+    /// A read of a pair does not stand as the goal says to the write of what it reads.
+    #[error("event {} comes before event {}, and has to come behind it", late.0, early.0)]
+    NotTorn {
+        /// What has to come first.
+        early: EventId,
+        /// What has to come behind it.
+        late: EventId,
+    },
     /// What has to come first, and is not to be in the schedule, is.
     #[error("the schedule performs event {}, which must not have happened", .0.0)]
     Performed(EventId),
@@ -304,7 +316,10 @@ fn follow_slices(
 /// Whether a goal asks what the prefix synchronizes, or in which order it performs two events, so that it has to be
 /// watched from the start.
 pub(crate) fn watches(goal: &Goal) -> bool {
-    matches!(goal, Goal::UnorderedRace(..) | Goal::AtomicityViolation { .. })
+    matches!(
+        goal,
+        Goal::UnorderedRace(..) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. }
+    )
 }
 
 /// What a goal asks of the way to the state at the end.
@@ -325,6 +340,18 @@ impl<'c> Watched<'c> {
             Goal::AtomicityViolation { first, between, .. } => Watched {
                 synchronized: None,
                 in_order: Some((first, between, false)),
+            },
+            Goal::TornPair {
+                first,
+                writes,
+                unfinished,
+                ..
+            } => Watched {
+                synchronized: None,
+                in_order: Some(match unfinished {
+                    true => (writes[0], first, false),
+                    false => (first, writes[0], false),
+                }),
             },
             Goal::Race(..)
             | Goal::UseAfterFree { .. }
@@ -406,6 +433,35 @@ fn shown(
             }
             pending(Side::Second, second)?;
             Ok(Some(shared))
+        }
+        Goal::TornPair {
+            first,
+            writes,
+            second,
+            unfinished,
+        } => {
+            let read = torn::read_first(checker, first, writes, second).map_err(Rejection::NoPair)?;
+            let [of_first, of_second] = writes;
+            let (earlier, later) = (of_first.min(of_second), of_first.max(of_second));
+            for event in [first, earlier].into_iter().chain(Some(later).filter(|_| !unfinished)) {
+                if !state.executed(event) {
+                    return Err(Rejection::NotPerformed(event));
+                }
+            }
+            if unfinished && state.executed(later) {
+                return Err(Rejection::Performed(later));
+            }
+            // If the first read's write is the one that has not happened, the read has not seen it.
+            if !(unfinished && later == of_first) && !watched.in_order.is_some_and(|(.., in_order)| in_order) {
+                let (early, late) = if unfinished {
+                    (of_first, first)
+                } else {
+                    (first, of_first)
+                };
+                return Err(Rejection::NotTorn { early, late });
+            }
+            pending(Side::Second, second)?;
+            Ok(Some(read))
         }
         Goal::Order { ref awaited, early } => {
             if awaited.is_empty() {

@@ -312,3 +312,85 @@ fn validation_counts_pinned_reads() {
     let valid = validate(&trace).expect("values from outside are no violation");
     assert_eq!((valid.pinned_reads, valid.first_unexplained), (2, Some(EventId(2))));
 }
+
+/// 0 reads x and y; 1 writes x and y, in this order.
+fn two_variables() -> Events {
+    let y = MemRange {
+        addr: X.addr + 0x100,
+        size: X.size,
+    };
+    trace(&[
+        (0, read(0)),
+        (0, Op::Read { mem: y, value: 0 }),
+        (1, write(0)),
+        (1, Op::Write { mem: y, value: 0 }),
+    ])
+}
+
+fn torn([first, one, other, second]: [u32; 4], unfinished: bool, slices: &[(u32, u32)]) -> Schedule {
+    Schedule {
+        goal: Goal::TornPair {
+            first: EventId(first),
+            writes: [EventId(one), EventId(other)],
+            second: EventId(second),
+            unfinished,
+        },
+        ..schedule((0, 1), slices)
+    }
+}
+
+#[test]
+fn accepts_a_pair_of_which_one_read_alone_sees_the_writes() {
+    let trace = two_variables();
+    let accepted = check(&trace, &torn([0, 2, 3, 1], false, &[(0, 1), (1, 2)])).expect("both come between");
+    assert_eq!((accepted.events, accepted.addr), (3, Some(X.addr)));
+    assert!(check(&trace, &torn([0, 2, 3, 1], true, &[(1, 1), (0, 1)])).is_ok());
+}
+
+#[test]
+fn rejects_a_pair_of_which_both_or_none_see_the_writes() {
+    let trace = two_variables();
+    let of = |unfinished, slices: &[(u32, u32)]| check(&trace, &torn([0, 2, 3, 1], unfinished, slices));
+    let (early, late) = (EventId(0), EventId(2));
+    assert_eq!(of(false, &[(1, 2), (0, 1)]), Err(Rejection::NotTorn { early, late }));
+    let (early, late) = (late, early);
+    assert_eq!(
+        of(true, &[(0, 1), (1, 1)]),
+        Err(Rejection::NotTorn { early, late }),
+        "the first read has not seen it"
+    );
+    assert_eq!(of(true, &[(1, 2), (0, 1)]), Err(Rejection::Performed(EventId(3))));
+    assert_eq!(of(false, &[(0, 1), (1, 1)]), Err(Rejection::NotPerformed(EventId(3))));
+    assert_eq!(of(true, &[(0, 1)]), Err(Rejection::NotPerformed(EventId(2))));
+    assert_eq!(of(true, &[(1, 1)]), Err(Rejection::NotPerformed(EventId(0))));
+    assert!(matches!(
+        of(false, &[(0, 2), (1, 2)]),
+        Err(Rejection::NotPending(Pending { side: Side::Second, .. }))
+    ));
+    // What is no pair is none in any order.
+    for events in [[0, 3, 2, 1], [2, 0, 1, 3], [0, 2, 2, 1], [1, 3, 2, 0], [0, 1, 3, 1]] {
+        let said = check(&trace, &torn(events, false, &[(0, 1), (1, 2)]));
+        assert!(matches!(said, Err(Rejection::NoPair(_))), "{events:?}: {said:?}");
+    }
+}
+
+#[test]
+fn rejects_a_pair_whose_writes_come_the_other_way_round() {
+    // 1 writes what is read second first.
+    let y = MemRange {
+        addr: X.addr + 0x100,
+        size: X.size,
+    };
+    let trace = trace(&[
+        (0, read(0)),
+        (0, Op::Read { mem: y, value: 0 }),
+        (1, Op::Write { mem: y, value: 0 }),
+        (1, write(0)),
+    ]);
+    for slices in [[(0, 1), (1, 1)], [(1, 1), (0, 1)]] {
+        assert!(check(&trace, &torn([0, 3, 2, 1], true, &slices)).is_ok(), "{slices:?}");
+        assert!(check(&trace, &torn([0, 3, 2, 1], false, &slices)).is_err());
+    }
+    assert!(check(&trace, &torn([0, 3, 2, 1], false, &[(1, 1), (0, 1), (1, 1)])).is_ok());
+    assert!(check(&trace, &torn([0, 3, 2, 1], false, &[(1, 2), (0, 1)])).is_err());
+}

@@ -73,6 +73,7 @@ mod prefix;
 mod recording;
 mod rounds;
 mod state;
+mod torn;
 mod unrecorded;
 mod validate;
 mod well_formed;

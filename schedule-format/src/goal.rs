@@ -30,6 +30,18 @@ pub enum Goal {
         /// Whether the other thread's is next as well, and has not happened yet.
         both_next: bool,
     },
+    /// One thread reads two variables that stand for the same, another thread writes both, and one of the reads sees
+    /// what the other thread has written, the other one does not.
+    TornPair {
+        /// The first of the reads.
+        first: EventId,
+        /// The writes: of what the first read sees, and of what the second sees, in whichever order they come.
+        writes: [EventId; 2],
+        /// The second of the reads, which is next.
+        second: EventId,
+        /// Whether only the write that comes first has happened. If both have, they have come between the reads.
+        unfinished: bool,
+    },
     /// None of these accesses has happened, and another one that must not come before them is next.
     Order {
         /// What has to come first: of the accesses that are meant, the first one of each thread, ascending.
@@ -79,22 +91,43 @@ impl Goal {
 
     /// The events that it is about, in its order: those that have happened or must not have, then those that are next.
     pub fn events(&self) -> impl Iterator<Item = EventId> + Clone + '_ {
-        self.performed()
-            .chain(self.awaited().iter().copied())
+        // Program order performs the first read of a pair together with what follows it.
+        let implied = match *self {
+            Goal::TornPair { first, writes, .. } => [Some(first), Some(writes[0]), Some(writes[1])],
+            _ => [None; 3],
+        };
+        let is_implied = implied[0].is_some();
+        let performed = self.performed().chain(self.awaited().iter().copied());
+        implied
+            .into_iter()
+            .flatten()
+            .chain(performed.filter(move |_| !is_implied))
             .chain(self.pending())
     }
 
     /// Those of its events that have happened, in the order in which they have to.
     pub fn performed(&self) -> impl Iterator<Item = EventId> + Clone + use<> {
         let performed = match *self {
-            Goal::UnorderedRace(first, _) | Goal::UseAfterFree { free: first, .. } => [Some(first), None],
+            Goal::UnorderedRace(first, _) | Goal::UseAfterFree { free: first, .. } => [Some(first), None, None],
             Goal::AtomicityViolation {
                 first,
                 between,
                 both_next,
                 ..
-            } => [Some(first), Some(between).filter(|_| !both_next)],
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::Order { .. } => [None, None],
+            } => [Some(first), Some(between).filter(|_| !both_next), None],
+            // The second read being next, the first has happened.
+            Goal::TornPair {
+                first,
+                writes: [of_first, of_second],
+                unfinished,
+                ..
+            } => match (unfinished, of_first < of_second) {
+                (true, true) => [Some(of_first), Some(first), None],
+                (true, false) => [Some(of_second), None, None],
+                (false, true) => [Some(first), Some(of_first), Some(of_second)],
+                (false, false) => [Some(first), Some(of_first), None],
+            },
+            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::Order { .. } => [None; 3],
         };
         performed.into_iter().flatten()
     }
@@ -105,6 +138,9 @@ impl Goal {
     pub fn performed_last(&self) -> Option<EventId> {
         match self {
             Goal::AtomicityViolation { both_next: true, .. } => None,
+            Goal::TornPair { writes, unfinished, .. } => {
+                Some(writes[1]).filter(|_| !unfinished || writes[1] < writes[0])
+            }
             _ => self.performed().last(),
         }
     }
@@ -114,10 +150,16 @@ impl Goal {
     pub fn awaited(&self) -> &[EventId] {
         match self {
             Goal::Order { awaited, .. } => awaited,
+            Goal::TornPair {
+                writes,
+                unfinished: true,
+                ..
+            } => std::slice::from_ref(if writes[0] < writes[1] { &writes[1] } else { &writes[0] }),
             Goal::Race(..)
             | Goal::UnorderedRace(..)
             | Goal::UseAfterFree { .. }
             | Goal::AtomicityViolation { .. }
+            | Goal::TornPair { .. }
             | Goal::OtherValue { .. }
             | Goal::Deadlock(_) => &[],
         }
@@ -136,6 +178,7 @@ impl Goal {
             } => (&[], [Some(*between).filter(|_| *both_next), Some(*second)]),
             Goal::OtherValue { read, .. } => (&[], [Some(*read), None]),
             Goal::Order { early, .. } => (&[], [Some(*early), None]),
+            Goal::TornPair { second, .. } => (&[], [Some(*second), None]),
             Goal::Deadlock(waiting) => (waiting, [None, None]),
         };
         listed.iter().copied().chain(pending.into_iter().flatten())

@@ -17,13 +17,14 @@
 //! |---|---|
 //! | `witness-schedule VERSION` | what the file is; this is version 1 |
 //! | `trace ID` | the trace that it belongs to, 32 hexadecimal digits |
-//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation` or `order` |
+//! | `kind KIND` | what it shows at its end: `co-enabled`, `unordered`, `other-value`, `deadlock`, `use-after-free`, `atomicity-violation`, `torn-pair` or `order` |
 //! | `race EVENT EVENT`, of the first two kinds | the two racing events, by their number in the trace |
 //! | `read EVENT sees VALUE`, of the third | the read, and the value that it would see; `?`: one that the trace does not tell |
 //! | `waiting EVENT …`, of the fourth | the operations that wait for each other, at least 1, ascending |
 //! | `freed-by EVENT accessed-by EVENT`, of the fifth | the free, and the access of what it freed |
 //! | `from EVENT to EVENT interrupted-by EVENT`, of the sixth | two accesses of one thread, and the other thread's that comes between; `next-to` instead of `interrupted-by`: that is still to come |
-//! | `early EVENT before EVENT …`, of the seventh | the access that is next, and those of which none has happened, at least 1, ascending |
+//! | `from EVENT to EVENT torn-by EVENT and EVENT`, of the seventh | two reads of one thread, and the other thread's writes of what they read; `half-by` instead of `torn-by`: only the write that comes first has happened |
+//! | `early EVENT before EVENT …`, of the eighth | the access that is next, and those of which none has happened, at least 1, ascending |
 //! | `as-recorded xCOUNT`, or none | the first COUNT events of the trace, in its order, at least 1 |
 //! | `tTHREAD xCOUNT`, any number | a slice: the thread performs its next COUNT events, at least 1 |
 //! | `wake EVENT tTHREAD`, any number | the notify EVENT wakes THREAD |
@@ -66,6 +67,11 @@ const ATOMICITY_VIOLATION: &str = "atomicity-violation";
 /// Whether the access that comes between has happened.
 const INTERRUPTED_BY: &str = "interrupted-by";
 const NEXT_TO: &str = "next-to";
+const TORN_PAIR: &str = "torn-pair";
+
+/// Whether both writes of a pair have happened.
+const TORN_BY: &str = "torn-by";
+const HALF_BY: &str = "half-by";
 const ORDER: &str = "order";
 
 /// A text that is no schedule, with the line where that shows.
@@ -138,6 +144,7 @@ impl Goal {
             Goal::Deadlock(_) => DEADLOCK,
             Goal::UseAfterFree { .. } => USE_AFTER_FREE,
             Goal::AtomicityViolation { .. } => ATOMICITY_VIOLATION,
+            Goal::TornPair { .. } => TORN_PAIR,
             Goal::Order { .. } => ORDER,
         }
     }
@@ -174,6 +181,15 @@ impl fmt::Display for Schedule {
             } => {
                 let how = if both_next { NEXT_TO } else { INTERRUPTED_BY };
                 writeln!(f, "from {} to {} {how} {}", first.0, second.0, between.0)?;
+            }
+            &Goal::TornPair {
+                first,
+                writes: [one, other],
+                second,
+                unfinished,
+            } => {
+                let how = if unfinished { HALF_BY } else { TORN_BY };
+                writeln!(f, "from {} to {} {how} {} and {}", first.0, second.0, one.0, other.0)?;
             }
         }
         if self.as_recorded > 0 {
@@ -232,6 +248,7 @@ impl FromStr for Schedule {
                 DEADLOCK => Ok(DEADLOCK),
                 USE_AFTER_FREE => Ok(USE_AFTER_FREE),
                 ATOMICITY_VIOLATION => Ok(ATOMICITY_VIOLATION),
+                TORN_PAIR => Ok(TORN_PAIR),
                 ORDER => Ok(ORDER),
                 kind => Err(Malformed::Kind { kind: kind.to_owned() }),
             })
@@ -273,6 +290,27 @@ impl FromStr for Schedule {
                     between,
                     second,
                     both_next,
+                }))
+            })?
+        } else if kind == TORN_PAIR {
+            lines.one("from EVENT to EVENT torn-by EVENT and EVENT", |words| {
+                word(words, "from")?;
+                let first = EventId(number(words)?);
+                word(words, "to")?;
+                let second = EventId(number(words)?);
+                let unfinished = match words.next()? {
+                    TORN_BY => false,
+                    HALF_BY => true,
+                    _ => return None,
+                };
+                let one = EventId(number(words)?);
+                word(words, "and")?;
+                let writes = [one, EventId(number(words)?)];
+                Some(Ok(Goal::TornPair {
+                    first,
+                    writes,
+                    second,
+                    unfinished,
                 }))
             })?
         } else if kind == OTHER_VALUE {
@@ -442,6 +480,12 @@ mod tests {
                 between: EventId(between),
                 second: EventId(second),
                 both_next,
+            }),
+            any::<(u32, u32, u32, u32, bool)>().prop_map(|(first, one, other, second, unfinished)| Goal::TornPair {
+                first: EventId(first),
+                writes: [EventId(one), EventId(other)],
+                second: EventId(second),
+                unfinished,
             }),
             any::<(u32, Option<u64>)>().prop_map(|(read, value)| Goal::OtherValue {
                 read: EventId(read),
@@ -615,6 +659,31 @@ mod tests {
         ] {
             let said = interrupted(line).expect_err("malformed").to_string();
             let expected = format!("line 4: expected `from EVENT to EVENT interrupted-by EVENT`, found `{line}`");
+            assert_eq!(said, expected);
+        }
+        let torn = |line: &str| {
+            let text = TEXT.replace("co-enabled", "torn-pair").replace("race 5 17", line);
+            text.parse::<Schedule>().map(|schedule| schedule.goal)
+        };
+        for (line, unfinished) in [
+            ("from 3 to 9 torn-by 8 and 7", false),
+            ("from 3 to 9 half-by 8 and 7", true),
+        ] {
+            let goal = Goal::TornPair {
+                first: EventId(3),
+                writes: [EventId(8), EventId(7)],
+                second: EventId(9),
+                unfinished,
+            };
+            assert_eq!(torn(line), Ok(goal));
+        }
+        for line in [
+            "from 3 to 9 torn-by 8",
+            "from 3 to 9 by 8 and 7",
+            "from 3 to 9 half-by 8 7",
+        ] {
+            let said = torn(line).expect_err("malformed").to_string();
+            let expected = format!("line 4: expected `from EVENT to EVENT torn-by EVENT and EVENT`, found `{line}`");
             assert_eq!(said, expected);
         }
         let waiting = |line: &str| {

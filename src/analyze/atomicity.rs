@@ -4,16 +4,18 @@
 //! The questions are those of races and of uses after free, with an order of what is performed. Locks that the thread
 //! holds from its first access to its second exclude most instances at once.
 
-use super::asked::LOOKED_AT;
 use super::decider::Decider;
-use super::{MAX_EVENTS_Z3, Solver, case, in_order, reject};
-use crate::candidates::{Interruption, Interruptions, Stretch};
+use super::intent::Intent;
+use super::settle::{Settled, settle, with_ending};
+use super::{MAX_EVENTS_Z3, case, in_order, torn_pairs};
+use crate::candidates::{Asked, Interruption, Interruptions, Stretch, TornPair, TornPairs, Twins, shared_cells};
+use crate::design::{Design, Meant};
 use crate::encode::Form;
-use crate::prune::{Ending, Grounds, Needs};
-use crate::schedule::{Goal, Schedule};
-use crate::solve::{Answer, NativeAnswer, Session, Steps};
+use crate::prune::{Grounds, Needs};
+use crate::schedule::Goal;
+use crate::solve::Steps;
 use crate::symbols::{Symbols, UnrecordedCalls, hidden_between};
-use crate::trace::{CodePosition, EventId, SectionId};
+use crate::trace::{CellId, CodePosition, EventId, IncarnationId, SectionId, Trace};
 use crate::verdict::{Analysis, AtomicityViolation, CutRefutation, Refutation, Region, Rejected, Unknown, Verdict};
 use std::num::NonZeroUsize;
 
@@ -37,35 +39,78 @@ impl Decided {
     }
 }
 
-/// Decides every candidate in the regions that are asked about.
-pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
+/// Decides every candidate in the regions that are asked about, and every pair of variables that stand for the same.
+pub(super) fn decide(known: &Decider<'_>, design: Option<&Design>, threads: NonZeroUsize) -> Decided {
     if known.options.form == Form::WholeTrace || known.options.mutation.is_some() {
         // A whole trace has the order of the three in it, and formulas are broken to see what becomes of races.
         return Decided::default();
     }
-    let symbols = Symbols::new(known.trace.tables());
+    let trace = known.trace;
+    let symbols = Symbols::new(trace.tables());
     let line = |position: CodePosition| {
         let frame = symbols.frame(position);
         frame.file.zip(frame.line)
     };
-    let apart = |one, other| line(one).zip(line(other)).is_some_and(|(one, other)| one != other);
-    let found = Interruptions::of(known.trace, known.sections, known.options.regions, &apart);
+    let nothing = Design::default();
+    let meant = Meant::of(design.unwrap_or(&nothing), trace, &symbols);
+    let asked = Asked {
+        regions: known.options.regions,
+        apart: &|one, other| line(one).zip(line(other)).is_some_and(|(one, other)| one != other),
+        atomic_places: meant.atomic_places(),
+        atomic: &|position| meant.atomic(position),
+    };
+    let mut found = Interruptions::of(trace, known.sections, &asked);
+    let intent = Intent::of(&meant, trace, &found.marked);
+    found.list.retain_mut(|candidate| {
+        candidate.instances.retain(|&(stretch, site)| {
+            let second = found.stretches[stretch as usize].second;
+            // Of what the thread is about to replace, that matters which another one sees.
+            let others = found.intruders[site as usize].events.iter().copied();
+            let sees = |event: &EventId| trace.access(*event).is_some_and(|access| access.kind.reads());
+            let others: Vec<EventId> = others.filter(sees).collect();
+            intent.is_of_interest(trace, &[second]) || intent.is_of_interest(trace, &others)
+        });
+        !candidate.instances.is_empty()
+    });
+    let (twins, names) = twins(trace, &symbols, &meant);
+    let mut torn = TornPairs::of(trace, &twins, known.options.regions).list;
+    torn.retain(|candidate| {
+        let seconds = candidate.reads.iter().map(|reads| reads.second);
+        intent.is_of_interest(trace, &seconds.collect::<Vec<_>>())
+    });
     tracing::info!(
         candidates = found.list.len(),
         stretches = found.stretches.len(),
+        pairs = torn.len(),
         "triples of accesses that would be out of place"
     );
-    let all = found.list.len() as u32;
-    let one = |candidate: &Interruption| {
-        let case = Case { known, found: &found };
+    let all = (found.list.len() + torn.len()) as u32;
+    let candidates: Vec<Either<'_>> = found
+        .list
+        .iter()
+        .map(Either::Interruption)
+        .chain(torn.iter().map(Either::TornPair))
+        .collect();
+    let (found, intent, names) = (&found, &intent, &names[..]);
+    let one = |candidate: &Either<'_>| {
         let decide = || {
             let mut rejected = Vec::new();
             let steps = Steps::of_batch(all);
-            (case.decide(candidate, steps, &mut rejected), rejected)
+            let violation = match candidate {
+                Either::Interruption(candidate) => {
+                    let case = Case { known, found, intent };
+                    case.decide(candidate, steps, &mut rejected)
+                }
+                Either::TornPair(candidate) => {
+                    let case = torn_pairs::Case { known, intent, names };
+                    case.decide(candidate, steps, &mut rejected)
+                }
+            };
+            (violation, rejected)
         };
         Ok::<_, std::convert::Infallible>(z3::with_z3_config(&z3::Config::new(), decide))
     };
-    let Ok(decided) = in_order::map(threads, &found.list, one);
+    let Ok(decided) = in_order::map(threads, &candidates, one);
     let (mut violations, rejected): (Vec<_>, Vec<Vec<Rejected>>) = decided.into_iter().unzip();
     doubt(known, &mut violations);
     explain(known, &mut violations, threads);
@@ -73,6 +118,42 @@ pub(super) fn decide(known: &Decider<'_>, threads: NonZeroUsize) -> Decided {
         violations,
         rejected: rejected.into_iter().flatten().collect(),
     }
+}
+
+/// What is decided.
+enum Either<'a> {
+    Interruption(&'a Interruption),
+    TornPair(&'a TornPair),
+}
+
+/// The variables that stand for the same: those of the design, then those that the program compares, but for what the
+/// design has. With their names, and whether it is the program that says so.
+fn twins(trace: &Trace, symbols: &Symbols<'_>, meant: &Meant<'_>) -> (Vec<Twins>, Vec<(Vec<String>, bool)>) {
+    let (mut twins, mut names) = (Vec::new(), Vec::new());
+    for (called, [one, other]) in meant.redundant() {
+        twins.push(Twins { one, other });
+        names.push((called.to_vec(), false));
+    }
+    let stated = twins.len();
+    for mined in Twins::compared(trace, &shared_cells(trace)) {
+        let known = twins[..stated].iter().any(|twins: &Twins| {
+            let has = |all: &[CellId], some: &[CellId]| some.iter().all(|cell| all.contains(cell));
+            (has(&twins.one, &mined.one) && has(&twins.other, &mined.other))
+                || (has(&twins.one, &mined.other) && has(&twins.other, &mined.one))
+        });
+        if known {
+            continue;
+        }
+        let name = |cells: &[CellId]| {
+            let cell = trace.cell(cells[0]);
+            let variable = symbols.variable(cell.addr);
+            let of_static = variable.filter(|_| cell.incarnation == IncarnationId::STATIC);
+            of_static.map_or_else(|| format!("{:#x}", cell.addr), |variable| variable.name)
+        };
+        names.push((vec![name(&mined.one), name(&mined.other)], true));
+        twins.push(mined);
+    }
+    (twins, names)
 }
 
 /// Takes back what is witnessed only if a library that was not recorded did not synchronize two of the accesses.
@@ -88,11 +169,12 @@ fn doubt(known: &Decider<'_>, violations: &mut [AtomicityViolation]) {
     }
     let hidden = calls.hidden_synchronization(trace);
     for violation in violations {
-        let [first, between, second] = violation.example;
-        let pairs = [(first, between), (between, second)];
-        let library = pairs
-            .into_iter()
-            .find_map(|(a, b)| hidden_between(trace, &hidden, a.min(b), a.max(b)));
+        let (first, second) = (violation.first(), violation.second());
+        let mut pairs = violation
+            .others()
+            .iter()
+            .flat_map(|&other| [(first, other), (other, second)]);
+        let library = pairs.find_map(|(a, b)| hidden_between(trace, &hidden, a.min(b), a.max(b)));
         if let (Verdict::Witnessed(schedule), Some(library)) = (&violation.verdict, library) {
             violation.verdict = Verdict::Unknown(Unknown::Unsynchronized {
                 schedule: Box::new(schedule.clone()),
@@ -120,7 +202,11 @@ fn explain(known: &Decider<'_>, violations: &mut [AtomicityViolation], threads: 
             Verdict::Refuted(_) => Grounds::Structure,
             _ => Grounds::Outcomes,
         };
-        let goal = goal(violation.example, false);
+        let goal = match violation.example[..] {
+            [first, between, second] => goal([first, between, second], false),
+            [first, one, other, second] => torn_pairs::goal(&[first, one, other, second], false),
+            _ => return Ok(Vec::new()),
+        };
         let explain = || case::session(known, known.order_on(grounds)).explain(grounds, &goal);
         let facts = (!known.options.out_of_time()).then(|| z3::with_z3_config(&z3::Config::new(), explain));
         Ok::<_, std::convert::Infallible>(facts.flatten().unwrap_or_default())
@@ -145,129 +231,68 @@ fn goal([first, between, second]: Triple, both_next: bool) -> Goal {
 struct Case<'d, 't> {
     known: &'d Decider<'t>,
     found: &'d Interruptions,
+    intent: &'d Intent,
 }
 
 impl Case<'_, '_> {
     fn decide(&self, candidate: &Interruption, mut steps: Steps, rejected: &mut Vec<Rejected>) -> AtomicityViolation {
         let known = self.known;
         let mut violation = AtomicityViolation {
-            positions: candidate.positions,
+            positions: candidate.positions.to_vec(),
             region: self.stretch(candidate.instances[0].0).region,
-            example: self.first(candidate),
+            stated: Vec::new(),
+            example: self.first(candidate).to_vec(),
             verdict: Verdict::Unknown(Unknown::Time),
             tried: 0,
         };
         let (open, more) = self.left_open(candidate, known.needs);
-        let fast = !known.solver_only();
         violation.tried = open.len() as u64;
-        let mut goals: Vec<(Triple, bool)> = Vec::new();
-        for &triple in &open {
-            goals.extend(self.ways(triple, known.needs));
-        }
-        if fast {
-            let nearest = goals.iter().take(LOOKED_AT);
-            let found = nearest.clone().find_map(|&(triple, both_next)| {
-                let goal = goal(triple, both_next);
-                let cut = with_ending(&goal, |ending| {
-                    let late = known.predictor.predict_late(ending);
-                    late.or_else(|| known.predictor.predict(ending))
-                });
-                cut.map(|cut| (triple, known.schedule(&cut, goal)))
-            });
-            if let Some((triple, schedule)) = found
-                && self.accepted(&mut violation, triple, schedule, rejected)
-            {
-                return violation;
-            }
-        }
-        let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
-        let mut unknown = more.then_some(Unknown::Instances);
-        let mut session = None;
-        let mut excluded = None;
-        for (number, &(triple, both_next)) in goals.iter().enumerate() {
-            if known.options.out_of_time() {
-                break;
-            }
-            if number >= limit && steps.are_spent() {
-                unknown = Some(Unknown::Instances);
-                break;
-            }
-            let goal = goal(triple, both_next);
-            match self.ask(&goal, &mut steps, &mut session) {
-                Ok(None) => {
-                    excluded.get_or_insert(triple);
-                }
-                Ok(Some((as_recorded, then))) => {
-                    let schedule = known.schedule_of(as_recorded, &then, goal);
-                    if self.accepted(&mut violation, triple, schedule, rejected) {
-                        return violation;
-                    }
-                    unknown = Some(Unknown::Rejected);
-                }
-                Err(why) => {
-                    unknown = Some(why);
-                    if number >= limit {
-                        break;
-                    }
+        let (open, by_design) = self.without_excluded_by_design(open);
+        let ways: Vec<(Triple, bool)> = open.iter().flat_map(|&triple| self.ways(triple, known.needs)).collect();
+        let goals: Vec<Goal> = ways
+            .iter()
+            .map(|&(triple, both_next)| goal(triple, both_next))
+            .collect();
+        let (example, verdict) = match settle(known, &goals, more, &mut steps, rejected) {
+            Settled::Witnessed(place, schedule) => (ways[place].0, Verdict::Witnessed(schedule)),
+            Settled::Open(unknown) => (self.first(candidate), Verdict::Unknown(unknown)),
+            Settled::Excluded(first) => {
+                let example = first.map_or_else(|| self.first(candidate), |place| ways[place].0);
+                let excluded = || self.excluded(candidate, example, open.is_empty());
+                match by_design {
+                    // What the file does not speak of has to be excluded as well.
+                    Some((example, why)) if open.is_empty() => (example, Verdict::Refuted(why)),
+                    Some((of_design, why)) => match excluded() {
+                        Verdict::Refuted(_) => (of_design, Verdict::Refuted(why)),
+                        other => (example, other),
+                    },
+                    None => (example, excluded()),
                 }
             }
-        }
-        violation.example = excluded.unwrap_or(violation.example);
-        violation.verdict = match unknown {
-            _ if known.options.out_of_time() => Verdict::Unknown(Unknown::Time),
-            Some(unknown) => Verdict::Unknown(unknown),
-            None => self.excluded(candidate, violation.example, open.is_empty()),
         };
+        violation.region = self.region_of(example).unwrap_or(violation.region);
+        violation.example = example.to_vec();
+        violation.verdict = verdict;
+        if let Region::Atomic { number, .. } = violation.region {
+            violation.stated.extend(self.intent.names.get(number as usize).cloned());
+        }
         violation
     }
 
-    fn accepted(
-        &self,
-        violation: &mut AtomicityViolation,
-        triple: Triple,
-        schedule: Schedule,
-        rejected: &mut Vec<Rejected>,
-    ) -> bool {
-        match self.known.checker.check(&schedule) {
-            Ok(_) => {
-                violation.example = triple;
-                violation.region = self.region_of(triple).unwrap_or(violation.region);
-                violation.verdict = Verdict::Witnessed(schedule);
-                true
-            }
-            Err(rejection) => {
-                rejected.push(reject(schedule, &rejection));
-                false
+    /// The instances that the design leaves, and the first that it excludes, with the reason.
+    fn without_excluded_by_design(&self, open: Vec<Triple>) -> (Vec<Triple>, Option<(Triple, Refutation)>) {
+        if !self.intent.speaks_of_threads() {
+            return (open, None);
+        }
+        let mut first = None;
+        let mut kept = Vec::with_capacity(open.len());
+        for triple @ [a1, between, a2] in open {
+            match self.intent.keeps_out(self.known.trace, (a1, a2), between) {
+                Some(why) => drop(first.get_or_insert((triple, why))),
+                None => kept.push(triple),
             }
         }
-    }
-
-    /// Our own solver first, and Z3 for what that leaves: so many events as recorded, then these; or that there is no
-    /// such prefix.
-    fn ask<'s>(
-        &'s self,
-        goal: &Goal,
-        steps: &mut Steps,
-        session: &mut Option<Session<'s>>,
-    ) -> Result<Option<(u32, Vec<EventId>)>, Unknown> {
-        let known = self.known;
-        if !known.solver_only() && known.options.solver != Solver::Z3 {
-            match with_ending(goal, |ending| known.native.ask(ending, steps)) {
-                NativeAnswer::Feasible(as_recorded, then) => return Ok(Some((as_recorded, then))),
-                NativeAnswer::Infeasible => return Ok(None),
-                NativeAnswer::Unknown if known.options.solver == Solver::Native => return Err(Unknown::Steps),
-                NativeAnswer::Unknown => {}
-            }
-        }
-        if known.trace.len() > MAX_EVENTS_Z3 {
-            return Err(Unknown::Steps);
-        }
-        let session = session.get_or_insert_with(|| case::session(known, known.order));
-        match session.ask(goal) {
-            Answer::Feasible(prefix) => Ok(Some((0, prefix))),
-            Answer::Infeasible => Ok(None),
-            Answer::Budget => Err(Unknown::Budget),
-        }
+        (kept, first)
     }
 
     fn stretch(&self, number: u32) -> &Stretch {
@@ -365,7 +390,7 @@ impl Case<'_, '_> {
         (found, more)
     }
 
-    /// The verdict when no instance is feasible.
+    /// The verdict when no instance is feasible, and none is excluded by design alone.
     fn excluded(&self, candidate: &Interruption, example: Triple, by_needs: bool) -> Verdict {
         let known = self.known;
         if known.trace.cut().is_some() {
@@ -419,14 +444,4 @@ impl Case<'_, '_> {
         // The facts come at the very end, and for so many only.
         Refutation::Core(Vec::new())
     }
-}
-
-/// What a goal has performed, and what is next then.
-fn with_ending<R>(goal: &Goal, then: impl FnOnce(Ending<'_>) -> R) -> R {
-    let (performed, pending): (Vec<EventId>, Vec<EventId>) = (goal.performed().collect(), goal.pending().collect());
-    then(Ending {
-        performed: &performed,
-        pending: &pending,
-        awaited: &[],
-    })
 }

@@ -195,7 +195,10 @@ impl Decider<'_> {
                     Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } | Refutation::LockHistory { .. } => {
                         CutRefutation::Locks
                     }
-                    Refutation::Core(_) => CutRefutation::Core,
+                    // Of pairs, nothing is said in a file.
+                    Refutation::Core(_) | Refutation::Priority { .. } | Refutation::Reality { .. } => {
+                        CutRefutation::Core
+                    }
                 }))
             }
             other => other,

@@ -15,10 +15,14 @@ mod exclude;
 mod follow;
 mod glance;
 mod in_order;
+mod intent;
 mod orders;
 mod other_values;
 mod refute;
+mod settle;
+mod slices;
 mod timing;
+mod torn_pairs;
 
 pub use follow::{Decision, Follow, Shard, Unfollowed};
 pub use glance::Glance;
@@ -27,6 +31,7 @@ pub use other_values::{OtherValue, OtherValues};
 
 use crate::candidates::{Candidate, Candidates, Scope};
 use crate::check::{Checker, Rejection};
+use crate::design::Design;
 use crate::encode::{Form, Mutation};
 use crate::predict::SyncPreserving;
 use crate::prune::{AtomicLocks, Grounds, LockContexts, MustHappenBefore, Needs};
@@ -131,6 +136,8 @@ pub struct Work<'s> {
     pub threads: NonZeroUsize,
     /// The orders that somebody names. They are asked about together with initializations, by whole analyses.
     pub orders: &'s [Order],
+    /// What somebody says of the program's design: atomicity violations are asked about by it, in whole analyses.
+    pub design: Option<&'s Design>,
 }
 
 impl Default for Work<'_> {
@@ -141,6 +148,7 @@ impl Default for Work<'_> {
             shard: Shard::WHOLE,
             threads: NonZeroUsize::MIN,
             orders: &[],
+            design: None,
         }
     }
 }
@@ -203,7 +211,7 @@ pub fn analyze_with<F: Follow>(
         let asks = options.find.has(Kind::Atomicity) && work.scope.is_none();
         if asks && work.shard == Shard::WHOLE {
             let decided = stage(follow, "atomicity violations", || {
-                atomicity::decide(known, work.threads)
+                atomicity::decide(known, work.design, work.threads)
             });
             decided.add_to(&mut analysis);
         }
@@ -305,7 +313,7 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
                 deadlocks::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
             }
             if find.has(Kind::Atomicity) {
-                atomicity::decide(known, NonZeroUsize::MIN).add_to(&mut analysis);
+                atomicity::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
             }
             add_orders(known, &[], NonZeroUsize::MIN, &mut analysis);
         });

@@ -5,12 +5,13 @@
 //! Where AVIO learns from many runs which of them nothing ever interrupts, what is asked about here are regions of one
 //! run, and another order of the same run answers.
 
+use super::calls::Calls;
+use super::marked::Marked;
 use crate::semantics::interrupted::{Part, is_pattern};
 use crate::trace::{Access, CellId, CodePosition, EventId, ObjectId, SectionId, Sections, ThreadId, Trace};
 use crate::verdict::{Region, Regions};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
-use trace_format::StackId;
 
 /// Two accesses of one thread to a cell, in one region.
 #[derive(Clone, Copy, Debug)]
@@ -58,24 +59,35 @@ pub struct Interruptions {
     pub intruders: Vec<Intruders>,
     /// The candidates, by the stretch that comes first in the trace.
     pub list: Vec<Interruption>,
+    /// What the program calls the regions that it marks: those with numbers from [`Asked::atomic_places`] on.
+    pub marked: Vec<String>,
+}
+
+/// Which regions are asked about.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Of calls and sections.
+    pub regions: Regions,
+    /// Whether two positions are known to be at different lines of the code.
+    pub apart: &'a dyn Fn(CodePosition, CodePosition) -> bool,
+    /// How many places the user calls atomic.
+    pub atomic_places: u32,
+    /// In which of them a position is.
+    pub atomic: &'a dyn Fn(CodePosition) -> Vec<u32>,
 }
 
 impl Interruptions {
-    /// Finds all. `apart`: whether two positions are known to be at different lines of the code.
+    /// Finds all.
     #[must_use]
-    pub fn of(
-        trace: &Trace,
-        sections: &Sections,
-        regions: Regions,
-        apart: &dyn Fn(CodePosition, CodePosition) -> bool,
-    ) -> Interruptions {
+    pub fn of(trace: &Trace, sections: &Sections, asked: &Asked<'_>) -> Interruptions {
+        let (regions, marked) = (asked.regions, Marked::of(trace));
         let shared = shared_cells(trace);
         let (intruders, of_cell) = intruders(trace, &shared);
         let mut walk = Walk {
             trace,
             sections,
-            regions,
-            apart,
+            asked,
+            marked: &marked,
             calls: Calls::of(trace),
             stretches: Vec::new(),
             checked_again: HashSet::new(),
@@ -97,6 +109,7 @@ impl Interruptions {
         stretches.retain(|stretch| {
             let positions = positions(stretch);
             regions != Regions::Serial
+                || matches!(stretch.region, Region::Atomic { .. })
                 || !checked_again.contains(&positions) && tallies.get(&positions).is_some_and(Tally::is_serial)
         });
         let mut by_positions: BTreeMap<Positions, Vec<(u32, u32)>> = BTreeMap::new();
@@ -119,6 +132,7 @@ impl Interruptions {
             stretches,
             intruders,
             list,
+            marked: marked.into_names(),
         }
     }
 }
@@ -154,7 +168,8 @@ impl Intruders {
 }
 
 /// The cells that several threads access, at least one of which writes.
-fn shared_cells(trace: &Trace) -> Vec<bool> {
+#[must_use]
+pub fn shared_cells(trace: &Trace) -> Vec<bool> {
     let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); trace.cells().len()];
     for access in trace.accesses() {
         let Some(part) = Part::of(access.kind) else { continue };
@@ -193,100 +208,11 @@ fn intruders(trace: &Trace, shared: &[bool]) -> (Vec<Intruders>, HashMap<CellId,
     (all, of_cell)
 }
 
-/// The calls that a thread is in, as far as stacks tell them apart.
-struct Calls {
-    /// Per stack: what is below it, where it was called, and how deep it is.
-    parents: Vec<(StackId, CodePosition, u32)>,
-    frames: Vec<Frame>,
-}
-
-/// A call that a thread is in.
-struct Frame {
-    stack: StackId,
-    /// The place in its thread of the first event since which its position has only moved forward.
-    since: u32,
-    position: CodePosition,
-}
-
-impl Calls {
-    fn of(trace: &Trace) -> Calls {
-        let mut parents = vec![(StackId::EMPTY, 0, 0)];
-        for node in &trace.tables().stacks {
-            let depth = parents.get(node.parent.0 as usize).map_or(0, |&(.., depth)| depth);
-            parents.push((node.parent, node.call_site, depth + 1));
-        }
-        Calls {
-            parents,
-            frames: Vec::new(),
-        }
-    }
-
-    fn depth(&self, stack: StackId) -> u32 {
-        self.parents[stack.0 as usize].2
-    }
-
-    /// The stack below at a depth.
-    fn at_depth(&self, mut stack: StackId, depth: u32) -> StackId {
-        while self.depth(stack) > depth {
-            stack = self.parents[stack.0 as usize].0;
-        }
-        stack
-    }
-
-    /// The position in the call at a depth, of an event with this stack.
-    fn position(&self, stack: StackId, pc: CodePosition, depth: u32) -> CodePosition {
-        match self.depth(stack) > depth {
-            true => self.parents[self.at_depth(stack, depth + 1).0 as usize].1,
-            false => pc,
-        }
-    }
-
-    /// Goes on by an event.
-    fn step(&mut self, place: u32, stack: StackId, pc: CodePosition) {
-        let deepest = self.depth(stack);
-        let mut kept = (self.frames.len() as u32).min(deepest + 1);
-        while kept > 0 && self.frames[kept as usize - 1].stack != self.at_depth(stack, kept - 1) {
-            kept -= 1;
-        }
-        self.frames.truncate(kept as usize);
-        if let Some(depth) = kept.checked_sub(1) {
-            let position = self.position(stack, pc, depth);
-            let frame = &mut self.frames[depth as usize];
-            if position < frame.position {
-                frame.since = place;
-            }
-            frame.position = position;
-        }
-        for depth in kept..=deepest {
-            self.frames.push(Frame {
-                stack: self.at_depth(stack, depth),
-                since: place,
-                position: self.position(stack, pc, depth),
-            });
-        }
-    }
-
-    /// How deep the innermost call is that the last event shares with an earlier one, if it is the same call and its
-    /// position has moved forward since.
-    fn shared_with(&self, trace: &Trace, earlier: EventId, last: EventId) -> Option<u32> {
-        let (mut one, mut other) = (trace.stack(earlier), trace.stack(last));
-        let mut depth = self.depth(one).min(self.depth(other));
-        (one, other) = (self.at_depth(one, depth), self.at_depth(other, depth));
-        while one != other {
-            depth -= 1;
-            (one, other) = (self.parents[one.0 as usize].0, self.parents[other.0 as usize].0);
-        }
-        let position = |event| self.position(trace.stack(event), trace.pc(event), depth);
-        let same = self.frames[depth as usize].since <= trace.place(earlier) && position(earlier) != position(last);
-        same.then_some(depth)
-    }
-}
-
 struct Walk<'t> {
     trace: &'t Trace,
     sections: &'t Sections,
-    regions: Regions,
-    apart: &'t dyn Fn(CodePosition, CodePosition) -> bool,
+    asked: &'t Asked<'t>,
+    marked: &'t Marked,
     calls: Calls,
     stretches: Vec<Stretch>,
     /// Positions of two reads of which the second makes the check of the first again.
@@ -296,11 +222,12 @@ struct Walk<'t> {
 impl Walk<'_> {
     fn thread(&mut self, thread: ThreadId, shared: &[bool]) {
         let trace = self.trace;
-        self.calls.frames.clear();
+        self.calls.begin();
+        let follows_calls = self.asked.regions != Regions::All || self.asked.atomic_places > 0;
         let mut last: HashMap<CellId, (EventId, Option<EventId>)> = HashMap::new();
         for (place, &event) in (0..).zip(trace.program_order(thread)) {
             // What has no place in the code, as what a library allocates, has no stack either.
-            if self.regions != Regions::All && trace.pc(event) != 0 {
+            if follows_calls && trace.pc(event) != 0 {
                 self.calls.step(place, trace.stack(event), trace.pc(event));
             }
             let access = trace.access(event);
@@ -327,11 +254,14 @@ impl Walk<'_> {
     }
 
     fn region(&self, thread: ThreadId, first: EventId, second: Access) -> Option<Region> {
-        if self.regions == Regions::All {
+        if let Some(stated) = self.stated(thread, first, second.event) {
+            return Some(stated);
+        }
+        if self.asked.regions == Regions::All {
             return Some(Region::Successive);
         }
         // An operation that reads what is there when it writes has seen what came in between.
-        if self.regions == Regions::Serial && second.kind.reads() && second.kind.writes() {
+        if self.asked.regions == Regions::Serial && second.kind.reads() && second.kind.writes() {
             let first = self.trace.access(first)?;
             if !first.kind.writes() {
                 return None;
@@ -344,6 +274,32 @@ impl Walk<'_> {
         // In a native recording, what the thread began with was called by the runtime, or by the C library.
         let own = u32::from(!self.trace.tables().modules.is_empty());
         (depth > own).then_some(Region::Call)
+    }
+
+    /// The region that is called atomic, by the program or by the user, and that both are in.
+    fn stated(&self, thread: ThreadId, first: EventId, second: EventId) -> Option<Region> {
+        if let Some(mark) = self.marked.with_both(thread, first, second) {
+            return Some(Region::Atomic {
+                number: self.asked.atomic_places + mark,
+                marked: true,
+            });
+        }
+        if self.asked.atomic_places == 0 || self.trace.pc(first) == 0 {
+            return None;
+        }
+        let trace = self.trace;
+        // Where the innermost call is not known to be the same, those around it are not either.
+        let deepest = self.calls.shared_with(trace, first, second)?;
+        (0..=deepest)
+            .rev()
+            .filter(|&depth| self.calls.is_since(trace, first, depth))
+            .find_map(|depth| {
+                let at = |event| self.calls.position(trace.stack(event), trace.pc(event), depth);
+                let now = (self.asked.atomic)(at(second));
+                let mut places = (self.asked.atomic)(at(first)).into_iter();
+                let number = places.find(|place| now.contains(place))?;
+                Some(Region::Atomic { number, marked: false })
+            })
     }
 
     /// The sections that a thread is in at an event.
@@ -367,7 +323,7 @@ impl Walk<'_> {
         let reads = |event| does(event).is_some_and(|part| part.reads && !part.writes);
         let writes = does(third).is_some_and(|part| part.writes);
         let (one, other) = (self.trace.pc(second), self.trace.pc(third));
-        if !reads(first) || !reads(second) || !writes || !(self.apart)(one, other) {
+        if !reads(first) || !reads(second) || !writes || !(self.asked.apart)(one, other) {
             return;
         }
         let (before, now, then) = (
@@ -384,7 +340,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackNode, Tables};
+    use trace_format::{Event, MemRange, ObjectInfo, ObjectKind, Op, StackId, StackNode, Tables};
 
     const LOCK: ObjectId = ObjectId(0);
 
@@ -416,7 +372,14 @@ mod tests {
         let trace = Trace::from_events(tables, &all);
         // Positions of one ten are at one line.
         let apart = |one: u64, other: u64| one / 10 != other / 10;
-        let found = Interruptions::of(&trace, &Sections::of(&trace), regions, &apart);
+        let asked = Asked {
+            regions,
+            apart: &apart,
+            atomic_places: 1,
+            // A function at the positions from 100 on.
+            atomic: &|position| if position >= 100 { vec![0] } else { Vec::new() },
+        };
+        let found = Interruptions::of(&trace, &Sections::of(&trace), &asked);
         let stretches = found.stretches.iter();
         stretches
             .map(|stretch| (trace.pc(stretch.first), trace.pc(stretch.second), stretch.region))
@@ -455,6 +418,28 @@ mod tests {
         assert_eq!(regions(&across, Regions::Any), [], "two calls of the function");
         let deeper = [(10, 3, read()), (30, 1, write())];
         assert_eq!(regions(&deeper, Regions::Serial), [(10, 30, Region::Call)]);
+    }
+
+    #[test]
+    fn what_is_called_atomic_is_a_region_whatever_the_rest() {
+        let stated = [(
+            100,
+            120,
+            Region::Atomic {
+                number: 0,
+                marked: false,
+            },
+        )];
+        for asked in [Regions::Serial, Regions::Any, Regions::All] {
+            assert_eq!(regions(&[(100, 0, read()), (120, 0, write())], asked), stated);
+        }
+        // Called at 50 and 60, from somewhere else.
+        assert_eq!(regions(&[(110, 1, read()), (120, 2, write())], Regions::Any), []);
+        assert_eq!(
+            regions(&[(120, 0, read()), (110, 0, write())], Regions::Any),
+            [],
+            "it began again"
+        );
     }
 
     #[test]

@@ -10,11 +10,15 @@
 //!
 //! What this drops has no witness (see [`crate::prune`]).
 
+mod calls;
 mod cycles;
 mod groups;
 mod interruptions;
+mod lock_sets;
+mod marked;
 mod nearest;
 mod open_pairs;
+mod pairs;
 mod scope;
 mod site;
 mod visit;
@@ -23,7 +27,9 @@ mod visit;
 mod tests;
 
 pub use cycles::{Cycle, Cycles, Waiting};
-pub use interruptions::{Interruption, Interruptions, Intruders, Positions, Stretch};
+pub use interruptions::{Asked, Interruption, Interruptions, Intruders, Positions, Stretch, shared_cells};
+pub use lock_sets::{attach_pairs, lock_set_warnings, scope_of_warnings, shared_variables};
+pub use pairs::{Reads, TornPair, TornPairs, Twins, Update};
 pub use scope::{AskedCycle, Scope};
 pub use visit::{Frees, Visited};
 pub(crate) use visit::{GroupPair, SitePairs};

@@ -14,15 +14,17 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use witness::analyze::{Options, Order, Shard, Solver, Work, analyze_with};
+use witness::candidates::{attach_pairs, lock_set_warnings, scope_of_warnings, shared_variables};
 use witness::confirm;
+use witness::design::{Design, DesignError, Meant};
 use witness::encode::Form;
 use witness::record::ProcessNumber;
 use witness::report::{Filters, Findings, Noise, Words};
 use witness::results::{self, Results, Summary};
 use witness::store;
 use witness::symbols::Symbols;
-use witness::trace::Trace;
-use witness::verdict::{Analysis, Find, Kind, Pair, Regions, Unknown, Verdict};
+use witness::trace::{Sections, Trace};
+use witness::verdict::{Analysis, Find, Kind, LockSets, Pair, Regions, Unknown, Verdict};
 
 /// Predict the data races, uses after free and deadlocks of a trace, and prove each with a schedule.
 ///
@@ -66,6 +68,10 @@ fn shard(text: &str) -> Result<Shard, String> {
     shard.ok_or_else(|| "expected M/N with M from 1 to N".to_owned())
 }
 
+fn design(path: &str) -> Result<Design, DesignError> {
+    Design::read(Path::new(path))
+}
+
 /// How hard to try, and where to keep the results.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AnalysisArgs {
@@ -100,6 +106,14 @@ pub struct AnalysisArgs {
     /// Repeat for several orders. `--find order` looks for reads of memory before it is initialized, without names.
     #[arg(long, env = "WITNESS_ORDER", value_names = ["A", "B"], num_args = 2)]
     order: Vec<String>,
+    /// Which pairs to decide: all that conflict, or those of variables that lock sets alone warn of (Eraser's states).
+    /// The warnings are listed, each with what is decided of its pairs; nothing but pairs is looked for then.
+    #[arg(long, env = "WITNESS_CANDIDATES", default_value = "conflicts")]
+    candidates: CandidatesArg,
+    /// A file that says which code is meant to be atomic, which variables stand for the same, who can interrupt whom,
+    /// and which threads never run at the same time. Atomicity violations are looked for by it, also without --find.
+    #[arg(long, env = "WITNESS_DESIGN", value_name = "FILE", value_parser = design)]
+    design: Option<Design>,
     /// The folder in which to store and find the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
     store: Option<PathBuf>,
@@ -147,6 +161,16 @@ enum FindArg {
     Atomicity,
     /// Reads of memory that another thread initializes, before it does.
     Order,
+}
+
+/// Which pairs to decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CandidatesArg {
+    /// All pairs of positions with conflicting accesses.
+    #[default]
+    Conflicts,
+    /// Those of variables that no lock protects in all accesses, whatever else orders these.
+    Lockset,
 }
 
 /// Where to look for atomicity violations.
@@ -323,7 +347,14 @@ impl AnalysisArgs {
                 Model::Prefix => Form::Prefix,
                 Model::WholeTrace => Form::WholeTrace,
             },
-            find: Find::of(&self.find.iter().map(|kind| kind.kind()).collect::<Vec<Kind>>()),
+            find: {
+                let kinds = self.find.iter().map(|kind| kind.kind());
+                let by_design = self.design.as_ref().map(|_| Kind::Atomicity);
+                let of_pairs = |kind: &Kind| {
+                    self.candidates == CandidatesArg::Conflicts || matches!(kind, Kind::Races | Kind::UseAfterFree)
+                };
+                Find::of(&kinds.chain(by_design).filter(of_pairs).collect::<Vec<Kind>>())
+            },
             regions: match self.regions {
                 RegionsArg::Serial => Regions::Serial,
                 RegionsArg::Any => Regions::Any,
@@ -391,9 +422,34 @@ impl AnalysisArgs {
         })
     }
 
-    /// Whether orders are named.
-    pub fn names_orders(&self) -> bool {
-        !self.order.is_empty()
+    /// The option that names what only whole analyses ask about, if there is one.
+    pub fn only_of_whole(&self) -> Option<&'static str> {
+        let order = Some("--order").filter(|_| !self.order.is_empty());
+        let design = || self.design.as_ref().map(|_| "--design");
+        let lock_sets = || Some("--candidates lockset").filter(|_| self.candidates == CandidatesArg::Lockset);
+        order.or_else(design).or_else(lock_sets)
+    }
+
+    /// The first layer, if that is to choose the candidates.
+    fn lock_sets(&self, trace: &Trace) -> Option<LockSets> {
+        (self.candidates == CandidatesArg::Lockset).then(|| LockSets {
+            variables: shared_variables(trace),
+            warnings: lock_set_warnings(trace, &Sections::of(trace)),
+        })
+    }
+
+    /// Says on stderr what the design names and the trace has not.
+    fn say_missing(&self, path: &Path, trace: &Trace) {
+        if let Some(design) = &self.design {
+            let symbols = Symbols::new(trace.tables());
+            for (line, missing) in Meant::of(design, trace, &symbols).missing() {
+                say!(
+                    "witness: {}:{line}: {} {missing}",
+                    design.path().display(),
+                    path.display()
+                );
+            }
+        }
     }
 
     /// The orders that are named, as far as a trace has them. Says on stderr which it has not.
@@ -433,12 +489,22 @@ impl AnalysisArgs {
         let journal = store::journal_path(&folder);
         let following = Following::whole(trace.id(), to_report(&options), &journal, watch);
         let orders = self.orders(path, trace);
+        self.say_missing(path, trace);
+        let mut lock_sets = self.lock_sets(trace);
+        let scope = lock_sets.as_ref().map(|sets| scope_of_warnings(trace, &sets.warnings));
         let work = Work {
+            scope: scope.as_ref(),
             threads: self.threads(),
             orders: &orders,
+            design: self.design.as_ref(),
             ..Work::default()
         };
-        let analysis = analyze_with(trace, &options, &work, &following)?;
+        let mut analysis = analyze_with(trace, &options, &work, &following)?;
+        if let Some(lock_sets) = &mut lock_sets {
+            let pairs: Vec<_> = analysis.pairs.iter().map(|pair| pair.positions).collect();
+            attach_pairs(trace, &mut lock_sets.warnings, &pairs);
+        }
+        analysis.lock_sets = lock_sets;
         watch.all_decided("names and lines");
         let late = |pair: &&Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
         let left = analysis.pairs.iter().filter(late).count();

@@ -85,6 +85,25 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                             second.0, between.0, first.0
                         )
                     }
+                    Goal::TornPair {
+                        first,
+                        writes,
+                        second,
+                        unfinished,
+                    } => {
+                        let also = if unfinished {
+                            "but not the other one"
+                        } else {
+                            "the former behind it"
+                        };
+                        let (one, other) = (writes[0].0, writes[1].0);
+                        format!(
+                            "event {} is next, event {} has happened, and of events {one} and {other} {} has, {also}",
+                            second.0,
+                            first.0,
+                            if unfinished { "the earlier one" } else { "each" }
+                        )
+                    }
                     Goal::UnorderedRace(a, b) => format!(
                         "event {} is next and in conflict with event {}, which does not happen before it",
                         b.0, a.0

@@ -114,8 +114,8 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
         (false, [trace, reports @ ..]) if !reports.is_empty() => (Some(trace), reports),
         _ => bail!("no report is given: witness confirm TRACE REPORT..."),
     };
-    if args.analysis.names_orders() {
-        bail!("confirm is about warnings: analyze, run and explore ask about orders");
+    if let Some(option) = args.analysis.only_of_whole() {
+        bail!("confirm is about warnings: {option} is for analyze, run and explore");
     }
     let mut warnings = read_all(reports, args.format)?;
     retain_asked(&mut warnings, args.analysis.options().find);

@@ -68,8 +68,8 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
             None => Sought::Described(side.clone()),
         });
     }
-    if args.analysis.names_orders() {
-        bail!("explain is about races: analyze, run and explore ask about orders");
+    if let Some(option) = args.analysis.only_of_whole() {
+        bail!("explain is about races: {option} is for analyze, run and explore");
     }
     if !args.analysis.options().find.pairs() {
         bail!("explain is about two accesses: --find has to have races or use-after-free");

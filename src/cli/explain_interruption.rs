@@ -41,8 +41,10 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
         symbols: &symbols,
     };
     let meant = |violation: &AtomicityViolation| {
-        let mut all = places.iter().zip(violation.positions).zip(violation.example);
-        all.all(|((place, position), event)| place.has(&words, position, event))
+        let all = places.iter().zip(&violation.positions).zip(&violation.example);
+        let mut all = all.filter(|_| violation.example.len() == places.len());
+        violation.example.len() == places.len()
+            && all.all(|((place, &position), &event)| place.has(&words, position, event))
     };
     analysis.atomicity_violations.retain(meant);
     if analysis.atomicity_violations.is_empty() {

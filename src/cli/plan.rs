@@ -59,8 +59,8 @@ pub struct MergeArgs {
 }
 
 pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
-    if args.analysis.names_orders() {
-        bail!("orders are not asked about in parts: analyze the trace as a whole");
+    if let Some(option) = args.analysis.only_of_whole() {
+        bail!("{option} is not asked about in parts: analyze the trace as a whole");
     }
     let path = &args.input.trace;
     let trace = args.input.load()?;

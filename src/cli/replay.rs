@@ -185,6 +185,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                 | Goal::Deadlock(_)
                 | Goal::UseAfterFree { .. }
                 | Goal::AtomicityViolation { .. }
+                | Goal::TornPair { .. }
                 | Goal::Order { .. }) => name_of(goal),
             };
             let (first, rest) = name.split_at(1);
@@ -211,6 +212,9 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
                     }
                     Goal::AtomicityViolation { .. } => {
                         "the other thread's access has come behind the first, and the second is next"
+                    }
+                    Goal::TornPair { .. } => {
+                        "the second read is next, and exactly one of the two reads sees what the other thread writes"
                     }
                     Goal::UnorderedRace(..) => "the second access is next, and the first does not happen before it",
                 }

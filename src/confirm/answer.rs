@@ -252,7 +252,8 @@ pub(super) fn decided(asked: &Asked, analysis: &Analysis, a: ChoiceId, b: Choice
             Verdict::Witnessed(_) => 0,
             Verdict::Unknown(_) => 1,
             Verdict::NotInTrace(_) => 2,
-            Verdict::Refuted(Refutation::Core(_)) => 3,
+            // Of pairs, nothing is said in a file.
+            Verdict::Refuted(Refutation::Core(_) | Refutation::Priority { .. } | Refutation::Reality { .. }) => 3,
             Verdict::Refuted(Refutation::LockHistory { .. }) => 4,
             Verdict::Refuted(Refutation::CommonLock { .. } | Refutation::AtomicLock { .. }) => 5,
             Verdict::Refuted(Refutation::MustHappenBefore(_)) => 6,

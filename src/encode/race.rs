@@ -32,11 +32,11 @@ impl Encoder<'_> {
                 self.race_before = awaited.iter().copied().fold(*early, EventId::min);
                 self.comes_next(&[], &[*early], awaited)
             }
-            Goal::AtomicityViolation { second, .. } => {
-                self.race_before = *second;
+            Goal::AtomicityViolation { second, .. } | Goal::TornPair { second, .. } => {
+                self.race_before = goal.awaited().iter().copied().fold(*second, EventId::min);
                 let (performed, pending): (Vec<EventId>, Vec<EventId>) =
                     (goal.performed().collect(), goal.pending().collect());
-                self.comes_next(&performed, &pending, &[])
+                self.comes_next(&performed, &pending, goal.awaited())
             }
             Goal::OtherValue { read, value } => self.sees(*read, Wanted::Value(*value)),
             // Each thread holds what the next one waits for by program order.

@@ -12,8 +12,8 @@ use crate::trace::Tables;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use trace_format::{
-    Ending, Event, ImageInfo, MarkInfo, Meta, ModuleInfo, ObjectInfo, ProgramEnd, ReadError, SourceInfo, StackNode,
-    ThreadInfo, TraceFile, VariableInfo,
+    Ending, Event, ImageInfo, MarkInfo, MarkKind, Meta, ModuleInfo, ObjectInfo, ProgramEnd, ReadError, SourceInfo,
+    StackNode, ThreadInfo, TraceFile, VariableInfo,
 };
 
 const VERSION: u32 = 1;
@@ -152,7 +152,7 @@ impl<W: Write> Reader<W> {
                 return rule("a variable beyond the end of memory".to_owned());
             }
             Row::Variable(variable) => writer.define_variable(variable),
-            Row::Mark(mark) if mark.addr.checked_add(mark.size).is_none() => {
+            Row::Mark(mark) if mark.kind == MarkKind::Benign && mark.addr.checked_add(mark.size).is_none() => {
                 return rule("a mark beyond the end of memory".to_owned());
             }
             Row::Mark(mark) => self.rewriter.mark(mark)?,

@@ -63,7 +63,13 @@ impl Replay {
             }
         };
         // What is over by now is seen as it stood when it was next.
-        let performed = schedule.goal.performed().map(|event| {
+        let goal = &schedule.goal;
+        let is_performed =
+            |event: &EventId| !goal.awaited().contains(event) && goal.pending().all(|next| next != *event);
+        let mut performed: Vec<EventId> = goal.events().filter(is_performed).collect();
+        let order = || as_recorded.iter().chain(&executed);
+        performed.sort_by_key(|&event| order().position(|done| done.event == event));
+        let performed = performed.into_iter().map(|event| {
             let mut earlier = checker.start();
             for done in as_recorded
                 .iter()

@@ -37,17 +37,25 @@ impl<'a> Findings<'a> {
     #[must_use]
     pub fn atomicity_headline(&self, violation: &AtomicityViolation) -> String {
         let words = self.words();
-        let accesses = violation.example.iter().map(|&event| {
+        let does = |event: EventId| {
             let what = self.trace.access(event).map_or("", |access| words.access_noun(access));
             format!("{what} by {} at {}", words.thread_of(event), words.place(event))
-        });
+        };
+        if let [first, of_first, of_second, second] = violation.example[..] {
+            let also = |event| format!("at {}", words.place(event));
+            let (reads, writes) = (does(first), does(of_first));
+            return format!("{reads} and {}, with {writes} and {}", also(second), also(of_second));
+        }
+        let accesses = violation.example.iter().map(|&event| does(event));
         accesses.collect::<Vec<_>>().join(", then ")
     }
 
     /// The results object of a triple.
     pub(super) fn atomicity_result(&self, row: &Row<'_, AtomicityViolation>) -> AtomicityResult {
         let (words, violation) = (self.words(), row.of);
-        let [first, between, second] = violation.example.map(|event| access_result(self, event));
+        let access = |event| access_result(self, event);
+        let (first, second) = (access(violation.first()), access(violation.second()));
+        let mut others = violation.others().iter().map(|&event| access(event));
         let schedule = row.number.zip(self.folder);
         AtomicityResult {
             id: row.id.to_owned(),
@@ -58,10 +66,12 @@ impl<'a> Findings<'a> {
             region: region_name(violation.region).to_owned(),
             lock: match violation.region {
                 Region::Section(lock) => Some(words.object(lock)),
-                Region::Call | Region::Successive => None,
+                Region::Call | Region::Successive | Region::Atomic { .. } | Region::Redundant { .. } => None,
             },
+            stated: violation.stated.clone(),
             first,
-            between,
+            between: others.next().unwrap_or_else(|| access(violation.first())),
+            between_too: others.next(),
             second,
             tried: violation.tried,
             schedule: schedule.map(|(number, folder)| folder.join(format!("{number}.sched")).display().to_string()),
@@ -81,6 +91,9 @@ pub(super) fn region_name(region: Region) -> &'static str {
         Region::Section(_) => "section",
         Region::Call => "call",
         Region::Successive => "successive",
+        Region::Atomic { .. } => "atomic",
+        Region::Redundant { mined: false } => "redundant",
+        Region::Redundant { mined: true } => "compared",
     }
 }
 
@@ -88,7 +101,8 @@ impl Words<'_> {
     /// Why the two accesses of a thread belong together, as a clause that follows on its name.
     #[must_use]
     pub fn region(&self, violation: &AtomicityViolation) -> String {
-        let [first, _, second] = violation.example;
+        let (first, second) = (violation.first(), violation.second());
+        let stated = violation.stated.join(" and ");
         match violation.region {
             Region::Section(lock) => format!("gives {} back and takes it again in between", self.object(lock)),
             Region::Call => match self.common_function(first, second) {
@@ -96,6 +110,13 @@ impl Words<'_> {
                 None => "is in one call of a function".to_owned(),
             },
             Region::Successive => "accesses it nowhere in between".to_owned(),
+            Region::Atomic { marked: true, .. } if stated.is_empty() => {
+                "is in what the program marks as atomic".to_owned()
+            }
+            Region::Atomic { marked: true, .. } => format!("is in {stated}, which the program marks as atomic"),
+            Region::Atomic { marked: false, .. } => format!("is in {stated}, which is atomic by your file"),
+            Region::Redundant { mined: false } => format!("reads {stated}, which stand for the same by your file"),
+            Region::Redundant { mined: true } => format!("reads {stated}, which the program compares with each other"),
         }
     }
 
@@ -118,7 +139,10 @@ impl Words<'_> {
     /// One sentence for each fact that the verdict on a triple leans on; none for a witnessed one.
     #[must_use]
     pub fn explanation_of_atomicity(&self, violation: &AtomicityViolation) -> Vec<String> {
-        let [first, between, second] = violation.example;
+        let (first, second) = (violation.first(), violation.second());
+        let Some(&between) = violation.others().first() else {
+            return Vec::new();
+        };
         // Of a chain, it is said which of the two it begins or ends with.
         let own = match &violation.verdict {
             Verdict::Refuted(Refutation::MustHappenBefore(chain))

@@ -74,6 +74,19 @@ impl Words<'_> {
                     "so the thread that takes its lock first keeps the other from getting there".to_owned(),
                 ]
             }
+            &Refutation::Priority { interrupted, by, lines } => {
+                let (interrupted, by) = (self.thread(interrupted), self.thread(by));
+                vec![format!(
+                    "by lines {} and {} of your file, {by} has no higher priority than {interrupted}, so it does not \
+                     come between what {interrupted} does without waiting",
+                    lines.0, lines.1
+                )]
+            }
+            &Refutation::Reality { threads, line } => vec![format!(
+                "by line {line} of your file, {} and {} never run at the same time",
+                self.thread(threads.0),
+                self.thread(threads.1)
+            )],
             Refutation::Core(facts) if facts.is_empty() => {
                 vec![
                     "its facts were not computed; --explanations all computes them, in traces of up to 50,000 events"
@@ -118,7 +131,11 @@ impl Words<'_> {
                     )
                 };
                 match schedule.goal {
-                    Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+                    Goal::Race(..)
+                    | Goal::OtherValue { .. }
+                    | Goal::Deadlock(_)
+                    | Goal::AtomicityViolation { .. }
+                    | Goal::TornPair { .. } => {
                         format!(
                             "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"

@@ -115,6 +115,30 @@ impl Interleaving<'_> {
                 "── atomicity violation: event {} above came between event {} and this",
                 between.0, first.0
             ),
+            &Goal::TornPair {
+                first,
+                writes,
+                second,
+                unfinished,
+            } => {
+                let (one, other) = (writes[0].0, writes[1].0);
+                match (unfinished, one < other) {
+                    (true, true) => format!(
+                        "── torn pair: event {} above has come behind event {one}, and event {other} has not happened",
+                        first.0
+                    ),
+                    (true, false) => format!(
+                        "── torn pair: event {other} above has happened, and event {one} has not, for which event {} \
+                         comes too early",
+                        first.0
+                    ),
+                    (false, _) => format!(
+                        "── torn pair: event {one} above came between event {} and event {}, and event {other} before \
+                         the latter",
+                        first.0, second.0
+                    ),
+                }
+            }
             Goal::Order { awaited, .. } => {
                 let first = awaited.first().map_or(0, |event| event.0);
                 format!("── order violation: event {first} has not happened, which has to come before this")
@@ -140,6 +164,7 @@ impl Interleaving<'_> {
             | Goal::Deadlock(_)
             | Goal::UseAfterFree { .. }
             | Goal::AtomicityViolation { .. }
+            | Goal::TornPair { .. }
             | Goal::Order { .. } => Ok(()),
         }
     }

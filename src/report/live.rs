@@ -197,6 +197,10 @@ impl Live<'_> {
             Goal::AtomicityViolation { .. } => {
                 "the first access and the other thread's are done, the second is pending"
             }
+            Goal::TornPair { unfinished: true, .. } => {
+                "the other thread has written one of the two variables, and the second read is pending"
+            }
+            Goal::TornPair { .. } => "the other thread has written behind the first read, and the second is pending",
             Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
             Goal::Order { .. } => "the access is pending, and what has to come first has not happened",
             Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "both accesses are pending at once",

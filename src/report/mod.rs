@@ -18,6 +18,7 @@ mod junit;
 mod links;
 mod live;
 mod location;
+mod lock_sets;
 pub mod noise;
 mod others;
 mod paint;

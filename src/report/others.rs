@@ -108,7 +108,7 @@ impl<'a> Other<'a> {
         let Subject::AtomicityViolation(violation) = self.subject else {
             return None;
         };
-        let access = findings.trace.access(violation.example[0])?;
+        let access = findings.trace.access(violation.first())?;
         Some(findings.words().memory(access))
     }
 

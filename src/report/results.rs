@@ -3,8 +3,8 @@
 use super::noise::Hidden;
 use super::{Findings, Race, Row};
 use crate::results::{
-    AccessResult, AtomicityResult, DeadlockResult, FrameResult, InstancesResult, PairResult, RaceResult, Results,
-    SCHEMA, Summary, TraceSummary, refutation_name, tool, unknown_name,
+    AccessResult, AtomicityResult, DeadlockResult, FrameResult, InstancesResult, LockSetResult, PairResult, RaceResult,
+    Results, SCHEMA, Summary, TraceSummary, refutation_name, tool, unknown_name,
 };
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::Verdict;
@@ -123,6 +123,7 @@ impl Results {
                 .atomicity_violations()
                 .map(|row| findings.atomicity_result(&row))
                 .collect(),
+            lock_sets: LockSetResult::of(findings),
             summary: Summary::of(findings),
             exploration: findings.exploration.cloned(),
         }

@@ -281,7 +281,11 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
             "Use after free",
             "The block is freed, and then the other access is next.",
         ),
-        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => (
+        Goal::Race(..)
+        | Goal::OtherValue { .. }
+        | Goal::Deadlock(_)
+        | Goal::AtomicityViolation { .. }
+        | Goal::TornPair { .. } => (
             "data-race",
             "Data race",
             "Nothing orders the two accesses: both are next.",

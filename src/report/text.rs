@@ -11,7 +11,7 @@ use super::words::{capitalized, name_of};
 use super::{Exporter, Findings, Row, Unfinished};
 use crate::check::{Checker, HeldLock};
 use crate::replay::{PendingAccess, Replay};
-use crate::results::{ExplorationResult, Summary, refutation_name, unknown_name};
+use crate::results::{ExplorationResult, LockSetResult, Summary, refutation_name, unknown_name};
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::printable;
 use crate::trace::EventId;
@@ -209,6 +209,7 @@ impl Text {
         self.others(findings, out)?;
         self.cycles(findings, out)?;
         self.interruptions(findings, out)?;
+        self.lock_sets(findings, out)?;
         for problem in findings.symbols.problems() {
             writeln!(out, "witness: {problem}")?;
         }
@@ -324,6 +325,52 @@ impl Text {
         writeln!(out)
     }
 
+    /// What lock sets alone warn of, and what became of it.
+    fn lock_sets(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let Some(result) = LockSetResult::of(findings) else {
+            return Ok(());
+        };
+        let title = format!(
+            "Variables that lock sets warn of, {} of {}:",
+            result.warnings.len(),
+            result.variables
+        );
+        writeln!(out, "{}", self.paint.access(title))?;
+        for warning in &result.warnings {
+            let counts = [
+                (warning.witnessed, "witnessed"),
+                (warning.refuted, "refuted"),
+                (warning.not_in_trace, "not in this trace"),
+                (warning.unknown, "unknown"),
+            ];
+            let counts = counts.into_iter().filter(|&(count, _)| count > 0);
+            let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+            let pairs = match counts.is_empty() {
+                true => "no pair conflicts".to_owned(),
+                false => format!("pairs: {}", counts.join(", ")),
+            };
+            writeln!(
+                out,
+                "  {}, at {}: {}; {pairs}",
+                warning.memory, warning.place, warning.verdict
+            )?;
+        }
+        let of = |verdict: &str| {
+            result
+                .warnings
+                .iter()
+                .filter(|warning| warning.verdict == verdict)
+                .count()
+        };
+        writeln!(
+            out,
+            "  {} of these race, {} are false alarms, {} are open\n",
+            of("race"),
+            of("false alarm"),
+            of("open")
+        )
+    }
+
     /// What may come between two accesses that belong together, and is not witnessed.
     fn interruptions(&self, findings: &Findings<'_>, out: &mut dyn Write) -> io::Result<()> {
         let words = findings.words();
@@ -345,9 +392,11 @@ impl Text {
             let title = format!("Interruptions {}{note}:", title.replace('-', " "));
             writeln!(out, "{}", self.paint.access(title))?;
             for row in rows.iter().take(listed) {
-                let places = row.of.example.map(|event| words.place(event));
+                let (first, second) = (words.place(row.of.first()), words.place(row.of.second()));
+                let others: Vec<String> = row.of.others().iter().map(|&event| words.place(event)).collect();
+                let others = others.join(" and ");
                 let reason = reason_of(&row.of.verdict).unwrap_or_default();
-                writeln!(out, "  {} between {} and {}: {reason}", places[1], places[0], places[2])?;
+                writeln!(out, "  {others} between {first} and {second}: {reason}")?;
                 for sentence in words.explanation_of_atomicity(row.of) {
                     writeln!(out, "    {sentence}")?;
                 }
@@ -484,15 +533,22 @@ impl Told<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let words = self.findings.words();
-        for (event, when) in violation.example.into_iter().zip(["", ", after that", ", after that"]) {
-            let access = replay.accesses.iter().find(|access| access.event == event);
-            if let Some(access) = access {
-                self.access(access, when, out)?;
-            }
+        let goal = &replay.accepted.goal;
+        for (place, access) in replay.accesses.iter().enumerate() {
+            let when = match place {
+                _ if goal.awaited().contains(&access.event) => ", which has not happened yet",
+                0 => "",
+                _ => ", after that",
+            };
+            self.access(access, when, out)?;
         }
-        let thread = capitalized(&words.thread_of(violation.example[0]));
+        let thread = capitalized(&words.thread_of(violation.first()));
         writeln!(out, "  {thread} {}\n", words.region(violation))?;
-        self.location(violation.example[0], out)
+        self.location(violation.first(), out)?;
+        match violation.others().len() {
+            2.. => self.location(violation.second(), out),
+            _ => Ok(()),
+        }
     }
 
     /// The two accesses, what they access, the schedule, and how to see it again.
@@ -504,9 +560,11 @@ impl Told<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let when = match replay.accepted.goal {
-            Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
-                ", at the same time"
-            }
+            Goal::Race(..)
+            | Goal::OtherValue { .. }
+            | Goal::Deadlock(_)
+            | Goal::AtomicityViolation { .. }
+            | Goal::TornPair { .. } => ", at the same time",
             Goal::UseAfterFree { .. } => ", after that",
             Goal::Order { .. } => ", before that",
             Goal::UnorderedRace(..) => ", later, with nothing in between that synchronizes the two",

@@ -17,6 +17,7 @@ pub fn name_of(goal: &Goal) -> &'static str {
         Goal::Deadlock(_) => "deadlock",
         Goal::UseAfterFree { .. } => "use after free",
         Goal::AtomicityViolation { .. } => "atomicity violation",
+        Goal::TornPair { .. } => "torn pair",
         Goal::Order { .. } => "order violation",
     }
 }

@@ -48,11 +48,44 @@ pub struct Results {
     /// further traces behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub atomicity_violations: Vec<AtomicityResult>,
+    /// If the candidates are those of lock sets alone: what these warn of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_sets: Option<LockSetResult>,
     /// The pairs that are shown, counted.
     pub summary: Summary,
     /// What `witness explore` can say of all schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exploration: Option<ExplorationResult>,
+}
+
+/// What lock sets alone warn of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockSetResult {
+    /// How many variables several threads access, one of which writes.
+    pub variables: usize,
+    /// The warnings, in the order of the trace.
+    pub warnings: Vec<LockSetWarningResult>,
+}
+
+/// A variable that several threads access without a lock that protects all of that, and what is decided of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockSetWarningResult {
+    /// The memory, in words.
+    pub memory: String,
+    /// The access at which no lock was left.
+    pub event: u32,
+    /// Where that is.
+    pub place: String,
+    /// `race`, if one of its pairs is witnessed; `false alarm`, if all are refuted, or there are none; else `open`.
+    pub verdict: String,
+    /// How many of its pairs are witnessed.
+    pub witnessed: usize,
+    /// How many are refuted.
+    pub refuted: usize,
+    /// How many are not in this trace.
+    pub not_in_trace: usize,
+    /// How many are not decided.
+    pub unknown: usize,
 }
 
 /// A race: the witnessed pairs of one kind in the same functions of the same files, about the same variable.
@@ -269,14 +302,21 @@ pub struct AtomicityResult {
     pub reason: Option<String>,
     /// The reason in words, one fact a sentence.
     pub explanation: Vec<String>,
-    /// Why the two belong together: `section`, `call` or `successive`.
+    /// Why the two belong together: `section`, `call`, `successive`, or `atomic`; of two variables, `redundant` or
+    /// `compared`.
     pub region: String,
+    /// What the region is called that is to be atomic; or the two variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<String>,
     /// The lock that is given back and taken again between them, of a `section`.
     pub lock: Option<String>,
     /// The first of the two accesses.
     pub first: AccessResult,
-    /// The other thread's.
+    /// The other thread's. Of two variables, its write of the one that is read first.
     pub between: AccessResult,
+    /// Of two variables, the other thread's write of the one that is read second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_too: Option<AccessResult>,
     /// The second of the two.
     pub second: AccessResult,
     /// How many instances no simple argument excluded.
@@ -502,6 +542,8 @@ pub(crate) fn refutation_name(refutation: &Refutation) -> &'static str {
         Refutation::CommonLock { .. } | Refutation::AtomicLock { .. } => "lockset",
         Refutation::LockHistory { .. } => "lock history",
         Refutation::Core(_) => "core",
+        Refutation::Priority { .. } => "priority, by your file",
+        Refutation::Reality { .. } => "reality, by your file",
     }
 }
 

@@ -381,6 +381,9 @@ fn mark_kind(class: MarkClass) -> MarkKind {
         MarkClass::IgnoresWrites => ignores(false, true),
         MarkClass::IgnoresBoth => ignores(true, true),
         MarkClass::Suppressions => MarkKind::Suppressions,
+        MarkClass::AtomicBegin => MarkKind::AtomicBegin,
+        MarkClass::AtomicEnd => MarkKind::AtomicEnd,
+        MarkClass::Compared => MarkKind::Compared,
     }
 }
 

@@ -107,6 +107,7 @@ impl<'t> Session<'t> {
             | Goal::Deadlock(_)
             | Goal::UseAfterFree { .. }
             | Goal::AtomicityViolation { .. }
+            | Goal::TornPair { .. }
             | Goal::Order { .. } => query.pending(goal),
             &Goal::OtherValue { read, value } => query.other_value(read, Wanted::Value(value)),
             &Goal::UnorderedRace(a, b) => {

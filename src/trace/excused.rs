@@ -27,7 +27,7 @@ impl Excuses {
                     let end = mark.addr.saturating_add(mark.size);
                     excuses.benign.push((mark.addr, end, mark.before, mark.text.clone()));
                 }
-                MarkKind::Suppressions => {}
+                MarkKind::Suppressions | MarkKind::AtomicBegin | MarkKind::AtomicEnd | MarkKind::Compared => {}
             }
         }
         for of_thread in excuses.ignores.values_mut() {

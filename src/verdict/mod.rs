@@ -5,7 +5,7 @@ mod find;
 pub use find::{Find, Kind};
 
 use crate::schedule::Schedule;
-use crate::trace::{CellId, CodePosition, EventId, ObjectId};
+use crate::trace::{CellId, CodePosition, EventId, ObjectId, ThreadId};
 
 /// All that an analysis found.
 #[derive(Clone, Debug, Default)]
@@ -17,10 +17,32 @@ pub struct Analysis {
     /// Whether there may be further cycles: there were too many to look at all.
     pub more_cycles: bool,
     /// One entry per triple of code positions of which the second may be out of place between the others, in the order
-    /// of the trace.
+    /// of the trace; then one for each two reads and two writes that may tear a pair of variables.
     pub atomicity_violations: Vec<AtomicityViolation>,
+    /// If the candidates are those of lock sets alone: what these warn of.
+    pub lock_sets: Option<LockSets>,
     /// Schedules that the checker rejected: bugs of this program, never races.
     pub rejected: Vec<Rejected>,
+}
+
+/// What lock sets alone warn of: the first layer, of which the pairs are the second.
+#[derive(Clone, Debug, Default)]
+pub struct LockSets {
+    /// How many variables several threads access, one of which writes.
+    pub variables: usize,
+    /// The warnings, in the order of the trace.
+    pub warnings: Vec<LockSetWarning>,
+}
+
+/// A variable that several threads access without a lock that protects all of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockSetWarning {
+    /// The variable.
+    pub cell: CellId,
+    /// The access at which no lock was left.
+    pub event: EventId,
+    /// The rows of the pairs that are about it.
+    pub pairs: Vec<u32>,
 }
 
 /// Where something stands in an [`Analysis`]: a row of one of its tables.
@@ -72,16 +94,40 @@ pub struct Deadlock {
 /// The verdict on an access that may come between two accesses of another thread.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AtomicityViolation {
-    /// The positions of the first access, of the other thread's, and of the second.
-    pub positions: [CodePosition; 3],
+    /// The positions of the first access, of the other thread's, and of the second. Of a pair of variables, those of
+    /// the first read, of the writes of what the first and the second read, and of the second read.
+    pub positions: Vec<CodePosition>,
     /// Why the first and the second are taken to belong together.
     pub region: Region,
+    /// What the region is called, or the pair of variables, if the user or the program says so.
+    #[serde(default)]
+    pub stated: Vec<String>,
     /// Accesses at these positions: those that are witnessed, else some that were looked at.
-    pub example: [EventId; 3],
+    pub example: Vec<EventId>,
     /// The verdict.
     pub verdict: Verdict,
     /// How many instances no simple argument excluded.
     pub tried: u64,
+}
+
+impl AtomicityViolation {
+    /// The first access of the thread that is interrupted.
+    #[must_use]
+    pub fn first(&self) -> EventId {
+        self.example[0]
+    }
+
+    /// The second.
+    #[must_use]
+    pub fn second(&self) -> EventId {
+        self.example[self.example.len() - 1]
+    }
+
+    /// Those of the other thread.
+    #[must_use]
+    pub fn others(&self) -> &[EventId] {
+        &self.example[1..self.example.len() - 1]
+    }
 }
 
 /// In which regions of a thread an access of another may be out of place.
@@ -114,6 +160,18 @@ pub enum Region {
     Call,
     /// They follow each other.
     Successive,
+    /// They are in what the user calls atomic, or the program.
+    Atomic {
+        /// The number of the name.
+        number: u32,
+        /// It is the program that marks it.
+        marked: bool,
+    },
+    /// They are of two variables that stand for the same: as the user says, or since the program compares the two.
+    Redundant {
+        /// It is the program's comparison that says so.
+        mined: bool,
+    },
 }
 
 /// A schedule that the analysis believed in and the checker did not.
@@ -223,6 +281,30 @@ pub enum Refutation {
     },
     /// The solver found no schedule; these facts exclude every one together with program order.
     Core(Vec<Fact>),
+    /// By the user's file, the second thread does not interrupt the first, whose priority is not lower.
+    Priority {
+        /// Who would be interrupted.
+        interrupted: ThreadId,
+        /// Who would come between.
+        by: ThreadId,
+        /// The lines of the file.
+        lines: (u32, u32),
+    },
+    /// By the user's file, these threads never run at the same time.
+    Reality {
+        /// The threads.
+        threads: (ThreadId, ThreadId),
+        /// The line of the file.
+        line: u32,
+    },
+}
+
+impl Refutation {
+    /// Whether it rests on what the user's file says of the threads.
+    #[must_use]
+    pub fn is_by_design(&self) -> bool {
+        matches!(self, Refutation::Priority { .. } | Refutation::Reality { .. })
+    }
 }
 
 /// One fact of the trace that a refutation leans on.

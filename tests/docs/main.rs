@@ -43,6 +43,7 @@ pages! {
     flaky: "docs/flaky.md",
     formats: "docs/formats.md",
     live: "docs/live.md",
+    lock_sets: "docs/lock_sets.md",
     order: "docs/order.md",
     recording: "docs/recording.md",
     reports: "docs/reports.md",

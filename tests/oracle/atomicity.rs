@@ -36,7 +36,7 @@ struct Counts {
 }
 
 /// Whether an operation sees a value, and whether it leaves one.
-fn does(op: &Op) -> (bool, bool) {
+pub fn does(op: &Op) -> (bool, bool) {
     match op {
         Op::Read { .. } | Op::AtomicLoad { .. } => (true, false),
         Op::Write { .. } | Op::AtomicStore { .. } => (false, true),
@@ -236,7 +236,7 @@ fn compare(
     }
     let mut said = BTreeSet::new();
     for violation in &analysis.atomicity_violations {
-        let positions = violation.positions;
+        let positions: [u64; 3] = violation.positions[..].try_into().expect("three positions");
         let wrong = |what: &str| Err(format!("{positions:x?} is {what}: {:?}", violation.verdict));
         if !said.insert(positions) || !candidates.contains_key(&positions) {
             return wrong("no candidate, or one twice");
@@ -254,7 +254,7 @@ fn compare(
                     return wrong("another goal");
                 };
                 let triple = [first, between, second];
-                if !found.contains(&triple) || triple != violation.example || checker.check(schedule).is_err() {
+                if !found.contains(&triple) || triple[..] != violation.example || checker.check(schedule).is_err() {
                     return wrong("no violation");
                 }
                 counts.witnessed += 1;

@@ -17,9 +17,9 @@ pub struct Pin {
 /// A cell.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    block: usize,
+    pub block: usize,
     pub addr: u64,
-    size: u64,
+    pub size: u64,
     /// What its first event saw, if that reads.
     pub initial: Option<u64>,
     pub external: bool,

@@ -28,6 +28,7 @@ mod random_trace;
 mod stored;
 mod structure;
 mod synchronizes;
+mod torn_pairs;
 mod unordered;
 
 use event_kind::kind;
@@ -59,7 +60,11 @@ fn race_of(schedule: &Schedule) -> (EventId, EventId) {
     match schedule.goal {
         Goal::Race(a, b) | Goal::UnorderedRace(a, b) => (a, b),
         Goal::UseAfterFree { free, access } => (free, access),
-        Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::Order { .. } => {
+        Goal::OtherValue { .. }
+        | Goal::Deadlock(_)
+        | Goal::AtomicityViolation { .. }
+        | Goal::TornPair { .. }
+        | Goal::Order { .. } => {
             panic!("{schedule} shows no race")
         }
     }
@@ -204,6 +209,9 @@ fn judge_with(trace: &Trace, execution: &Execution, options: &Options, unordered
             Verdict::Refuted(Refutation::LockHistory { .. }) => "refuted: lock history",
             Verdict::Refuted(Refutation::Core(facts)) if facts.is_empty() => "refuted: core, not computed",
             Verdict::Refuted(Refutation::Core(_)) => "refuted: core",
+            Verdict::Refuted(why @ (Refutation::Priority { .. } | Refutation::Reality { .. })) => {
+                return Judged::Wrong(format!("{key:x?} is refuted by a file, and there is none: {why:?}"));
+            }
             Verdict::NotInTrace(Refutation::MustHappenBefore(_)) => "not in this trace: must-happen-before",
             Verdict::NotInTrace(_) => "not in this trace: core",
             Verdict::Unknown(Unknown::Unrecorded(_)) => "unknown: unrecorded code",

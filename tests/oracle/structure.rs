@@ -105,6 +105,31 @@ pub fn interrupted(
     all.then_some(found)
 }
 
+/// Whether the operations alone bring the second of two reads next while exactly one of the reads has the write of its
+/// variable before it. `None` if that would take too many states.
+pub fn torn(
+    execution: &Execution,
+    also: Also,
+    [first, of_first, of_second, second]: [EventId; 4],
+    limit: usize,
+) -> Option<bool> {
+    let mut found = false;
+    let done =
+        |progress: &Progress, event: EventId| execution.place(event) < progress.done[execution.thread(event) as usize];
+    // The first read comes before its write, or behind it.
+    for (one, other) in [(first, of_first), (of_first, first)] {
+        let may = |progress: &Progress, event: EventId| event != other || done(progress, one);
+        let all = search(execution, also, limit, &may, &mut |progress, next| {
+            let sees_first = other == first && done(progress, of_first);
+            found |= next.contains(&second) && done(progress, first) && sees_first != done(progress, of_second);
+        });
+        if !all {
+            return None;
+        }
+    }
+    Some(found)
+}
+
 /// Visits all that the operations can come to by events that `may` happen, with the events that are next then; false if
 /// that is more than `limit`.
 pub fn search(

@@ -153,6 +153,12 @@ pub enum MarkKind {
     },
     /// The text is a suppression file.
     Suppressions,
+    /// From here on, what the thread does is meant to be atomic: a region, which the text names.
+    AtomicBegin,
+    /// The thread's last such region that has not ended ends.
+    AtomicEnd,
+    /// The thread compares two values: `addr` and `size`.
+    Compared,
 }
 
 /// How the recording was made: enough to make it again.

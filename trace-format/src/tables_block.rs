@@ -5,7 +5,7 @@
 //! decompressed, and bincode is told that bound, so nothing larger is ever allocated.
 
 use crate::fault::TablesFault;
-use crate::tables::{Tables, TablesDelta};
+use crate::tables::{MarkKind, Tables, TablesDelta};
 use crate::validity::Rows;
 use bincode::Options;
 
@@ -88,7 +88,7 @@ pub(crate) fn check(delta: &TablesDelta, rows: &mut Rows) -> Result<(), TablesFa
     if let Some(mark) = delta
         .marks
         .iter()
-        .find(|mark| mark.addr.checked_add(mark.size).is_none())
+        .find(|mark| mark.kind == MarkKind::Benign && mark.addr.checked_add(mark.size).is_none())
     {
         let (addr, size) = (mark.addr, mark.size);
         return Err(TablesFault::MarkRange { addr, size });
@@ -164,7 +164,7 @@ pub(crate) fn row_bytes<T: serde::Serialize>(row: &T) -> u64 {
 mod tests {
     use super::*;
     use crate::event::{StackId, ThreadId};
-    use crate::tables::{ImageInfo, MarkInfo, MarkKind, StackNode, ThreadInfo, VariableInfo};
+    use crate::tables::{ImageInfo, MarkInfo, StackNode, ThreadInfo, VariableInfo};
 
     fn thread(id: u32, parent: Option<u32>) -> TablesDelta {
         let info = ThreadInfo {

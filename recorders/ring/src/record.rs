@@ -46,7 +46,7 @@ impl ObjectClass {
     }
 }
 
-/// What a program says of its own races.
+/// What a program says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MarkClass {
@@ -62,6 +62,12 @@ pub enum MarkClass {
     IgnoresBoth = 4,
     /// The text is a suppression file.
     Suppressions = 5,
+    /// A region begins that is meant to be atomic; the text names it.
+    AtomicBegin = 6,
+    /// It ends.
+    AtomicEnd = 7,
+    /// Two values are compared.
+    Compared = 8,
 }
 
 impl MarkClass {
@@ -74,6 +80,9 @@ impl MarkClass {
             IgnoresWrites,
             IgnoresBoth,
             Suppressions,
+            AtomicBegin,
+            AtomicEnd,
+            Compared,
         ]
         .get(usize::from(code))
         .copied()

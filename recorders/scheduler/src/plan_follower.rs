@@ -346,14 +346,17 @@ impl<H: Host> Scheduler<H> {
                 return true;
             }
             let index = me.index.get();
-            if let Some(race) = self.plan.race_within(index, intent) {
+            // Who comes to the race before the others have done what is to come first waits for its turn like anybody:
+            // nobody would say that all are there.
+            let is_its_turn = self.plan.turn() == Some(index);
+            if let Some(race) = self.plan.race_within(index, intent).filter(|_| is_its_turn) {
                 let step = self.plan.step(race);
                 let accesses = intent.accesses.iter().copied();
                 let racing = accesses.filter(|access| access.size > 0 && access.may_be(step));
                 self.park(me, racing, race);
                 return false;
             }
-            if self.plan.turn() == Some(index) {
+            if is_its_turn {
                 return false;
             }
             self.pass_on(me);
@@ -437,6 +440,12 @@ impl<H: Host> Scheduler<H> {
     /// the race, the thread is parked before the call. Later, the memory would be changed already.
     pub fn before_call(&self, me: &'static H::Thread, pc: usize, kinds: &[u8], ranges: &[(usize, usize)]) {
         if let Some(race) = self.plan.race_in_call(me.index.get(), pc, kinds) {
+            while self.plan.is_followed() && self.plan.turn() != Some(me.index.get()) {
+                self.pass_on(me);
+            }
+            if !self.plan.is_followed() {
+                return;
+            }
             let kind = self.plan.step(race).kind;
             let accesses = ranges.iter().filter(|(addr, size)| *addr != 0 && *size != 0);
             let accesses = accesses.map(|&(addr, size)| Access::cut(pc, kind, addr, size));

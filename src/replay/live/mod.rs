@@ -407,13 +407,19 @@ fn before_race(
             pending: true,
         });
     }
-    let first = match schedule.goal {
-        Goal::AtomicityViolation { first, .. } => done(trace, live, first),
-        _ => None,
-    };
     // The first of the two that belong together shares the memory as well.
-    let shares = |first: &Shown| shown.last().is_none_or(|second| overlap(trace, first, second));
-    match is_shown(trace, schedule, &shown) && first.as_ref().is_none_or(shares) {
+    let first_is_shown = match schedule.goal {
+        Goal::AtomicityViolation { first, .. } => {
+            let both = done(trace, live, first).zip(shown.last());
+            both.is_none_or(|(first, second)| overlap(trace, &first, second))
+        }
+        Goal::TornPair { first, writes, .. } if !schedule.goal.awaited().contains(&writes[0]) => {
+            let both = done(trace, live, first).zip(done(trace, live, writes[0]));
+            both.is_none_or(|(first, write)| overlap(trace, &first, &write))
+        }
+        _ => true,
+    };
+    match is_shown(trace, schedule, &shown) && first_is_shown {
         true => Outcome::Confirmed(shown),
         false => Outcome::Diverged(Divergence {
             step: plan.len() - 1,
@@ -470,7 +476,8 @@ fn done(trace: &Trace, live: &Trace, event: EventId) -> Option<Shown> {
 /// the steps before have shown.
 fn is_shown(trace: &Trace, schedule: &Schedule, shown: &[Shown]) -> bool {
     let (a, b) = match (&schedule.goal, shown) {
-        (Goal::Order { .. }, [early]) => return early.pending,
+        // What it is to come before has not happened.
+        (Goal::Order { .. } | Goal::TornPair { .. }, [early]) => return early.pending,
         (_, [a, b]) => (a, b),
         _ => return false,
     };

@@ -204,7 +204,7 @@ fn interruption(trace: usize, findings: &Findings<'_>, row: &Row<'_, AtomicityVi
     let verdict = verdict_of(&row.of.verdict);
     let reason = reason_of(&row.of.verdict).unwrap_or("a schedule shows it");
     let explanation = words.explanation_of_atomicity(row.of);
-    let access_of = findings.trace.access(row.of.example[0]);
+    let access_of = findings.trace.access(row.of.first());
     html! {
         tr data-verdict=(verdict) data-race=[row.number.map(|number| anchor(trace, number))] {
             td { span class={ "badge " (verdict) } { (said(verdict)) } }

@@ -226,6 +226,7 @@ impl<'a> Picture<'a> {
             Goal::Deadlock(_) => "Deadlock",
             Goal::UseAfterFree { .. } => "Use after free",
             Goal::AtomicityViolation { .. } => "Atomicity violation",
+            Goal::TornPair { .. } => "Torn pair",
             Goal::Order { .. } => "Too early",
             Goal::Race(..) | Goal::UnorderedRace(..) | Goal::OtherValue { .. } => "Race",
         };

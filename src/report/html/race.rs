@@ -33,7 +33,11 @@ pub(super) fn section(
         Goal::UseAfterFree { .. } => {
             "The block is freed, and then the access of it is next. An independent checker has executed this schedule."
         }
-        Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } => {
+        Goal::Race(..)
+        | Goal::OtherValue { .. }
+        | Goal::Deadlock(_)
+        | Goal::AtomicityViolation { .. }
+        | Goal::TornPair { .. } => {
             "Both accesses are next in their threads, enabled and in conflict: nothing orders them. \
              An independent checker has executed this schedule."
         }
@@ -92,9 +96,13 @@ pub(super) fn atomicity_violation(
     sources: &Sources,
 ) -> Option<Markup> {
     let words = findings.words();
-    let access = findings.trace.access(row.of.example[0]);
+    let access = findings.trace.access(row.of.first());
     let memory = access.map_or_else(String::new, |access| words.memory(access));
-    let (thread, region) = (words.thread_of(row.of.example[0]), words.region(row.of));
+    let (thread, region) = (words.thread_of(row.of.first()), words.region(row.of));
+    let how = match row.of.others().len() {
+        2.. => "one of its reads sees what the other thread writes, and the other does not",
+        _ => "the other thread's access comes between its two",
+    };
     let finding = Finding {
         number: row.number?,
         entry: row.entry,
@@ -103,10 +111,7 @@ pub(super) fn atomicity_violation(
         title: html! { "Atomicity violation on " span.memory { (memory) } },
         pairs: 1,
         others: html! {},
-        how: format!(
-            "{thread} {region}, and the other thread's access comes between its two. An independent checker has \
-             executed this schedule."
-        ),
+        how: format!("{thread} {region}, and {how}. An independent checker has executed this schedule."),
         suppression: None,
     };
     Some(finding.section(trace, findings, replay, sources))

@@ -82,7 +82,7 @@ impl Noise {
                 of: ReportType::AtomicityViolation,
                 events: &violation.example,
                 verdict: &violation.verdict,
-                access: Some(violation.example[0]),
+                access: Some(violation.first()),
             };
             let hidden = hidden_by(words, &about, &id, (filters, &own), &mut used);
             named.insert(Entry::AtomicityViolation(row), Named { id, hidden });
@@ -178,9 +178,13 @@ fn variable(words: &Words<'_>, event: EventId) -> Option<String> {
 
 /// That of an atomicity violation: its functions, in their order, and the variable.
 fn id_of_atomicity_violation(words: &Words<'_>, violation: &AtomicityViolation) -> String {
-    let [first, between, second] = violation.example.map(|event| side(words, event));
-    let variable = variable(words, violation.example[0]).unwrap_or_default();
-    let name = format!("atomicity violation\0{first}\0{between}\0{second}\0{variable}");
+    let sides: Vec<String> = violation.example.iter().map(|&event| side(words, event)).collect();
+    let mut variables = variable(words, violation.first()).unwrap_or_default();
+    if violation.others().len() > 1 {
+        variables.push('\0');
+        variables.push_str(&variable(words, violation.second()).unwrap_or_default());
+    }
+    let name = format!("atomicity violation\0{}\0{variables}", sides.join("\0"));
     format!("{:016x}", XxHash64::oneshot(0, name.as_bytes()))
 }
 

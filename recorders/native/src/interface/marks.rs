@@ -1,4 +1,4 @@
-//! What a program says of its own races: that those on some memory do no harm, that what a thread does for a while is
+//! What a program says of itself. That a region is meant to be atomic. And of its own races: that those on some memory do no harm, that what a thread does for a while is
 //! not to be reported, that some functions are not. The accesses are recorded all the same, since what they read and
 //! leave decides what is feasible; reports leave these races out.
 //!
@@ -44,6 +44,28 @@ fn says(thread: &Thread) {
         (true, true) => MarkClass::IgnoresBoth,
     };
     mark(class, 0, 0, b"");
+}
+
+/// What the thread does from here on is meant to be atomic.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn __witness_atomic_begin(name: *const c_char) {
+    if let Some(_inside) = RuntimeGuard::enter_and_stay() {
+        let name = if name.is_null() {
+            &b""[..]
+        } else {
+            // SAFETY: the program's own string.
+            unsafe { CStr::from_ptr(name) }.to_bytes()
+        };
+        mark(MarkClass::AtomicBegin, 0, 0, name);
+    }
+}
+
+/// Up to here.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn __witness_atomic_end() {
+    if let Some(_inside) = RuntimeGuard::enter_and_stay() {
+        mark(MarkClass::AtomicEnd, 0, 0, b"");
+    }
 }
 
 /// In a forked child: what was said still holds.

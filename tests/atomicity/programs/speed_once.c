@@ -1,0 +1,37 @@
+// The torque is computed from one reading of the speed.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+static atomic_int speed = 10;
+static atomic_int torque;
+
+static void compute(void)
+{
+    int now = speed;
+    int limit = now * 4;
+    int wanted = now * 3 + 5;
+    torque = limit < wanted ? limit : wanted;
+}
+
+static void *control(void *unused)
+{
+    compute();
+    return unused;
+}
+
+static void *measure(void *unused)
+{
+    speed = 20;
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t first, second;
+    pthread_create(&first, NULL, control, NULL);
+    pthread_create(&second, NULL, measure, NULL);
+    pthread_join(first, NULL);
+    pthread_join(second, NULL);
+    return 0;
+}
