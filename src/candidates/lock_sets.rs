@@ -10,7 +10,7 @@
 //! A variable here is a cell in one life of its memory. Those that are accessed atomically alone are left out, since
 //! Eraser's programs had none.
 
-use super::{Scope, shared_cells};
+use super::Scope;
 use crate::trace::{AccessKind, CellId, CodePosition, EventId, ObjectId, Sections, ThreadId, Trace};
 use crate::verdict::LockSetWarning;
 use hashbrown::{HashMap, HashSet};
@@ -143,10 +143,21 @@ pub fn attach_pairs(trace: &Trace, warnings: &mut [LockSetWarning], pairs: &[(Co
     }
 }
 
-/// How many variables several threads access, one of which writes: those that lock sets look at.
+/// How many variables several threads access, one of which writes or frees.
 #[must_use]
 pub fn shared_variables(trace: &Trace) -> usize {
-    shared_cells(trace).into_iter().filter(|&shared| shared).count()
+    let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); trace.cells().len()];
+    for access in trace.accesses().filter(|access| access.kind != AccessKind::Use) {
+        let thread = trace.thread(access.event);
+        for used in trace.uses(access) {
+            let (first, others, written) = &mut seen[used.cell.index()];
+            *others |= *first.get_or_insert(thread) != thread;
+            *written |= access.kind.writes();
+        }
+    }
+    seen.into_iter()
+        .filter(|&(_, others, written)| others && written)
+        .count()
 }
 
 #[cfg(test)]

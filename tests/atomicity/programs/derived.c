@@ -13,8 +13,7 @@ static void *check(void *unused)
 {
     int one = doubled + 1; /* @first */
     int other = added + 1; /* @second */
-    if (one != other)
-        alarm_flag = 1;
+    alarm_flag = one != other;
     return unused;
 }
 

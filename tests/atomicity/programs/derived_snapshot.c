@@ -15,8 +15,7 @@ static atomic_int alarm_flag;
 static void *check(void *unused)
 {
     struct values now = values;
-    if (now.doubled + 1 != now.added + 1)
-        alarm_flag = 1;
+    alarm_flag = now.doubled + 1 != now.added + 1;
     return unused;
 }
 
