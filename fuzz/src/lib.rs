@@ -6,4 +6,6 @@
 pub mod analysis;
 pub mod foreign;
 pub mod native;
+pub mod rings;
+pub mod store;
 pub mod warnings;

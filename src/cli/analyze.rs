@@ -19,9 +19,9 @@ use witness::confirm;
 use witness::design::{Design, DesignError, Meant};
 use witness::encode::Form;
 use witness::record::ProcessNumber;
-use witness::report::{Filters, Findings, Noise, Words};
+use witness::report::{Filters, Findings, Noise, SourceRoot, Words};
 use witness::results::{self, Results, Summary};
-use witness::store;
+use witness::store::{self, Binding};
 use witness::symbols::Symbols;
 use witness::trace::{Sections, Trace};
 use witness::verdict::{Analysis, Find, Kind, LockSets, Pair, Regions, Unknown, Verdict};
@@ -389,7 +389,7 @@ impl AnalysisArgs {
         path: &Path,
         trace: &Trace,
         filters: &Filters,
-        root: &Path,
+        root: &SourceRoot,
         watch: &Watch,
         report: impl FnOnce(&Findings<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<(Analysis, ExitCode)> {
@@ -487,7 +487,7 @@ impl AnalysisArgs {
         };
         let folder = self.folder(path);
         let journal = store::journal_path(&folder);
-        let following = Following::whole(trace.id(), to_report(&options), &journal, watch);
+        let following = Following::whole((trace.id(), Binding::of(path)), to_report(&options), &journal, watch);
         let orders = self.orders(path, trace);
         self.say_missing(path, trace);
         let mut lock_sets = self.lock_sets(trace);
@@ -526,7 +526,7 @@ fn name_of_order(places: &[String]) -> String {
 /// Where and how findings are reported: what is hidden, and the folders of sources and results.
 pub struct ReportTarget<'a> {
     pub filters: &'a Filters,
-    pub root: &'a Path,
+    pub root: &'a SourceRoot,
     pub folder: &'a Path,
 }
 
@@ -603,7 +603,13 @@ pub fn stored<'a>(findings: Findings<'a>, folder: &'a Path) -> Findings<'a> {
     let interruptions = kept.atomicity_violations();
     let interruptions = interruptions.filter_map(|row| Some((row.number?, row.schedule()?)));
     let schedules = races.chain(deadlocks).chain(interruptions);
-    match store::save(&Results::of(&kept), schedules, kept.analysis, folder) {
+    match store::save(
+        &Results::of(&kept),
+        schedules,
+        kept.analysis,
+        folder,
+        &Binding::of(kept.path),
+    ) {
         Ok(()) => kept,
         Err(error) => {
             say!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use trace_format::TraceFile;
 use witness::analyze::{Glance, Options};
 use witness::confirm::{Confirmation, Outcome, Run, Suppressed};
-use witness::report::{Findings, Noise};
+use witness::report::{Findings, NO_ROOT, Noise};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 use witness::verdict::{Analysis, Fact, Verdict};
@@ -44,7 +44,7 @@ pub fn findings<'a>(
         options,
         folder: None,
         noise,
-        root: Path::new(""),
+        root: &NO_ROOT,
         attached_warnings: &[],
         exploration: None,
     }

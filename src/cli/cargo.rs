@@ -56,7 +56,7 @@ pub fn run(args: &CargoArgs) -> anyhow::Result<ExitCode> {
     let runtime = session::runtime_folder()?;
     let folder = target_folder(toolchain)?.join("witness");
     let traces = folder.join("traces");
-    std::fs::create_dir_all(&traces).with_context(|| traces.display().to_string())?;
+    safe_files::make_folder(&traces).with_context(|| traces.display().to_string())?;
     let exact = !args.plain_std;
     ensure!(
         !exact || has_library_source(toolchain)?,

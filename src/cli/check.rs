@@ -37,6 +37,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         let path = args.input.trace.display();
         say!("witness: {path} is cut: {cause}; it has only the first {events} events");
     }
+    args.input.must_fit(&file)?;
     let events = Events::of_file(&file)?;
     let checker = Checker::new(&events);
     if args.schedules.is_empty() {

@@ -220,6 +220,7 @@ fn record_until_witnessed(
             timeout: args.timeout.map(Duration::from_secs),
             degraded: None,
             arg0: None,
+            keep_env: Vec::new(),
             companions: args.companions.to_companions(),
         }
     };

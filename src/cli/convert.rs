@@ -4,7 +4,7 @@ use super::ExitCode;
 use super::input::list_repairs;
 use super::output::say;
 use anyhow::{Context, bail};
-use std::fs::File;
+use safe_files::{Draft, Readers};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use trace_format::TraceFile;
@@ -60,13 +60,14 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
 
 /// Writes to another name first, so that a file that was there stays whole if this fails.
 fn write(file: &TraceFile, to: Format, path: &Path) -> anyhow::Result<()> {
-    let partial = trace_format::PartialFile::partial_path(path);
-    let mut out = BufWriter::new(File::create(&partial)?);
+    let mut draft = Draft::create(path, ".partial", Readers::Owner)?;
+    let mut out = BufWriter::new(&mut draft);
     let written = write_to(file, to, &mut out).and_then(|()| Ok(out.flush()?));
+    drop(out);
     match written {
-        Ok(()) => Ok(std::fs::rename(&partial, path)?),
+        Ok(()) => Ok(draft.rename()?),
         Err(error) => {
-            let _ = std::fs::remove_file(&partial);
+            draft.discard();
             Err(error)
         }
     }

@@ -4,6 +4,7 @@ use super::ExitCode;
 use super::compile::Language;
 use super::output::{Color, print};
 use anyhow::{Context, bail};
+use safe_files::ScratchFolder;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use witness::analyze::{self, analyze};
 use witness::check::Checker;
+use witness::own::Origin;
 use witness::record;
 use witness::replay::live::{self, Outcome};
 use witness::report::Paint;
@@ -43,19 +45,8 @@ enum Found {
     Bad(String, &'static str),
 }
 
-/// A folder that goes when the check is over.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left in a folder for temporary files harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 pub fn run(_: &DoctorArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let folder = Scratch(std::env::temp_dir().join(format!("witness-doctor-{}", std::process::id())));
-    fs::create_dir_all(&folder.0).with_context(|| format!("cannot make the folder {}", folder.0.display()))?;
+    let folder = ScratchFolder::new("witness-doctor").context("cannot make a folder for temporary files")?;
     let paint = Paint { on: color.for_stdout() };
     let mut bad = false;
     let mut tell = |name: &str, found: Found| {
@@ -74,7 +65,7 @@ pub fn run(_: &DoctorArgs, color: Color) -> anyhow::Result<ExitCode> {
     tell("witness", Found::Good(env!("CARGO_PKG_VERSION").to_owned()))?;
     tell("solver", Found::Good(format!("Z3 {}", z3::full_version())))?;
     // Each of these needs what the one before has made.
-    let program = match compile(&folder.0) {
+    let program = match compile(&folder.path()) {
         Ok((program, version)) => {
             tell("compiler", Found::Good(version))?;
             Some(program)
@@ -84,7 +75,7 @@ pub fn run(_: &DoctorArgs, color: Color) -> anyhow::Result<ExitCode> {
             None
         }
     };
-    let trace = match program.map(|program| record(&folder.0, &program)) {
+    let trace = match program.map(|program| record(&folder.path(), &program)) {
         Some(Ok((trace, what))) => {
             tell("recorder", Found::Good(what))?;
             Some(trace)
@@ -152,6 +143,7 @@ fn record(folder: &Path, program: &Path) -> anyhow::Result<(Trace, String)> {
         timeout: None,
         degraded: None,
         arg0: None,
+        keep_env: Vec::new(),
         companions: Companions::default(),
     })?;
     let trace = Trace::open(&output)?;
@@ -184,7 +176,7 @@ fn confirmed(trace: &Trace, analysis: &Analysis) -> Found {
         return Found::Bad("there is no witness to replay".to_owned(), remedy);
     };
     let checker = Checker::new(trace);
-    let run = live::launch(trace, &[])
+    let run = live::launch(trace, &[], Origin::Here)
         .and_then(|launch| live::attempt(&live::Planner::new(&checker, []), schedule, &launch, 3));
     match run {
         Ok((run, ..)) if matches!(run.outcome, Outcome::Confirmed(_)) => {

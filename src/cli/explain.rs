@@ -9,10 +9,10 @@ use super::place::side;
 use anyhow::bail;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use witness::analyze::Options;
 use witness::confirm::{About, Class, Finding, Outcome, Question, Run, Sought, Suppressed, confirm};
-use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Text, Words};
+use witness::report::{Exporter, Filters, Findings, Json, NO_ROOT, Noise, Paint, Text, Words};
 use witness::results::Summary;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
@@ -102,7 +102,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         options: to_report(&options),
         folder: None,
         noise: &noise,
-        root: Path::new(""),
+        root: &NO_ROOT,
         attached_warnings: &[],
         exploration: None,
     };

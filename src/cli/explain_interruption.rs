@@ -6,9 +6,8 @@ use super::execution::must_be_execution;
 use super::explain::{ExplainArgs, access, event, folder};
 use super::output::{Color, print};
 use anyhow::bail;
-use std::path::Path;
 use witness::analyze::{Options, analyze};
-use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Text, Words};
+use witness::report::{Exporter, Filters, Findings, Json, NO_ROOT, Noise, Paint, Text, Words};
 use witness::symbols::{Symbols, file_name};
 use witness::trace::{CodePosition, EventId};
 use witness::verdict::{AtomicityViolation, Find, Kind, Regions, Verdict};
@@ -64,7 +63,7 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
         options: to_report(&options),
         folder: None,
         noise: &noise,
-        root: Path::new(""),
+        root: &NO_ROOT,
         attached_warnings: &[],
         exploration: None,
     };

@@ -264,7 +264,7 @@ fn folder(path: &Path) -> anyhow::Result<()> {
         "{} is a file, not a folder: name a folder for the traces with --output",
         path.display()
     );
-    fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))
+    safe_files::make_folder(path).with_context(|| format!("cannot create the folder {}", path.display()))
 }
 
 /// Removes the traces of an earlier exploration.

@@ -5,9 +5,10 @@ use super::ExitCode;
 use super::output::say;
 use anyhow::Context;
 use hashbrown::HashSet;
-use std::fs;
+use safe_files::Readers;
 use trace_format::TraceFile;
 use witness::explore::{End, Exploration, Found, Goal, Program, What, classes};
+use witness::own;
 use witness::replay::live::stretches;
 use witness::report::Words;
 use witness::results::{ExplorationResult, FoundResult, UNPROVEN_RACE};
@@ -132,7 +133,9 @@ impl Ends {
                 continue;
             };
             let short = path.with_extension("short.bin");
-            fs::write(&short, bytes).with_context(|| format!("cannot write {}", short.display()))?;
+            safe_files::write(&short, &bytes, Readers::Owner)
+                .with_context(|| format!("cannot write {}", short.display()))?;
+            own::remember(&short);
             found.details.push(format!(
                 "shortened to {} context switches instead of {before}, in {}: by thread, and up to what",
                 all.len().saturating_sub(1),

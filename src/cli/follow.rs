@@ -9,12 +9,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use witness::analyze::{Decision, Follow, Shard};
 use witness::candidates::Candidate;
 use witness::results::Options;
-use witness::store::{Journal, Plan};
+use witness::store::{Binding, Journal, Plan};
 use witness::trace::TraceId;
 
 /// Follows the analysis of one shard.
 pub struct Following<'a> {
     trace: TraceId,
+    binding: Binding,
     options: Options,
     shard: Shard,
     /// The file of the journal.
@@ -33,9 +34,15 @@ struct Kept {
 
 impl<'a> Following<'a> {
     /// Follows an analysis without a plan.
-    pub fn whole(trace: TraceId, options: Options, journal: &'a Path, watch: &'a Watch) -> Following<'a> {
+    pub fn whole(
+        (trace, binding): (TraceId, Binding),
+        options: Options,
+        journal: &'a Path,
+        watch: &'a Watch,
+    ) -> Following<'a> {
         Following {
             trace,
+            binding,
             options,
             shard: Shard::WHOLE,
             path: journal,
@@ -46,7 +53,13 @@ impl<'a> Following<'a> {
     }
 
     /// Follows the analysis of a shard of a plan.
-    pub fn shard(trace: TraceId, plan: &'a Plan, shard: Shard, journal: &'a Path, watch: &'a Watch) -> Following<'a> {
+    pub fn shard(
+        trace: (TraceId, Binding),
+        plan: &'a Plan,
+        shard: Shard,
+        journal: &'a Path,
+        watch: &'a Watch,
+    ) -> Following<'a> {
         Following {
             shard,
             plan: Some(plan),
@@ -55,7 +68,7 @@ impl<'a> Following<'a> {
     }
 
     fn open(&self, plan: &Plan) -> anyhow::Result<Option<(Journal, Vec<Decision>)>> {
-        let opened = Journal::open(self.path, &plan.id(), self.shard);
+        let opened = Journal::open(self.path, &plan.id(), self.shard, self.binding);
         match (opened, self.plan) {
             (Ok(Some(opened)), _) => Ok(Some(opened)),
             (Ok(None), Some(_)) => bail!("{}: another process analyzes this shard", self.path.display()),

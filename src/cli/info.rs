@@ -227,38 +227,44 @@ fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
 }
 
 fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(out, "trace     {}  (id {})", info.path, info.id)?;
+    writeln!(out, "trace     {}  (id {})", printable(&info.path), info.id)?;
     if !info.producer.is_empty() {
-        writeln!(out, "producer  {}", info.producer)?;
+        writeln!(out, "producer  {}", printable(&info.producer))?;
     }
     if !info.command.is_empty() {
-        writeln!(out, "command   {}  (in {})", info.command.join(" "), info.directory)?;
+        let command = info.command.join(" ");
+        writeln!(
+            out,
+            "command   {}  (in {})",
+            printable(&command),
+            printable(&info.directory)
+        )?;
     }
     if !info.policy.is_empty() {
-        writeln!(out, "policy    {}, seed {}", info.policy, info.seed)?;
+        writeln!(out, "policy    {}, seed {}", printable(&info.policy), info.seed)?;
     }
     if let Some(process) = &info.process {
         writeln!(out, "process   {process}")?;
     }
     for line in &info.processes {
-        writeln!(out, "process   {}: {}", line.process, line.path)?;
+        writeln!(out, "process   {}: {}", line.process, printable(&line.path))?;
     }
     writeln!(out, "ending    {}", info.ending)?;
     if let Some(death) = &info.standstill.died {
         writeln!(out, "died      of {}: {death}", signal_name(death.signal))?;
     }
     for wait in &info.standstill.waits {
-        writeln!(out, "waiting   {wait}")?;
+        writeln!(out, "waiting   {}", printable(&wait.to_string()))?;
     }
     for spin in &info.standstill.spins {
-        writeln!(out, "spinning  {spin}")?;
+        writeln!(out, "spinning  {}", printable(&spin.to_string()))?;
     }
     let created = info.threads.iter().filter(|line| line.parent.is_some()).count();
     if let Some(warning) = idle_threads::warning((created, info.idle_threads)) {
         writeln!(out, "warning   {warning}")?;
     }
     for reason in &info.degraded {
-        writeln!(out, "degraded  {reason}")?;
+        writeln!(out, "degraded  {}", printable(reason))?;
     }
     writeln!(
         out,
@@ -310,7 +316,7 @@ fn write_text(info: &Info, out: &mut impl Write) -> anyhow::Result<()> {
         } else {
             module.build_id.as_str()
         };
-        writeln!(out, "          {} at {} ({id})", module.path, module.base)?;
+        writeln!(out, "          {} at {} ({id})", printable(&module.path), module.base)?;
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! The trace that a subcommand reads, in whatever format it is.
 
 use super::output::say;
+use super::watch::Bytes;
+use anyhow::ensure;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use trace_format::TraceFile;
@@ -20,7 +22,13 @@ pub struct InputArgs {
     /// Mend a foreign trace that no execution can have, and list each repair.
     #[arg(long, env = "WITNESS_REPAIR")]
     pub repair: bool,
+    /// Refuse a trace with more events [default: as many as the memory that the machine has left can hold].
+    #[arg(long = "max-events", env = "WITNESS_MOST_EVENTS", value_name = "N")]
+    pub most_events: Option<u64>,
 }
+
+/// What an event takes at least, once it is loaded.
+const BYTES_OF_EVENT: u64 = 32;
 
 impl InputArgs {
     /// Opens the trace file; says on stderr what was repaired.
@@ -34,9 +42,34 @@ impl InputArgs {
     /// Loads the trace.
     pub fn load(&self) -> anyhow::Result<Trace> {
         let started = Instant::now();
-        let trace = Trace::from_file(&self.file()?)?;
+        let trace = self.model(&self.file()?)?;
         tracing::info!(stage = "reading", us = started.elapsed().as_micros() as u64, "stage");
         Ok(trace)
+    }
+}
+
+impl InputArgs {
+    /// Loads the trace of an open file, if there is room for it.
+    pub fn model(&self, file: &TraceFile) -> anyhow::Result<Trace> {
+        self.must_fit(file)?;
+        Ok(Trace::from_file(file)?)
+    }
+
+    /// An error if there is no room for all events: few bytes can stand for many of them.
+    pub fn must_fit(&self, file: &TraceFile) -> anyhow::Result<()> {
+        let room = Bytes::of_machine().map(|bytes| bytes.number() / BYTES_OF_EVENT);
+        let (most, why) = match (self.most_events, room) {
+            (Some(most), _) => (most, "--max-events"),
+            (None, Some(room)) => (room, "what the machine's memory can hold; --max-events allows more"),
+            (None, None) => (u64::MAX, ""),
+        };
+        ensure!(
+            file.len() <= most,
+            "{} has {} events, more than {most} ({why}); a shorter recording has fewer (`witness record --max-events`)",
+            self.trace.display(),
+            file.len()
+        );
+        Ok(())
     }
 }
 

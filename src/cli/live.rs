@@ -1,20 +1,22 @@
 //! `witness replay --live`: the program itself, forced along its witnesses.
 
-use super::ExitCode;
 use super::output::{Color, print, say};
+use super::{ExitCode, ask};
 use anyhow::Context;
+use safe_files::Readers;
 use std::ffi::OsString;
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
+use witness::escape::printable;
+use witness::own::{self, Origin};
 use witness::replay::live::{self, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
-use witness::session::{Companions, Decision, Launch, PATIENCE};
+use witness::session::{self, Companions, Decision, Launch, PATIENCE};
 use witness::symbols::Symbols;
 use witness::trace::Trace;
 
@@ -47,6 +49,9 @@ pub struct LiveArgs {
     /// departed from it.
     #[arg(long, env = "WITNESS_ATTEMPTS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
+    /// Run what the trace names without asking, though it was not recorded here by you.
+    #[arg(long, env = "WITNESS_YES", requires = "live")]
+    yes: bool,
     /// Leave the kernel's address randomization on.
     #[arg(long, env = "WITNESS_ASLR", requires = "live")]
     aslr: bool,
@@ -96,20 +101,29 @@ impl LiveArgs {
         self.as_recorded
     }
 
-    fn launch(&self, trace: &Trace) -> anyhow::Result<Launch> {
+    fn launch(&self, path: &Path, trace: &Trace) -> anyhow::Result<Launch> {
+        let origin = Origin::of(path);
+        let launch = live::launch(trace, &self.command, origin)?;
+        ask::before_running(path, origin, &launch, &trace.tables().meta, self.yes)?;
+        for name in session::unset(&trace.tables().meta.environment) {
+            say!(
+                "witness: {} was set when this was recorded, and is not now; record with --keep-env to keep its value",
+                printable(&name)
+            );
+        }
         Ok(Launch {
             output: self.first.is_some() || self.gdb || self.as_recorded,
             same_addresses: !self.aslr,
             patience: Duration::from_secs(self.patience),
             companions: self.companions.to_companions(),
-            ..live::launch(trace, &self.command)?
+            ..launch
         })
     }
 }
 
 /// Runs the program as it was recorded.
 pub fn again(path: &Path, trace: Trace, args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let launch = args.launch(&trace)?;
+    let launch = args.launch(path, &trace)?;
     let trace = if args.shorten {
         shorten(path, trace, &launch, args.runs, color)?
     } else {
@@ -143,7 +157,8 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
     let shortest = live::shortest(trace, &quiet, runs as usize)?;
     let file = path.with_extension("short.bin");
     if let Some(bytes) = &shortest.bytes {
-        fs::write(&file, bytes).with_context(|| format!("cannot write {}", file.display()))?;
+        safe_files::write(&file, bytes, Readers::Owner).with_context(|| format!("cannot write {}", file.display()))?;
+        own::remember(&file);
     }
     let symbols = Symbols::new(shortest.trace.tables());
     let report = Live {
@@ -160,8 +175,14 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
 }
 
 /// Runs the program along each of the witnesses.
-pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
-    let launch = args.launch(trace)?;
+pub fn confirm(
+    path: &Path,
+    trace: &Trace,
+    shown: &[(usize, &Schedule)],
+    args: &LiveArgs,
+    color: Color,
+) -> anyhow::Result<ExitCode> {
+    let launch = args.launch(path, trace)?;
     let checker = Checker::new(trace);
     let planner = Planner::new(&checker, shown.iter().map(|&(_, schedule)| schedule));
     let symbols = Symbols::new(trace.tables());

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use trace_format::TraceFile;
 use witness::analyze::Glance;
 use witness::check::Checker;
+use witness::own::Origin;
 use witness::record::ProcessNumber;
 use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
 use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, deadlock_in_short, in_short};
@@ -451,7 +452,8 @@ impl Analyzed {
         }
         // Those of which there are few before those of which there may be thousands.
         open.sort_by_key(|(entry, _)| matches!(entry, Entry::Pair(_)));
-        let launch = match live::launch(trace, &[]) {
+        // Whoever asks for it has just recorded the trace.
+        let launch = match live::launch(trace, &[], Origin::Here) {
             Ok(launch) => Launch {
                 input: live.input,
                 companions: live.companions.clone(),

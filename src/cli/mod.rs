@@ -6,6 +6,7 @@
 mod aim;
 mod analyze;
 mod answers;
+mod ask;
 mod cargo;
 mod check;
 mod compile;
@@ -40,6 +41,7 @@ mod run;
 mod runs;
 mod suite;
 mod test;
+mod truncated;
 mod watch;
 mod watched;
 
@@ -123,6 +125,10 @@ pub fn main() -> std::process::ExitCode {
     logs.with_writer(std::io::stderr).without_time().init();
     allocator::on_exhaustion(watch::out_of_memory);
     watch::end_panics_without_memory();
+    watch::limit_memory();
+    if let Err(error) = truncated::is_an_error() {
+        tracing::warn!(%error, "a trace that becomes shorter while it is read will end this by a signal");
+    }
     match panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {

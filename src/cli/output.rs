@@ -1,6 +1,7 @@
 //! Standard output: buffered, closed early or not, coloured or not.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use witness::escape::Escaped;
 
 /// When to color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -24,23 +25,36 @@ impl Color {
     }
 }
 
-/// Says something on standard error. That nobody hears it is no reason to end otherwise than one would have ended.
+/// Says something on standard error, in lines that are nothing but text. That nobody hears it is no reason to end
+/// otherwise than one would have ended.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
+        let _ = writeln!(std::io::stderr(), "{}", witness::escape::lines(&format!($($words)*)));
     }};
 }
 pub(super) use say;
 
+/// Standard output, of which every line is nothing but text.
+pub type Out<'a> = Escaped<BufWriter<StdoutLock<'a>>>;
+
 /// Writes to standard output. That the reader closed it is a normal end.
-pub fn print(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
+pub fn print(write: impl FnOnce(&mut Out<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    // Whether there are colors is decided by who writes; where they are not wanted there are none.
+    print_to(Escaped::new(BufWriter::new(io::stdout().lock()), true), write)
+}
+
+/// As [`print`], but lines may be commands to a service that runs builds.
+pub fn print_commands(write: impl FnOnce(&mut Out<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    print_to(Escaped::with_commands(BufWriter::new(io::stdout().lock())), write)
+}
+
+fn print_to(mut out: Out<'_>, write: impl FnOnce(&mut Out<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let written = write(&mut out).and_then(|()| Ok(out.flush()?));
     match written {
         Err(error) if is_closed_pipe(&error) => {
             // What is still buffered would fail once more, with a message, when it is dropped.
-            let _ = out.into_parts();
+            let _ = out.into_inner().into_parts();
             Ok(())
         }
         written => written,

@@ -5,14 +5,14 @@ use super::analyze::{AnalysisArgs, ReportTarget, from_report, show, to_report, w
 use super::execution::must_be_execution;
 use super::follow::Following;
 use super::input::InputArgs;
-use super::output::{Color, print};
+use super::output::{Color, print, say};
 use super::reports::ReportArgs;
 use super::watch::Watch;
 use anyhow::bail;
 use std::io::Write;
-use std::path::Path;
-use witness::analyze::{Options, Shard, Work, decide_with, join, with_candidates};
-use witness::store::{self, Plan};
+use std::path::{Path, PathBuf};
+use witness::analyze::{Decision, Options, Shard, Work, decide_with, join, with_candidates};
+use witness::store::{self, Binding, Plan};
 use witness::trace::Trace;
 use witness::verdict::Verdict;
 
@@ -53,9 +53,13 @@ pub struct MergeArgs {
     json: bool,
     #[command(flatten)]
     reports: ReportArgs,
+    /// Believe shards that were not written here by you: those of other machines. Witnesses are checked anyway; that a
+    /// race is refuted is believed.
+    #[arg(long, env = "WITNESS_TRUST")]
+    trust: bool,
     /// The folder of the plan, the shards and the results [default: TRACE.witnesses].
     #[arg(long, env = "WITNESS_STORE", value_name = "DIR")]
-    store: Option<std::path::PathBuf>,
+    store: Option<PathBuf>,
 }
 
 pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
@@ -94,8 +98,9 @@ pub fn carry_out(
     warn_if_cut(path, trace);
     let folder = analysis.folder(path);
     let plan = Plan::load(&folder, trace.id())?;
+    let binding = Binding::of(path);
     let journal = store::shard_journal_path(&folder, shard);
-    let following = Following::shard(trace.id(), &plan, shard, &journal, watch);
+    let following = Following::shard((trace.id(), binding), &plan, shard, &journal, watch);
     let work = Work {
         shard,
         threads: analysis.threads(),
@@ -120,7 +125,7 @@ pub fn carry_out(
         count => format!(", {count} not in this trace"),
     };
     let unknown = count(|verdict| matches!(verdict, Verdict::Unknown(_)));
-    let file = store::save_shard(&folder, &plan.id(), shard, decisions)?;
+    let file = store::save_shard(&folder, &plan.id(), shard, decisions, &binding)?;
     print(|out| {
         let (number, of) = (shard.number(), shard.of());
         writeln!(
@@ -133,14 +138,40 @@ pub fn carry_out(
     Ok(ExitCode::Nothing)
 }
 
+/// Names the shards that this user has not written here; an error, unless they are to be believed.
+fn believe(of_others: &[PathBuf], trust: bool) -> anyhow::Result<()> {
+    let names: Vec<String> = of_others.iter().map(|path| path.display().to_string()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names = names.join(", ");
+    if trust {
+        say!("witness: not written here by you, and believed, since you say --trust: {names}");
+        return Ok(());
+    }
+    bail!(
+        "not written here by you: {names}; what they refute cannot be checked. If you know who wrote them, add --trust"
+    )
+}
+
 pub fn merge(args: &MergeArgs, color: Color) -> anyhow::Result<ExitCode> {
     let path = &args.input.trace;
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     let folder = args.store.clone().unwrap_or_else(|| store::folder_of(path));
     let plan = Plan::load(&folder, trace.id())?;
-    let decisions = store::load_shards(&folder, &plan.id())?;
-    let analysis = join(&trace, &from_report(&plan.options), decisions);
+    let shards = store::load_shards(&folder, &plan.id(), &Binding::of(path))?;
+    believe(&shards.of_others, args.trust)?;
+    let stray =
+        |decision: &&Decision| !decision.pair.is_of(&trace) || decision.number as usize >= plan.candidates.len();
+    if let Some(decision) = shards.decisions.iter().find(stray) {
+        bail!(
+            "{}: what is decided of pair {} names events that the trace does not have; analyze its shard again",
+            folder.display(),
+            decision.number
+        );
+    }
+    let analysis = join(&trace, &from_report(&plan.options), shards.decisions);
     let (filters, root) = (args.reports.filters()?, args.reports.root());
     let target = ReportTarget {
         filters: &filters,

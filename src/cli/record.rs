@@ -46,6 +46,10 @@ pub struct RecordArgs {
     limits: LimitArgs,
     #[command(flatten)]
     companions: CompanionArgs,
+    /// Keep the values of these environment variables in the trace; repeat, or separate names by commas. Of others only
+    /// names are kept, but for those that runs are known to depend on and that hold no secret (PATH, LANG, OMP_*, …).
+    #[arg(long, env = "WITNESS_KEEP_ENV", value_name = "NAME", value_delimiter = ',')]
+    keep_env: Vec<String>,
     /// Why the trace lacks something, if who built the program knows.
     #[arg(long, env = "WITNESS_DEGRADED", value_name = "WHY", hide = true)]
     degraded: Option<String>,
@@ -164,6 +168,7 @@ pub fn options(args: &RecordArgs) -> anyhow::Result<Options> {
         timeout: args.limits.timeout,
         degraded: args.degraded.clone(),
         arg0: None,
+        keep_env: args.keep_env.clone(),
         companions: args.companions(),
     })
 }

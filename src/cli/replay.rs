@@ -4,15 +4,15 @@ use super::ExitCode;
 use super::analyze::{AnalysisArgs, verdict_code, warn_if_cut};
 use super::input::InputArgs;
 use super::live::{self, LiveArgs};
-use super::output::{Color, print};
+use super::output::{Color, print, say};
 use anyhow::{Context, bail};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use witness::check::Checker;
 use witness::replay::Replay;
-use witness::report::{Detail, Filters, Interleaving, Paint, SourceText, Words, name_of};
+use witness::report::{Detail, Filters, Interleaving, NO_ROOT, Paint, SourceRoot, SourceText, Words, name_of};
 use witness::schedule::{Goal, Schedule};
-use witness::store::{self, read_schedule};
+use witness::store::{self, Binding, Found, read_schedule};
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
 use witness::verdict::{Analysis, Verdict};
@@ -55,6 +55,9 @@ pub struct ReplayArgs {
     /// Show every event, also those that have nothing to do with the race.
     #[arg(long, env = "WITNESS_FULL")]
     full: bool,
+    /// Show sources below this folder, though the trace was not recorded here.
+    #[arg(long, env = "WITNESS_SOURCE_ROOT", value_name = "DIR")]
+    source_root: Option<PathBuf>,
     /// Run the program again, forced along the schedule.
     #[arg(long, env = "WITNESS_LIVE")]
     live: bool,
@@ -85,8 +88,8 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
         return live::again(&args.input.trace, trace, &args.how, color);
     }
     let folder = args.analysis.folder(&args.input.trace);
-    let (schedules, code) = match store::load(&folder, trace.id())? {
-        Some(stored) => {
+    let (schedules, code) = match store::load(&folder, trace.id(), &Binding::of(&args.input.trace))? {
+        Found::Stored(stored) => {
             warn_if_cut(&args.input.trace, &trace);
             // Also what an analysis did not show is shown here.
             let code = match &stored.schedules[..] {
@@ -95,15 +98,18 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
             };
             (stored.schedules, code)
         }
-        None => {
-            let (analysis, code) = args.analysis.run(
-                &args.input.trace,
-                &trace,
-                &Filters::default(),
-                Path::new(""),
-                &watch,
-                |_| Ok(()),
-            )?;
+        found => {
+            if matches!(found, Found::OfOthers) {
+                say!(
+                    "witness: {}: the results there were not stored here by you; the trace is analyzed again",
+                    folder.display()
+                );
+            }
+            let (analysis, code) =
+                args.analysis
+                    .run(&args.input.trace, &trace, &Filters::default(), &NO_ROOT, &watch, |_| {
+                        Ok(())
+                    })?;
             (schedules_of(analysis), code)
         }
     };
@@ -120,12 +126,21 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
         },
     };
     if args.live && !shown.is_empty() {
-        return live::confirm(&trace, &shown, &args.how, color);
+        return live::confirm(&args.input.trace, &trace, &shown, &args.how, color);
     }
     let named = |(number, schedule): (usize, &Schedule)| (format!("witness {number}"), schedule.clone());
     let shown: Vec<(String, Schedule)> = shown.into_iter().map(named).collect();
     show(args, &trace, &shown, color)?;
     Ok(code)
+}
+
+impl ReplayArgs {
+    fn root(&self) -> SourceRoot {
+        SourceRoot {
+            folder: self.source_root.clone().unwrap_or_default(),
+            is_named: self.source_root.is_some(),
+        }
+    }
 }
 
 fn schedules_of(analysis: Analysis) -> Vec<Schedule> {
@@ -146,7 +161,7 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
         trace,
         symbols: &symbols,
     };
-    let sources = SourceText::default();
+    let sources = SourceText::of([args.input.trace.as_path()], &args.root());
     let paint = Paint { on: color.for_stdout() };
     let interleaving = Interleaving {
         words,

@@ -1,17 +1,19 @@
 //! `--report`, `--suppressions`, `--baseline`: what is shown, in which forms, and where.
 
-use super::output::{Color, print, say};
+use super::output::{Color, print, print_commands, say};
 use anyhow::{Context, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use safe_files::{Draft, Readers};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use witness::escape::Escaped;
 use witness::record::ProcessNumber;
 use witness::report::noise::{Baseline, Suppressions};
-use witness::report::{Exporter, FORMS, Filters, Findings, Json, Paint, Text, Unfinished};
+use witness::report::{Exporter, FORMS, Filters, Findings, Json, Paint, SourceRoot, Text, Unfinished};
 
 /// What to show, in which forms, and what not.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,7 +28,8 @@ pub struct ReportArgs {
     /// Show only the races that are not in this results object (of --report json=FILE).
     #[arg(long, env = "WITNESS_BASELINE", value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// The folder of the sources, to which SARIF and annotations refer [default: the current one].
+    /// The folder of the sources, to which SARIF and annotations refer [default: the current one]. Of a trace that was
+    /// not recorded here, only the sources below the folder that is named are shown.
     #[arg(long, env = "WITNESS_SOURCE_ROOT", value_name = "DIR")]
     source_root: Option<PathBuf>,
     #[arg(skip)]
@@ -40,6 +43,9 @@ type Written = Arc<Mutex<Vec<PathBuf>>>;
 /// The forms that commands write in words of their own.
 const TEXT: &str = "text";
 const JSON: &str = "json";
+
+/// The form whose lines are commands to a service that runs builds.
+const COMMANDS: &str = "github";
 
 /// A report, and the file that it goes to; `None` is standard output.
 #[derive(Clone, Debug)]
@@ -105,10 +111,13 @@ impl ReportArgs {
         Ok(Filters { suppressions, baseline })
     }
 
-    /// The folder of the sources, absolute if that can be known.
-    pub fn root(&self) -> PathBuf {
+    /// The folder of the sources.
+    pub fn root(&self) -> SourceRoot {
         let root = self.source_root.as_deref().unwrap_or(Path::new("."));
-        fs::canonicalize(root).unwrap_or_else(|_| root.to_owned())
+        SourceRoot {
+            folder: fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()),
+            is_named: self.source_root.is_some(),
+        }
     }
 
     /// Writes the reports on one trace: on standard output the text, or with `as_json` the results object, if nothing
@@ -151,9 +160,17 @@ impl ReportArgs {
                 }
             };
             match &target.file {
+                None if target.form == COMMANDS => print_commands(|out| to(out, Paint::default()))?,
                 None => print(|out| to(out, Paint { on: color.for_stdout() }))?,
                 Some(path) => self
-                    .put(path, ".part", &|out| to(out, Paint::default()))
+                    .put(path, ".part", &|out| match target.form {
+                        TEXT => {
+                            let mut out = Escaped::new(out, false);
+                            to(&mut out, Paint::default())?;
+                            Ok(out.flush()?)
+                        }
+                        _ => to(out, Paint::default()),
+                    })
                     .with_context(|| format!("cannot write the report {}", path.display()))?,
             }
         }
@@ -162,29 +179,30 @@ impl ReportArgs {
 
     /// Writes a file, whole or not at all. What is no regular file (a terminal, a pipe) is written as it comes.
     fn put(&self, path: &Path, suffix: &str, to: &dyn Fn(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let is_special = fs::metadata(&place).is_ok_and(|about| !about.is_file());
-        let mut part = place.clone().into_os_string();
-        part.push(if is_special { "" } else { suffix });
-        let mut out = BufWriter::new(File::create(&part)?);
-        to(&mut out)?;
-        out.flush()?;
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_special {
-            fs::rename(&part, &place)?;
+        let is_special = fs::metadata(path).is_ok_and(|about| !about.is_file());
+        if is_special {
+            let mut out = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+            to(&mut out)?;
+            out.flush()?;
+            self.written().push(path.to_owned());
+            return Ok(());
         }
+        let mut out = BufWriter::new(Draft::create(path, suffix, Readers::AsUsual)?);
+        let done = to(&mut out).and_then(|()| out.into_inner().map_err(|error| error.into_error().into()));
+        let draft = done?;
+        let mut written = self.written();
+        draft.rename()?;
         written.push(path.to_owned());
         Ok(())
     }
 
+    fn written(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes, where no report is yet, that the analysis was ended before there was one.
     pub fn write_unfinished(&self, analysis: &Unfinished<'_>) {
-        let written = |path: &PathBuf| {
-            self.written
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .contains(path)
-        };
+        let written = |path: &PathBuf| self.written().contains(path);
         for target in &self.report {
             if let Some(path) = target.file.as_ref().filter(|path| !written(path))
                 && let Err(error) = self.put(path, ".unfinished", &|out| {

@@ -8,10 +8,10 @@
 use super::record::{RecordArgs, options};
 use super::{ExitCode, program_end};
 use anyhow::Context;
+use safe_files::Readers;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -190,13 +190,7 @@ fn append(folder: &Path, line: &Process) -> anyhow::Result<()> {
     let path = folder.join(PROCESSES);
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&path)
-        .with_context(|| path.display().to_string())?;
-    file.write_all(text.as_bytes())
-        .with_context(|| path.display().to_string())
+    safe_files::append(&path, text.as_bytes(), Readers::AsUsual).with_context(|| path.display().to_string())
 }
 
 /// Ends as the program did.

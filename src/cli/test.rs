@@ -9,6 +9,7 @@ use super::reports::ReportArgs;
 use super::runs;
 use super::suite::{Process, processes};
 use anyhow::{Context, ensure};
+use safe_files::Readers;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -161,7 +162,7 @@ fn execute(args: &TestArgs, run: u32, folder: &Path) -> anyhow::Result<ExitStatu
 /// The folder, without the traces of an earlier test.
 fn empty_folder(folder: &Path) -> anyhow::Result<PathBuf> {
     let context = || folder.display().to_string();
-    fs::create_dir_all(folder).with_context(context)?;
+    safe_files::make_folder(folder).with_context(context)?;
     let list = folder.join(PROCESSES);
     let ours = list.exists();
     for entry in fs::read_dir(folder).with_context(context)? {
@@ -183,7 +184,7 @@ fn empty_folder(folder: &Path) -> anyhow::Result<PathBuf> {
             fs::remove_file(&path).with_context(|| path.display().to_string())?;
         }
     }
-    fs::write(&list, "").with_context(context)?;
+    safe_files::write(&list, b"", Readers::AsUsual).with_context(context)?;
     fs::canonicalize(folder).with_context(context)
 }
 

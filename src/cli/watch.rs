@@ -9,11 +9,14 @@ use super::ExitCode;
 use super::output::say;
 use super::reports::ReportArgs;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, hint, panic, thread};
+use std::{hint, panic};
 use witness::analyze::Decision;
 use witness::report::Unfinished;
 use witness::results::Summary;
@@ -237,6 +240,29 @@ fn watched() -> MutexGuard<'static, Option<Arc<State>>> {
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Enough for a thread that waits.
+pub const STACK: usize = 64 << 10;
+
+/// Ends this process should it take more than nine tenths of the memory that the machine has left now, whatever it does:
+/// a small file can stand for much. Where an analysis is watched, its own limit counts.
+pub fn limit_memory() {
+    let Some(limit) = Bytes::of_machine() else { return };
+    let watch = move || {
+        loop {
+            thread::sleep(PAUSE);
+            if watched().is_none() && Bytes::in_use().is_some_and(|used| used > limit) {
+                say!("witness: out of memory (the limit is {limit}, nearly all that the machine had left)");
+                signal_hook::low_level::exit(i32::from(ExitCode::BadInput as u8));
+            }
+        }
+    };
+    // Without it, the system ends what takes too much.
+    let _ = thread::Builder::new()
+        .name("memory".to_owned())
+        .stack_size(STACK)
+        .spawn(watch);
+}
+
 /// Ends the program, which has asked for so many bytes and does not get them.
 pub fn out_of_memory(size: usize) -> ! {
     let what = format!("out of memory (the system does not give {size} bytes more)");
@@ -271,8 +297,13 @@ pub fn end_panics_without_memory() {
 pub struct Bytes(u64);
 
 impl Bytes {
+    /// How many.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// Nine tenths of what the machine, and the control group of this process, have left for it.
-    fn of_machine() -> Option<Bytes> {
+    pub fn of_machine() -> Option<Bytes> {
         let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
         let free = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         let free = free.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024;
@@ -289,7 +320,10 @@ impl Bytes {
 
     /// What this process takes, without files that it has mapped: the system can take these back.
     fn in_use() -> Option<Bytes> {
-        let pages = fs::read_to_string("/proc/self/statm").ok()?;
+        // Without the heap: a thread that takes memory gets many addresses for it, of which there may be few.
+        let mut text = [0; 128];
+        let length = File::open("/proc/self/statm").ok()?.read(&mut text).ok()?;
+        let pages = std::str::from_utf8(&text[..length]).ok()?;
         let mut pages = pages.split(' ').skip(1).map_while(|number| number.parse::<u64>().ok());
         let (resident, mapped) = (pages.next()?, pages.next()?);
         Some(Bytes(

@@ -302,7 +302,7 @@ fn better(runs: [(&Trace, &Analysis, &Answer); 2]) -> usize {
             },
             folder: None,
             noise: &noise,
-            root: std::path::Path::new(""),
+            root: &crate::report::NO_ROOT,
             attached_warnings: &[],
             exploration: None,
         },

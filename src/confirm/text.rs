@@ -39,7 +39,12 @@ impl Text {
                 writeln!(out, "witness: {path} is cut ({cause}): nothing is refuted")?;
             }
         }
-        let sources = SourceText::default();
+        let root = outcome
+            .runs
+            .first()
+            .map(|run| run.findings.root.clone())
+            .unwrap_or_default();
+        let sources = SourceText::of(outcome.runs.iter().map(|run| run.findings.path), &root);
         let checkers: Vec<Checker<'_>> = outcome
             .runs
             .iter()

@@ -1,25 +1,32 @@
 //! The journal of an exploration: every run that was made and what was learnt from it, so that an exploration that was
 //! killed, or reached a bound, goes on where it was.
 //!
-//! The file is a magic number and frames, each with its length and checksum. The first frame says what is explored;
-//! each of the others is a run: what was learnt from it, and its trace. Frames are only ever appended, one write each.
+//! The file is a magic number and frames, each with its length, its checksum and a seal ([`crate::own`]): what was learnt
+//! can only be believed, so a journal that somebody else has written is not gone on with. The first frame says what is
+//! explored; each of the others is a run: what was learnt from it, and its trace. Frames are only ever appended, one write each.
 //! Of a frame that the last session did not finish nothing is taken: that run is made again. Traces of one program have
 //! nearly equal tables, so each is compressed with the first as its dictionary.
 
 use super::session::Learnt;
+use crate::own::Own;
 use crc32c::crc32c;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use safe_files::Readers;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 12] = b"\x89WITNESS-EX1";
+const MAGIC: &[u8; 12] = b"\x89WITNESS-EX2";
 
 /// Before each frame: the length of what follows, and its checksum, little-endian.
 const FRAME: usize = 8;
+
+/// What frames are sealed as, and the length of a seal.
+const PURPOSE: &str = "exploration";
+const SEAL: usize = 64;
 
 /// No trace of a run that is explored comes near it: a length beyond it is damage.
 const LONGEST: u32 = 1 << 30;
@@ -76,6 +83,12 @@ pub enum JournalError {
         /// What is wrong.
         why: &'static str,
     },
+    /// Somebody else has written it.
+    #[error("{}: was not written here by you, so what it says is not believed; begin anew with --anew", path.display())]
+    OfOthers {
+        /// The file.
+        path: PathBuf,
+    },
     /// Something else was explored.
     #[error("{}: holds an exploration with {difference}; name another folder with -o, or begin anew with --anew", path.display())]
     Other {
@@ -93,6 +106,8 @@ pub(super) struct Journal {
     path: PathBuf,
     /// Where the next frame begins.
     end: u64,
+    /// The seal of the first frame, which those of the others depend on.
+    subject: String,
     /// The first trace.
     dictionary: Vec<u8>,
     /// Frames that are still to be read, of an earlier session.
@@ -121,9 +136,7 @@ impl Journal {
             path: path.to_owned(),
             source,
         };
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(io)?;
+        let file = safe_files::open_log(path, Readers::Owner).map_err(io)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(JournalError::InUse { path: path.to_owned() }),
@@ -136,6 +149,7 @@ impl Journal {
             file,
             path: path.to_owned(),
             end: 0,
+            subject: String::new(),
             dictionary: Vec::new(),
             is_read: false,
         };
@@ -242,9 +256,10 @@ impl Journal {
             Ok(whole.then_some(frame))
         };
         let frame = read().map_err(|source| self.io(source))?;
-        if let Some(frame) = &frame {
+        if let Some(frame) = frame {
+            let content = self.unsealed(&frame)?;
             self.end += (FRAME + frame.len()) as u64;
-            return Ok(Some(frame.clone()));
+            return Ok(Some(content));
         }
         // A frame that was not finished is the last one; with more behind it, the file is damaged.
         if self.is_followed().map_err(|source| self.io(source))? {
@@ -265,10 +280,39 @@ impl Journal {
         Ok(self.end + FRAME as u64 + u64::from(u32::from_le_bytes(announced)) < length)
     }
 
-    fn append(&mut self, frame: &[u8]) -> Result<(), JournalError> {
+    /// The seal of a frame with this content, here.
+    fn seal(&self, content: &[u8]) -> String {
+        let place = self.end.to_le_bytes();
+        let parts = [self.subject.as_bytes(), &place, content];
+        Own::of_user().map_or_else(|| "-".repeat(SEAL), |own| own.seal(PURPOSE, &parts).to_string())
+    }
+
+    /// What is in a frame that was read here, if this user has written it.
+    fn unsealed(&mut self, frame: &[u8]) -> Result<Vec<u8>, JournalError> {
+        let Some((seal, content)) = frame.split_at_checked(SEAL) else {
+            return Err(self.damaged("no seal"));
+        };
+        let expected = self.seal(content);
+        if Own::of_user().is_none() || seal != expected.as_bytes() {
+            return Err(JournalError::OfOthers {
+                path: self.path.clone(),
+            });
+        }
+        if self.subject.is_empty() {
+            self.subject = expected;
+        }
+        Ok(content.to_vec())
+    }
+
+    fn append(&mut self, content: &[u8]) -> Result<(), JournalError> {
+        let seal = self.seal(content);
+        let frame = [seal.as_bytes(), content].concat();
+        if self.subject.is_empty() {
+            self.subject = seal;
+        }
         let mut bytes = Vec::with_capacity(FRAME + frame.len());
         bytes.extend((frame.len() as u32).to_le_bytes());
-        bytes.extend(crc32c(frame).to_le_bytes());
+        bytes.extend(crc32c(&frame).to_le_bytes());
         bytes.extend(frame);
         let end = self.end;
         let write = |file: &mut File| {

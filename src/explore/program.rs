@@ -7,6 +7,7 @@ use super::{
     Divergence, End, FailsIf, Followed, Learnt, Move, Onward, Opening, Prefix, Ran, Remembered, Session, Wanted,
 };
 use crate::forest::{Action, Forest, NodeId, Operation, Outcome, Picture, Reservation, Run, TreeId};
+use crate::own;
 use crate::replay::live::{LiveError, Shortest, shortest_that};
 use crate::session::{self, Bounds, Choice, Diverged, Step};
 use crate::session::{Launch, Policy, RunError, Settings, asks_to_end};
@@ -14,6 +15,7 @@ use crate::standstill::Standstill;
 use crate::trace::{LoadError, ThreadId, Trace};
 use hashbrown::HashSet;
 use recorder_ring::plan::kind;
+use safe_files::Readers;
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
@@ -482,7 +484,12 @@ impl Program {
     /// Keeps a trace as a file of its own.
     fn save(&self, run: usize, trace: &[u8]) -> Result<(), ProgramError> {
         let path = self.trace_of(run);
-        fs::write(&path, trace).map_err(|source| ProgramError::Keep { path, source })
+        safe_files::write(&path, trace, Readers::Owner).map_err(|source| ProgramError::Keep {
+            path: path.clone(),
+            source,
+        })?;
+        own::remember(&path);
+        Ok(())
     }
 }
 

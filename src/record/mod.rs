@@ -66,6 +66,8 @@ pub struct Options {
     /// What the program finds as its own name, if that is not its path: then it has loaded the runtime, and is not
     /// looked at.
     pub arg0: Option<OsString>,
+    /// The environment variables whose values are kept in the trace, beside those that are kept anyway.
+    pub keep_env: Vec<String>,
     /// What the user wants to run before and beside it.
     pub companions: Companions,
 }
@@ -74,6 +76,7 @@ impl Options {
     fn launch(&self) -> Launch {
         Launch {
             arg0: self.arg0.clone(),
+            keep_env: self.keep_env.clone(),
             companions: self.companions.clone(),
             ..Launch::here(self.program.clone(), self.arguments.clone())
         }
@@ -157,7 +160,7 @@ pub fn record(options: &Options) -> Result<Recorded, RunError> {
     };
     let settings = options.settings();
     let ring_file = salvage::ring_path(&options.output);
-    let ring = rings::on_file(&ring_file, settings)?;
+    let mut ring = rings::on_file(&ring_file, settings)?;
     let writer = TraceWriter::create(&options.output, &WRITER)?;
     let meta = Meta {
         policy: settings::text(settings),
@@ -167,18 +170,15 @@ pub fn record(options: &Options) -> Result<Recorded, RunError> {
     };
     let tree = ProcessTree::new(options, settings, ready.folder(), &meta, &ring)?;
 
+    let mut translator = Translator::new(writer, meta);
+    // What is run is on file before it runs, however soon this is killed.
+    translator.follow(&mut ring)?;
+
     let signals = forwarder::Forwarder::install().map_err(RunError::Signals)?;
     let started = Instant::now();
     let Started { process, beside } = ready.start(&ring, None)?;
     let mut limits = Limits::new(options, started);
-    let run = follow_all(
-        process,
-        ring,
-        Translator::new(writer, meta),
-        &mut limits,
-        &tree,
-        signals,
-    );
+    let run = follow_all(process, ring, translator, &mut limits, &tree, signals);
     drop(beside);
     let elapsed = started.elapsed();
     let (status, ring, translator) = run?;

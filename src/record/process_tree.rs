@@ -321,7 +321,7 @@ impl<'a> ProcessTree<'a> {
     ) -> Result<Process, RunError> {
         let mut meta = locked(&member.meta).clone();
         if number.origin == Origin::Executed {
-            describe(os_id, self.folder, &mut meta);
+            describe(os_id, self.folder, &self.options.keep_env, &mut meta);
             locked(&member.meta).clone_from(&meta);
             ring.look();
         }

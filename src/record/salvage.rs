@@ -4,18 +4,19 @@
 //! nothing that the program did until its recorder died is lost, nor what it did afterwards until the ring was full.
 
 use crate::session::process::is_running;
-use crate::session::{RunError, Translator, WRITER};
+use crate::session::{PRODUCER, RunError, Translator, WRITER};
 use recorder_ring::{Flag, Reopen, Ring};
-use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use trace_format::{TraceFile, TraceWriter, WriteError};
+use trace_format::{Meta, TraceFile, TraceWriter, WriteError};
+
+/// Of a trace that is made from a ring alone.
+const NOT_DESCRIBED: &str = "the recorder was killed before it had written down what was run";
 
 /// Where the ring of a process is whose trace will be at `trace`.
 pub(super) fn ring_path(trace: &Path) -> PathBuf {
-    let mut name = OsString::from(trace);
-    name.push(".ring");
-    PathBuf::from(name)
+    safe_files::beside(trace, ".ring")
 }
 
 /// What became of the ring beside a trace without an end.
@@ -52,17 +53,15 @@ pub fn salvage(partial: &Path) -> Result<Salvage, RunError> {
     else {
         return Ok(Salvage::Nothing);
     };
-    let (mut ring, len) = match Ring::reopen(&ring_file) {
+    let (mut ring, len) = match safe_files::open_to_change(&ring_file)
+        .map_err(Reopen::Io)
+        .and_then(|file| Ring::reopen(&ring_file, file))
+    {
         Ok(found) => found,
         Err(Reopen::InUse | Reopen::NoRing) => return Ok(Salvage::Nothing),
         Err(Reopen::Io(error)) => return Err(RunError::Ring(error)),
     };
     let done = append(partial, &mut ring, len);
-    if matches!(done, Ok(Salvage::Running { .. })) {
-        // Dropping it would tell the program that it was full.
-        std::mem::forget(ring);
-        return done;
-    }
     // Only a ring of which everything is on file is not needed any more.
     if !matches!(done, Ok(Salvage::Done { .. })) {
         ring.leave();
@@ -78,17 +77,40 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError
         path: partial.to_owned(),
         source,
     };
-    let file = OpenOptions::new().write(true).open(partial).map_err(io)?;
-    if file.metadata().map_err(io)?.len() < len {
+    let before = match fs::symlink_metadata(partial) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        found => Some(found.map_err(io)?.len()),
+    };
+    match before {
+        // Nothing was released: all of it is in the ring.
+        None | Some(0) if len == 0 => {
+            let writer = TraceWriter::create(&partial.with_extension(""), &WRITER)?;
+            let meta = Meta {
+                producer: PRODUCER.to_owned(),
+                degraded: vec![NOT_DESCRIBED.to_owned()],
+                ..Meta::default()
+            };
+            finish(Translator::new(writer, meta), ring, 0)
+        }
         // Something else has changed it: it cannot be said what is missing.
-        return Ok(Salvage::Nothing);
+        None => Ok(Salvage::Nothing),
+        Some(before) if before < len => Ok(Salvage::Nothing),
+        Some(_) => {
+            let file = safe_files::open_to_change(partial).map_err(io)?;
+            // What is behind was not released: it is in the ring. If nothing was, it is only what was run.
+            if len > 0 {
+                file.set_len(len).map_err(io)?;
+            }
+            let trace = TraceFile::open(partial).map_err(RunError::Read)?;
+            let (events, tables) = (trace.len(), trace.tables().clone());
+            let writer = TraceWriter::resume(partial, trace, &WRITER)?;
+            finish(Translator::resume(writer, &tables), ring, events)
+        }
     }
-    // What is behind was not released: it is in the ring.
-    file.set_len(len).map_err(io)?;
-    let trace = TraceFile::open(partial).map_err(RunError::Read)?;
-    let (before, tables) = (trace.len(), trace.tables().clone());
-    let writer = TraceWriter::resume(partial, trace, &WRITER)?;
-    let mut translator = Translator::resume(writer, &tables);
+}
+
+/// Appends what is in the ring to a trace that has so many events.
+fn finish<W: Write>(mut translator: Translator<W>, ring: &mut Ring, before: u64) -> Result<Salvage, RunError> {
     translator.follow(ring)?;
     translator.follow_to_end(ring)?;
     let overflowed = ring.has(Flag::Abandoned);

@@ -8,8 +8,8 @@
 use crate::session::RunError;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use safe_files::{Readers, beside as with_suffix};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -73,9 +73,7 @@ impl TraceName {
 
     /// Whether a recording has left something there, be it a trace without an end.
     fn is_used(&self) -> bool {
-        let mut partial = OsString::from(&self.path);
-        partial.push(".partial");
-        self.path.exists() || Path::new(&partial).exists()
+        self.path.exists() || with_suffix(&self.path, ".partial").exists()
     }
 
     /// The file.
@@ -94,16 +92,9 @@ impl Drop for TraceName {
 }
 
 fn claim(path: &Path) -> io::Result<Claim> {
-    let mut lock_path = OsString::from(path);
-    lock_path.push(".lock");
-    let lock_path = PathBuf::from(lock_path);
+    let lock_path = with_suffix(path, ".lock");
     loop {
-        let mut lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock_path)?;
+        let mut lock = safe_files::open_log(&lock_path, Readers::AsUsual)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Ok(Claim::Taken(holder(&mut lock))),

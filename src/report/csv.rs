@@ -87,7 +87,7 @@ impl Exporter for Csv {
 /// File, line and function of an event.
 fn place(findings: &Findings<'_>, event: EventId) -> [String; 3] {
     let frame = findings.words().frame(event);
-    let file = frame.file.as_ref().map(|file| seen(file, findings.root).path);
+    let file = frame.file.as_ref().map(|file| seen(file, &findings.root.folder).path);
     let line = frame.line.map(|line| line.to_string());
     [file, line, frame.function].map(Option::unwrap_or_default)
 }

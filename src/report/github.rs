@@ -88,7 +88,7 @@ fn command(
     let frame = findings.words().frame(event);
     write!(out, "::{level} ")?;
     if let Some(file) = &frame.file {
-        write!(out, "file={},", property(&seen(file, findings.root).path))?;
+        write!(out, "file={},", property(&seen(file, &findings.root.folder).path))?;
         if let Some(line) = frame.line {
             write!(out, "line={line},")?;
         }

@@ -288,7 +288,7 @@ mod tests {
                 trace: &trace,
                 symbols: &symbols,
             },
-            sources: &SourceText::default(),
+            sources: &SourceText::of_own_trace(),
             paint: Paint::default(),
             detail,
         };

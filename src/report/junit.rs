@@ -76,7 +76,7 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         used: HashMap::new(),
     };
     let checker = Checker::new(findings.trace);
-    let sources = SourceText::default();
+    let sources = SourceText::of_findings(std::slice::from_ref(findings));
     for (number, race) in findings.shown_races().into_iter().enumerate() {
         let pair = race.first().of;
         let mut body = Vec::new();
@@ -97,6 +97,12 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
         status.set_message(findings.headline(pair));
         status.set_description(String::from_utf8_lossy(&body).into_owned());
         suite.push(case(findings, pair, status));
+    }
+    let embedded = sources.shown();
+    if !embedded.is_empty() {
+        suite
+            .suite
+            .add_property(("source lines of", embedded.join(", ").as_str()));
     }
     // The other pairs, once for each two places and verdict.
     let mut others: BTreeMap<(String, &str), (&Pair, TestCaseStatus)> = BTreeMap::new();

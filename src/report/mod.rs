@@ -45,6 +45,7 @@ pub use live::{Live, deadlock_in_short, in_short, letters};
 pub use noise::{Filters, Noise};
 pub use others::Other;
 pub use paint::Paint;
+pub use paths::{NO_ROOT, SourceRoot};
 pub use races::{AttachedWarning, Race};
 pub use rows::{Decided, Row};
 pub use sarif::Sarif;
@@ -96,8 +97,8 @@ pub struct Findings<'a> {
     pub folder: Option<&'a Path>,
     /// What the pairs are called, and which are not shown.
     pub noise: &'a Noise,
-    /// The folder of the sources: paths below it are given relative to it where that is the custom.
-    pub root: &'a Path,
+    /// The folder of the sources.
+    pub root: &'a SourceRoot,
     /// Other tools' warnings that were asked about; empty after an analysis of everything.
     pub attached_warnings: &'a [AttachedWarning],
     /// What was found of all schedules, if the traces are of an exploration.

@@ -15,6 +15,21 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'=')
     .remove(b',');
 
+/// The folder of the sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceRoot {
+    /// The folder, absolute if that can be known. Paths below it are given relative to it where that is the custom.
+    pub folder: PathBuf,
+    /// The user has named it: sources below it may be shown, whoever recorded the trace.
+    pub is_named: bool,
+}
+
+/// That of those who name none, and show no paths relative to it.
+pub static NO_ROOT: SourceRoot = SourceRoot {
+    folder: PathBuf::new(),
+    is_named: false,
+};
+
 /// A file, seen from the folder of the sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {

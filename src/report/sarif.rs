@@ -130,7 +130,7 @@ impl Exporter for Sarif {
         });
         if let Some(root) = findings
             .first()
-            .map(|findings| findings.root)
+            .map(|findings| findings.root.folder.as_path())
             .filter(|root| root.is_absolute())
         {
             run["originalUriBaseIds"] = json!({ "%SRCROOT%": { "uri": folder_uri(root) } });
@@ -527,7 +527,7 @@ fn of_frame(findings: &Findings<'_>, frame: &Frame) -> Option<Value> {
 }
 
 fn physical(findings: &Findings<'_>, file: &str, line: Option<u32>) -> Value {
-    let seen = seen(file, findings.root);
+    let seen = seen(file, &findings.root.folder);
     let mut artifact = json!({ "uri": seen.uri() });
     if seen.below {
         artifact["uriBaseId"] = json!("%SRCROOT%");

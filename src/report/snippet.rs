@@ -114,7 +114,7 @@ mod tests {
                 symbols: &symbols,
             };
             let accesses = [(EventId(0), "a: write".to_owned()), (EventId(1), "b: read".to_owned())];
-            snippet(&words, &SourceText::default(), accesses, Paint::default())
+            snippet(&words, &SourceText::of_own_trace(), accesses, Paint::default())
         };
         let name = file.display().to_string();
         let apart = shown([3, 17], &name).expect("a snippet");

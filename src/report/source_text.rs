@@ -1,15 +1,26 @@
 //! Source lines, where the sources are at hand.
 
+use super::Findings;
+use super::paths::SourceRoot;
+use crate::own::Origin;
 use crate::symbols::printable;
 use hashbrown::HashMap;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Lines of source files, read once. A file that is not there has no lines: the reports then show
 /// positions only. Whether a file was edited since it was compiled is not known here.
-#[derive(Debug, Default)]
+///
+/// A trace names whatever files it likes, and reports travel. So only the sources of traces that were recorded here are
+/// read wherever they lie; of others, those below the folder that the user has named.
+#[derive(Debug)]
 pub struct SourceText {
     files: RefCell<HashMap<String, Vec<String>>>,
+    /// The traces whose sources they are.
+    traces: Vec<PathBuf>,
+    origin: OnceCell<Origin>,
+    root: SourceRoot,
 }
 
 /// Letters of a line that are shown.
@@ -19,6 +30,41 @@ const LONGEST: usize = 60;
 const LARGEST: u64 = 8 << 20;
 
 impl SourceText {
+    /// Of some traces, with the folder of their sources.
+    pub fn of<'a>(traces: impl IntoIterator<Item = &'a Path>, root: &SourceRoot) -> SourceText {
+        SourceText {
+            files: RefCell::default(),
+            traces: traces.into_iter().map(Path::to_owned).collect(),
+            origin: OnceCell::new(),
+            root: root.clone(),
+        }
+    }
+
+    /// Of the traces of some findings.
+    #[must_use]
+    pub fn of_findings(findings: &[Findings<'_>]) -> SourceText {
+        let root = findings.first().map(|findings| findings.root.clone());
+        SourceText::of(findings.iter().map(|findings| findings.path), &root.unwrap_or_default())
+    }
+
+    /// Whose lines are shown if they are there.
+    #[cfg(test)]
+    pub(crate) fn of_own_trace() -> SourceText {
+        let all = SourceText::of([], &SourceRoot::default());
+        let _ = all.origin.set(Origin::Here);
+        all
+    }
+
+    /// The files of which lines were shown, as traces name them.
+    #[must_use]
+    pub fn shown(&self) -> Vec<String> {
+        let files = self.files.borrow();
+        let read = files.iter().filter(|(_, lines)| !lines.is_empty());
+        let mut shown: Vec<_> = read.map(|(file, _)| printable(file).into_owned()).collect();
+        shown.sort();
+        shown
+    }
+
     /// A line of a file, shortened; lines count from 1.
     #[must_use]
     pub fn line(&self, file: &str, line: u32) -> Option<String> {
@@ -30,8 +76,35 @@ impl SourceText {
     #[must_use]
     pub fn whole(&self, file: &str, line: u32) -> Option<String> {
         let mut files = self.files.borrow_mut();
-        let lines = files.entry_ref(file).or_insert_with(|| read(file).unwrap_or_default());
+        let lines = files
+            .entry_ref(file)
+            .or_insert_with(|| self.read(file).unwrap_or_default());
         lines.get((line as usize).checked_sub(1)?).cloned()
+    }
+}
+
+impl SourceText {
+    fn read(&self, file: &str) -> Option<Vec<String>> {
+        let origin = self.origin.get_or_init(|| {
+            let here = |trace: &PathBuf| Origin::of(trace) == Origin::Here;
+            if !self.traces.is_empty() && self.traces.iter().all(here) {
+                Origin::Here
+            } else {
+                Origin::Elsewhere
+            }
+        });
+        let path = match origin {
+            Origin::Here => PathBuf::from(file),
+            Origin::Elsewhere => self.below_root(file)?,
+        };
+        Some(lines(&safe_files::read_named(&path, LARGEST).ok()?))
+    }
+
+    /// Where a file really lies, if that is below the folder that the user has named.
+    fn below_root(&self, file: &str) -> Option<PathBuf> {
+        let root = self.root.is_named.then(|| fs::canonicalize(&self.root.folder).ok())??;
+        let path = fs::canonicalize(root.join(file)).ok()?;
+        path.starts_with(&root).then_some(path)
     }
 }
 
@@ -44,16 +117,14 @@ fn shortened(line: &str) -> String {
     }
 }
 
-fn read(file: &str) -> Option<Vec<String>> {
-    let small = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
-    let bytes = small.then(|| fs::read(file).ok())??;
-    let text = String::from_utf8_lossy(&bytes);
+fn lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
     // Indentation stays; what else is a control character might move the cursor.
     let shown = |line: &str| {
         let parts: Vec<_> = line.trim_end().split('\t').map(printable).collect();
         parts.join("\t")
     };
-    Some(text.lines().map(shown).collect())
+    text.lines().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -69,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_has_no_lines() {
-        let sources = SourceText::default();
+        let sources = SourceText::of_own_trace();
         assert_eq!(sources.line("/no/such/file.c", 1), None);
         assert_eq!(sources.line(file!(), 0), None);
         let first = sources.line(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!()), 1);
@@ -77,5 +148,33 @@ mod tests {
             first.as_deref(),
             Some("//! Source lines, where the sources are at hand.")
         );
+    }
+
+    #[test]
+    fn of_a_trace_from_elsewhere_only_sources_below_the_named_folder_are_read() {
+        let root = SourceRoot {
+            folder: PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report")),
+            is_named: true,
+        };
+        let trace = Path::new("/no/such/trace.bin");
+        let sources = SourceText::of([trace], &root);
+        assert!(sources.line("source_text.rs", 1).is_some());
+        assert!(
+            sources
+                .line(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/mod.rs"), 1)
+                .is_some()
+        );
+        for file in [
+            "../lib.rs",
+            "/etc/passwd",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"),
+        ] {
+            assert_eq!(sources.line(file, 1), None, "{file}");
+        }
+        let unnamed = SourceRoot {
+            is_named: false,
+            ..root
+        };
+        assert_eq!(SourceText::of([trace], &unnamed).line("source_text.rs", 1), None);
     }
 }

@@ -149,9 +149,13 @@ impl Text {
             )?;
         }
         for reason in &findings.trace.tables().meta.degraded {
-            writeln!(out, "witness: the recording may lack events or order: {reason}")?;
+            writeln!(
+                out,
+                "witness: the recording may lack events or order: {}",
+                printable(reason)
+            )?;
         }
-        let sources = SourceText::default();
+        let sources = SourceText::of_findings(std::slice::from_ref(findings));
         let checker = Checker::new(findings.trace);
         let races = findings.shown_races();
         for race in races.iter().take(TOLD_RACES) {
@@ -211,7 +215,7 @@ impl Text {
         self.interruptions(findings, out)?;
         self.lock_sets(findings, out)?;
         for problem in findings.symbols.problems() {
-            writeln!(out, "witness: {problem}")?;
+            writeln!(out, "witness: {}", printable(&problem.to_string()))?;
         }
         Ok(())
     }

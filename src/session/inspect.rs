@@ -165,15 +165,20 @@ pub(super) fn check_build(path: &Path, recorded: &[u8]) -> Result<(), NotRecorda
 /// The build id of a program or library; `None` if it cannot be read or has none.
 #[must_use]
 pub fn build_id(path: &Path) -> Option<Vec<u8>> {
-    let data = std::fs::read(path).ok()?;
+    let data = read(path).ok()?;
     let file = object::File::parse(&*data).ok()?;
     Some(file.build_id().ok()??.to_vec())
+}
+
+/// A trace may name anything as a program: only regular files are read.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    safe_files::read_named(path, 4 << 30)
 }
 
 /// Checks that the runtime can take libtsan's place in the program.
 pub(crate) fn check(path: &Path) -> Result<(), NotRecordable> {
     let path = path.to_owned();
-    let data = match std::fs::read(&path) {
+    let data = match read(&path) {
         Ok(data) => data,
         Err(source) => return Err(NotRecordable::Unreadable { path, source }),
     };

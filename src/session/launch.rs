@@ -4,7 +4,7 @@ use super::companions::{Beside, Companions};
 use super::error::RunError;
 use super::fork_chain::Descent;
 use super::input::StandardInput;
-use super::{inspect, runtime};
+use super::{environment, inspect, runtime};
 use recorder_ring::layout::{RECORDER_VARIABLE, SUITE_VARIABLE};
 use recorder_ring::{Ring, addresses};
 use std::ffi::{OsStr, OsString};
@@ -17,6 +17,9 @@ use trace_format::Meta;
 
 /// For how long nothing may happen along a plan, unless something else is said.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What traces that are recorded say of who wrote them.
+pub(crate) const PRODUCER: &str = concat!("witness ", env!("CARGO_PKG_VERSION"));
 
 /// What to run, and where.
 #[derive(Clone, Debug)]
@@ -33,6 +36,8 @@ pub struct Launch {
     pub directory: Option<PathBuf>,
     /// Its environment; that of this process if there is none.
     pub environment: Option<Vec<(OsString, OsString)>>,
+    /// The variables of it whose values a trace keeps, beside those that it keeps anyway.
+    pub keep_env: Vec<String>,
     /// Whether what it prints is shown.
     pub output: bool,
     /// Whether the kernel is asked to place everything where it was in the recorded run.
@@ -76,6 +81,7 @@ impl Launch {
             arg0: None,
             directory: None,
             environment: None,
+            keep_env: Vec::new(),
             output: true,
             same_addresses: true,
             patience: PATIENCE,
@@ -112,19 +118,19 @@ impl Launch {
         let text = |text: &OsStr| text.to_string_lossy().into_owned();
         let here = || std::env::current_dir().unwrap_or_default();
         let directory = self.directory.clone().unwrap_or_else(here);
-        let environment = self
+        let variables = self
             .environment
             .clone()
             .unwrap_or_else(|| std::env::vars_os().collect());
         Meta {
-            producer: concat!("witness ", env!("CARGO_PKG_VERSION")).to_owned(),
+            producer: PRODUCER.to_owned(),
             command: [&self.program]
                 .into_iter()
                 .chain(&self.arguments)
                 .map(|word| text(word))
                 .collect(),
             directory: directory.display().to_string(),
-            environment: environment
+            environment: variables
                 .iter()
                 .map(|(name, value)| {
                     // What is started along the trace is not of the suite any more; but where arguments lie depends on
@@ -133,7 +139,7 @@ impl Launch {
                         name if name == SUITE_VARIABLE || name == RECORDER_VARIABLE => name.to_lowercase(),
                         name => name,
                     };
-                    format!("{name}={}", text(value))
+                    environment::entry(&name, &text(value), &self.keep_env)
                 })
                 .collect(),
             ..Meta::default()

@@ -23,6 +23,7 @@
 mod companions;
 mod due_signals;
 pub(crate) mod end;
+mod environment;
 mod error;
 mod follow;
 mod fork_chain;
@@ -42,6 +43,7 @@ mod stopped;
 mod translate;
 
 pub use companions::Companions;
+pub use environment::unset;
 pub use error::RunError;
 pub use fork_chain::Descent;
 pub use input::StandardInput;
@@ -57,7 +59,8 @@ pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, signal_name};
 pub use step::{Choice, Step};
 pub use stopped::Stopped;
 
+pub(crate) use environment::restored;
 pub(crate) use follow::{Followed, follow};
-pub(crate) use launch::Started;
+pub(crate) use launch::{PRODUCER, Started};
 pub(crate) use run::new_output;
 pub(crate) use translate::{Translator, WRITER};

@@ -1,5 +1,6 @@
 //! Processes that are not our children, as the kernel shows them.
 
+use super::environment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsString;
@@ -59,7 +60,8 @@ pub(crate) fn status_of_zombie(process: u32) -> Option<u32> {
 }
 
 /// Describes a process that has executed a program, as far as the kernel tells. The folder is that of the runtime.
-pub(crate) fn describe(process: u32, folder_of_runtime: &Path, meta: &mut Meta) {
+/// Of its environment, the values of the variables `keep_env` are kept, beside those that are kept anyway.
+pub(crate) fn describe(process: u32, folder_of_runtime: &Path, keep_env: &[String], meta: &mut Meta) {
     let folder = PathBuf::from(format!("/proc/{process}"));
     let strings = |file: &str| -> Option<Vec<String>> {
         let bytes = fs::read(folder.join(file)).ok()?;
@@ -78,12 +80,16 @@ pub(crate) fn describe(process: u32, folder_of_runtime: &Path, meta: &mut Meta) 
     if let Some(directory) = link("cwd") {
         meta.directory = directory.to_string_lossy().into_owned();
     }
-    if let Some(mut environment) = strings("environ") {
+    if let Some(mut entries) = strings("environ") {
         let own = |entry: &String| entry.starts_with(recorder_ring::layout::RING_VARIABLE);
-        environment.retain(|entry| entry.contains('=') && !own(entry));
-        meta.environment = environment
+        entries.retain(|entry| entry.contains('=') && !own(entry));
+        meta.environment = entries
             .into_iter()
             .filter_map(|entry| without_runtime(entry, folder_of_runtime))
+            .map(|entry| match entry.split_once('=') {
+                Some((name, value)) => environment::entry(name, value, keep_env),
+                None => entry,
+            })
             .collect();
     }
 }

@@ -10,9 +10,11 @@ use super::stopped::Stopped;
 use super::translate::Translator;
 use super::{Step, rings, settings};
 use crate::forest::Picture;
+use crate::own;
 use recorder_ring::plan::Words;
 use recorder_ring::{Policy, Ring, Settings, Standing};
-use std::fs::{self, File};
+use safe_files::Readers;
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -346,6 +348,8 @@ impl Ran {
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        fs::write(path, &self.bytes)
+        safe_files::write(path, &self.bytes, Readers::Owner)?;
+        own::remember(path);
+        Ok(())
     }
 }

@@ -1,15 +1,16 @@
-//! The runtime's way into the program: unpacked once, found first.
+//! The runtime's way into the program: unpacked once, where only the caller can write, and found first.
 
 use super::error::RunError;
 use recorder_ring::Ring;
 use recorder_ring::layout::RING_VARIABLE;
+use safe_files::{ScratchFolder, is_private_file, is_private_folder};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{self, Command};
+use std::process::Command;
 
 /// The shared object, as the build script made it; empty on platforms without a recorder.
 static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
@@ -24,6 +25,9 @@ const OTHER_NAMES: [&str; 4] = [
     "libclang_rt.tsan.so",
 ];
 
+/// Others may read it: a program may start another one under another user.
+const FOR_ALL: u32 = 0o755;
+
 /// The folder that holds the runtime, under the names that compilers ask for: to link against it.
 ///
 /// # Errors
@@ -32,62 +36,87 @@ pub fn runtime_folder() -> Result<PathBuf, RunError> {
     unpack()
 }
 
-/// Unpacks the runtime, unless this was done before; the folder that holds it.
+/// Unpacks the runtime, unless this was done before; the folder that holds it. Programs load what they find there, so it
+/// is a folder that nobody but the caller can write to, or have prepared.
 pub(super) fn unpack() -> Result<PathBuf, RunError> {
     if RUNTIME.is_empty() {
         return Err(RunError::NoRuntime);
     }
     let name = concat!("runtime-", env!("WITNESS_RUNTIME_HASH"));
-    let cache = cache().join("witness");
-    match unpack_to(&cache, name) {
-        Ok(folder) => Ok(folder),
-        // No home, or one that cannot be written to.
-        Err(_) => {
-            let folder = std::env::temp_dir().join(format!("witness-{}", rustix::process::getuid().as_raw()));
-            unpack_to(&folder, name).map_err(|source| RunError::Unpack { folder, source })
+    let temporary = std::env::temp_dir().join(format!("witness-{}", rustix::process::getuid().as_raw()));
+    let usual = cache().into_iter().chain([temporary.clone()]);
+    for parent in usual {
+        // No home, one that cannot be written to, or one that others can write to.
+        if let Ok(folder) = unpack_to(&parent, name) {
+            return Ok(folder);
         }
     }
+    let fresh = || {
+        let folder = ScratchFolder::new("witness")?.keep();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(FOR_ALL))?;
+        unpack_to(&folder, name)
+    };
+    fresh().map_err(|source| RunError::Unpack {
+        folder: temporary,
+        source,
+    })
 }
 
-fn cache() -> PathBuf {
+/// The user's folder for what can be made again.
+fn cache() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    caches.map(|caches| caches.join("witness"))
 }
 
 /// Makes `parent/name` in one step, so that nobody ever finds half of it.
 fn unpack_to(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    fs::DirBuilder::new().recursive(true).mode(FOR_ALL).create(parent)?;
+    if !is_private_folder(parent) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     let folder = parent.join(name);
     if is_whole(&folder) {
         return Ok(folder);
     }
-    fs::create_dir_all(parent)?;
-    let draft = parent.join(format!(".{name}-{}", process::id()));
-    let _ = fs::remove_dir_all(&draft);
-    fs::create_dir(&draft)?;
-    fs::write(draft.join(FILE), RUNTIME)?;
+    let draft = ScratchFolder::new_in(parent, &format!(".{name}"))?;
+    let file = draft.path().join(FILE);
+    fs::write(&file, RUNTIME)?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(FOR_ALL & 0o666))?;
+    fs::set_permissions(draft.path(), fs::Permissions::from_mode(FOR_ALL))?;
     for other in OTHER_NAMES {
-        symlink(FILE, draft.join(other))?;
+        symlink(FILE, draft.path().join(other))?;
     }
-    if fs::rename(&draft, &folder).is_err() {
-        // Another process was first, or what stands there is damaged.
-        if !is_whole(&folder) {
-            fs::remove_dir_all(&folder)?;
-            fs::rename(&draft, &folder)?;
-        }
-        let _ = fs::remove_dir_all(&draft);
+    // Another process may have been first, or what stands there is damaged or not ours.
+    if fs::rename(draft.path(), &folder).is_err() && !is_whole(&folder) {
+        fs::remove_dir_all(&folder).or_else(|_| fs::remove_file(&folder))?;
+        fs::rename(draft.path(), &folder)?;
     }
-    Ok(folder)
+    if is_whole(&folder) {
+        Ok(folder)
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
 }
 
+/// Whether a folder holds the runtime under all its names, and nothing else: the loader finds here first whatever
+/// library a program asks for.
 fn is_whole(folder: &Path) -> bool {
-    fs::read(folder.join(FILE)).is_ok_and(|found| found == RUNTIME)
-        && OTHER_NAMES.iter().all(|name| folder.join(name).exists())
+    let file = folder.join(FILE);
+    let good = is_private_folder(folder)
+        && is_private_file(&file)
+        && safe_files::read(&file, RUNTIME.len() as u64).is_ok_and(|found| found == RUNTIME);
+    let links = || {
+        OTHER_NAMES
+            .iter()
+            .all(|name| fs::read_link(folder.join(name)).is_ok_and(|to| to.as_os_str() == FILE))
+    };
+    let alone = || fs::read_dir(folder).is_ok_and(|entries| entries.count() == OTHER_NAMES.len() + 1);
+    good && links() && alone()
 }
 
 /// Lets a program find the runtime first, and the runtime its ring. The runtime takes both out of

@@ -3,6 +3,7 @@
 use super::error::{LINKER_FAILED, RunError};
 use super::parked::Parked;
 use crate::forest::Picture;
+use crate::own;
 use recorder_ring::{Flag, MarkClass, Note, ObjectClass, Ring, Row, Waits};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -57,7 +58,9 @@ impl Translator {
     /// Ends the trace; what was written, and why it may lack something.
     pub(crate) fn finish(mut self, end: ProgramEnd, ring: &Ring) -> Result<(Summary, Vec<String>), WriteError> {
         let degraded = self.conclude(end, ring);
-        Ok((self.writer.finish(end)?, degraded))
+        let summary = self.writer.finish(end)?;
+        own::remember(&summary.path);
+        Ok((summary, degraded))
     }
 }
 
@@ -82,14 +85,6 @@ impl Translator<File> {
         let mut translator = Self::over(writer, tables.meta.clone(), tables.threads.clone());
         translator.begun = true;
         translator
-    }
-
-    /// How many events the trace has, now that all of it is on file.
-    pub(crate) fn close(mut self, ring: &Ring) -> Result<u64, WriteError> {
-        self.meta.pending = self.pending(ring);
-        self.writer.set_meta(self.meta);
-        self.writer.flush()?;
-        Ok(self.writer.events())
     }
 }
 
@@ -138,6 +133,14 @@ impl<W: Write> Translator<W> {
         self.meta.pending = self.pending(ring);
         self.writer.set_meta(self.meta.clone());
         self.meta.degraded.clone()
+    }
+
+    /// How many events the trace has, now that all of it is on file. It stays without an end.
+    pub(crate) fn close(mut self, ring: &Ring) -> Result<u64, WriteError> {
+        self.meta.pending = self.pending(ring);
+        self.writer.set_meta(self.meta);
+        self.writer.flush()?;
+        Ok(self.writer.events())
     }
 
     /// Takes all rows that are there, and the blocks that they end; whether there was any. What is on file is released

@@ -1,20 +1,24 @@
 //! Decisions as they are made: the journal of a running analysis, and the result of a shard.
 //!
-//! Each decision is a line: a checksum (CRC-32C, eight hexadecimal digits), a space, and an object. The first line
-//! names plan and shard, the last one says that the shard is complete; between them, a later decision on a candidate
-//! replaces an earlier one. A journal may end anywhere, as after its process was killed: everything after its last good
-//! line is cut off. A shard must be complete.
+//! Each decision is a line: a checksum (CRC-32C, eight hexadecimal digits), a seal ([`Binding`]) and an object, with
+//! spaces between them. The first line names plan and shard, the last one says that the shard is complete; between them,
+//! a later decision on a candidate replaces an earlier one. A journal may end anywhere, as after its process was killed:
+//! everything after its last good line is cut off, and a line that this user has not sealed is none. A shard must be
+//! complete; who has sealed it is said.
 
-use super::{PlanId, StoreError, at, remove};
+use super::{Binding, LARGEST, PlanId, StoreError, at, remove};
 use crate::analyze::{Decision, Shard};
+use safe_files::{Readers, make_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The value of [`Header::schema`].
-const SCHEMA: &str = "witness-decisions/1";
+const SCHEMA: &str = "witness-decisions/2";
+/// What lines are sealed as.
+const PURPOSE: &str = "decision";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Header {
@@ -42,19 +46,53 @@ enum Line {
     Complete(usize),
 }
 
-fn line(content: &Line) -> String {
-    let json = serde_json::to_string(content).expect("a decision has string keys only");
-    format!("{:08x} {json}\n", crc32c::crc32c(json.as_bytes()))
+/// Lines of one file: they are sealed for its header.
+struct Lines<'a> {
+    binding: &'a Binding,
+    header: String,
+}
+
+impl<'a> Lines<'a> {
+    fn of(binding: &'a Binding, header: &Header) -> Lines<'a> {
+        let header = serde_json::to_string(header).expect("a header has string keys only");
+        Lines { binding, header }
+    }
+
+    fn parts<'p>(&'p self, json: &'p [u8]) -> [&'p [u8]; 2] {
+        [self.header.as_bytes(), json]
+    }
+
+    fn line(&self, content: &Line) -> String {
+        let json = serde_json::to_string(content).expect("a decision has string keys only");
+        let seal = self.binding.seal(PURPOSE, &self.parts(json.as_bytes()));
+        let sealed = format!("{seal} {json}");
+        format!("{:08x} {sealed}\n", crc32c::crc32c(sealed.as_bytes()))
+    }
+
+    fn has_sealed(&self, read: &Read<'_>) -> bool {
+        self.binding.has_sealed(read.seal, PURPOSE, &self.parts(read.json))
+    }
+}
+
+/// A line that was read.
+struct Read<'a> {
+    content: Line,
+    seal: &'a str,
+    json: &'a [u8],
 }
 
 /// A line without its end, if it is whole.
-fn parse(line: &[u8]) -> Option<Line> {
-    let (sum, json) = line.split_at_checked(8)?;
-    let json = json.strip_prefix(b" ")?;
+fn parse(line: &[u8]) -> Option<Read<'_>> {
+    let (sum, sealed) = line.split_at_checked(8)?;
+    let sealed = sealed.strip_prefix(b" ")?;
     let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
-    (sum == crc32c::crc32c(json))
-        .then(|| serde_json::from_slice(json).ok())
-        .flatten()
+    if sum != crc32c::crc32c(sealed) {
+        return None;
+    }
+    let space = sealed.iter().position(|&byte| byte == b' ')?;
+    let (seal, json) = (std::str::from_utf8(&sealed[..space]).ok()?, &sealed[space + 1..]);
+    let content = serde_json::from_slice(json).ok()?;
+    Some(Read { content, seal, json })
 }
 
 /// Decisions that are written down one by one.
@@ -62,21 +100,27 @@ fn parse(line: &[u8]) -> Option<Line> {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    binding: Binding,
+    header: Header,
 }
 
 impl Journal {
-    /// Opens a journal for a shard of a plan, with what is in it already. One of another plan or shard is begun anew.
+    /// Opens a journal for a shard of a plan, with what is in it already. One of another plan or shard, or of another
+    /// user, is begun anew.
     /// `None` if another process writes to it.
     ///
     /// # Errors
     /// [`StoreError::Io`].
-    pub fn open(path: &Path, plan: &PlanId, shard: Shard) -> Result<Option<(Journal, Vec<Decision>)>, StoreError> {
+    pub fn open(
+        path: &Path,
+        plan: &PlanId,
+        shard: Shard,
+        binding: Binding,
+    ) -> Result<Option<(Journal, Vec<Decision>)>, StoreError> {
         if let Some(folder) = path.parent() {
-            at(folder, fs::create_dir_all(folder))?;
+            at(folder, make_folder(folder))?;
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = at(path, options.open(path))?;
+        let mut file = at(path, safe_files::open_log(path, Readers::AsUsual))?;
         match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             locked => at(path, locked.map_err(io::Error::from))?,
@@ -84,9 +128,11 @@ impl Journal {
         let mut bytes = Vec::new();
         at(path, file.read_to_end(&mut bytes))?;
         let header = Header::new(plan, shard);
+        let lines = Lines::of(&binding, &header);
         let (mut good, mut decisions) = (0, BTreeMap::new());
         for (number, text) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            match text.strip_suffix(b"\n").and_then(parse) {
+            let read = text.strip_suffix(b"\n").and_then(parse);
+            match read.filter(|read| lines.has_sealed(read)).map(|read| read.content) {
                 Some(Line::Header(found)) if number == 0 && found == header => {}
                 Some(Line::Decision(decision)) if number > 0 => drop(decisions.insert(decision.number, decision)),
                 _ => break,
@@ -96,11 +142,14 @@ impl Journal {
         at(path, file.set_len(good))?;
         at(path, file.seek(SeekFrom::Start(good)))?;
         if good == 0 {
-            at(path, file.write_all(line(&Line::Header(header)).as_bytes()))?;
+            let first = lines.line(&Line::Header(header.clone()));
+            at(path, file.write_all(first.as_bytes()))?;
         }
         let journal = Journal {
             path: path.to_owned(),
             file,
+            binding,
+            header,
         };
         Ok(Some((journal, decisions.into_values().collect())))
     }
@@ -111,7 +160,7 @@ impl Journal {
     /// [`StoreError::Io`].
     pub fn append(&mut self, decision: &Decision) -> Result<(), StoreError> {
         // One call for a whole line, so that a killed process leaves at most its last line torn.
-        let text = line(&Line::Decision(decision.clone()));
+        let text = Lines::of(&self.binding, &self.header).line(&Line::Decision(decision.clone()));
         at(&self.path, self.file.write_all(text.as_bytes()))
     }
 }
@@ -133,19 +182,44 @@ pub fn shard_journal_path(folder: &Path, shard: Shard) -> PathBuf {
 ///
 /// # Errors
 /// [`StoreError::Io`].
-pub fn save_shard(folder: &Path, plan: &PlanId, shard: Shard, decisions: Vec<Decision>) -> Result<PathBuf, StoreError> {
+pub fn save_shard(
+    folder: &Path,
+    plan: &PlanId,
+    shard: Shard,
+    decisions: Vec<Decision>,
+    binding: &Binding,
+) -> Result<PathBuf, StoreError> {
     let path = shard_path(folder, shard);
     let shards = folder.join("shards");
-    at(&shards, fs::create_dir_all(&shards))?;
+    at(folder, make_folder(folder))?;
+    at(&shards, make_folder(&shards))?;
     let complete = Line::Complete(decisions.len());
-    let mut text = line(&Line::Header(Header::new(plan, shard)));
+    let header = Header::new(plan, shard);
+    let lines = Lines::of(binding, &header);
+    let mut text = lines.line(&Line::Header(header.clone()));
     for decision in decisions {
-        text.push_str(&line(&Line::Decision(decision)));
+        text.push_str(&lines.line(&Line::Decision(decision)));
     }
-    text.push_str(&line(&complete));
+    text.push_str(&lines.line(&complete));
     super::write(&path, text.as_bytes())?;
     remove(&shard_journal_path(folder, shard))?;
     Ok(path)
+}
+
+/// The decisions of a plan.
+#[derive(Debug)]
+pub struct Shards {
+    /// Those of all shards.
+    pub decisions: Vec<Decision>,
+    /// The files among them that this user has not written here.
+    pub of_others: Vec<PathBuf>,
+}
+
+/// A shard that was read.
+struct Part {
+    path: PathBuf,
+    decisions: Vec<Decision>,
+    is_ours: bool,
 }
 
 /// Reads the decisions of all shards of a plan, with which it was carried out in however many.
@@ -153,9 +227,9 @@ pub fn save_shard(folder: &Path, plan: &PlanId, shard: Shard, decisions: Vec<Dec
 /// # Errors
 /// [`StoreError::Shards`] if some are missing or belong to another plan, [`StoreError::DamagedShard`] if one is not as
 /// it was written.
-pub fn load_shards(folder: &Path, plan: &PlanId) -> Result<Vec<Decision>, StoreError> {
+pub fn load_shards(folder: &Path, plan: &PlanId, binding: &Binding) -> Result<Shards, StoreError> {
     let shards = folder.join("shards");
-    let mut found: BTreeMap<u32, BTreeMap<u32, Vec<Decision>>> = BTreeMap::new();
+    let mut found: BTreeMap<u32, BTreeMap<u32, Part>> = BTreeMap::new();
     let mut foreign = Vec::new();
     let entries = match fs::read_dir(&shards) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -166,24 +240,28 @@ pub fn load_shards(folder: &Path, plan: &PlanId) -> Result<Vec<Decision>, StoreE
         if path.extension().is_none_or(|extension| extension != "decisions") {
             continue;
         }
-        let (header, decisions) = read_shard(&path)?;
+        let (header, part) = read_shard(&path, binding)?;
         if header.plan == *plan && header.schema == SCHEMA {
             let (number, of) = header.shard;
-            found.entry(of).or_default().insert(number, decisions);
+            found.entry(of).or_default().insert(number, part);
         } else {
             foreign.push(path);
         }
     }
     foreign.sort();
-    let complete = |(of, parts): &(u32, BTreeMap<u32, Vec<Decision>>)| parts.len() == *of as usize;
-    let missing = |(of, parts): &(u32, BTreeMap<u32, Vec<Decision>>)| {
+    let complete = |(of, parts): &(u32, BTreeMap<u32, Part>)| parts.len() == *of as usize;
+    let missing = |(of, parts): &(u32, BTreeMap<u32, Part>)| {
         let missing = (1..=*of).filter(|number| !parts.contains_key(number));
         missing.map(|number| format!("{number}/{of}")).collect::<Vec<_>>()
     };
     let mut sets: Vec<_> = found.into_iter().collect();
     if let Some(place) = sets.iter().position(complete) {
         let (_, parts) = sets.swap_remove(place);
-        return Ok(parts.into_values().flatten().collect());
+        let of_others = parts.values().filter(|part| !part.is_ours);
+        return Ok(Shards {
+            of_others: of_others.map(|part| part.path.clone()).collect(),
+            decisions: parts.into_values().flat_map(|part| part.decisions).collect(),
+        });
     }
     // The set that lacks least is the one that somebody is about to complete.
     let missing = sets.iter().map(missing).min_by_key(Vec::len).unwrap_or_default();
@@ -194,25 +272,41 @@ pub fn load_shards(folder: &Path, plan: &PlanId) -> Result<Vec<Decision>, StoreE
     })
 }
 
-fn read_shard(path: &Path) -> Result<(Header, Vec<Decision>), StoreError> {
-    let bytes = at(path, fs::read(path))?;
+fn read_shard(path: &Path, binding: &Binding) -> Result<(Header, Part), StoreError> {
+    let bytes = at(path, safe_files::read(path, LARGEST))?;
     let damaged = |line: usize| StoreError::DamagedShard {
         path: path.to_owned(),
         line: line + 1,
     };
     let mut header = None;
     let mut decisions: Vec<Decision> = Vec::new();
-    let mut complete = false;
+    let (mut complete, mut is_ours) = (false, true);
     for (number, text) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        match text.strip_suffix(b"\n").and_then(parse) {
-            Some(Line::Header(found)) if number == 0 => header = Some(found),
-            Some(Line::Decision(decision)) if number > 0 && !complete => decisions.push(decision),
-            Some(Line::Complete(count)) if number > 0 && !complete && count == decisions.len() => complete = true,
+        let Some(read) = text.strip_suffix(b"\n").and_then(parse) else {
+            return Err(damaged(number));
+        };
+        if let (Line::Header(found), 0) = (&read.content, number) {
+            header = Some(found.clone());
+        }
+        is_ours &= header
+            .as_ref()
+            .is_some_and(|header| Lines::of(binding, header).has_sealed(&read));
+        match read.content {
+            Line::Header(_) if number == 0 => {}
+            Line::Decision(decision) if number > 0 && !complete => decisions.push(decision),
+            Line::Complete(count) if number > 0 && !complete && count == decisions.len() => complete = true,
             _ => return Err(damaged(number)),
         }
     }
     match header {
-        Some(header) if complete => Ok((header, decisions)),
+        Some(header) if complete => Ok((
+            header,
+            Part {
+                path: path.to_owned(),
+                decisions,
+                is_ours,
+            },
+        )),
         _ => Err(damaged(bytes.iter().filter(|&&byte| byte == b'\n').count())),
     }
 }

@@ -1,17 +1,20 @@
 //! Results beside the trace: `trace.bin.witnesses/` holds `results.json` and one schedule file for
 //! each witnessed pair, `1.sched`, `2.sched`, ….
 //!
-//! Every file is written under another name and renamed. `results.json` is removed first and written last, so if it is
-//! there, its schedules are there too. It names the trace's identity and the version that wrote it; results of another
-//! trace or version are not used. Nothing read here is trusted: a schedule is checked again before it is shown.
+//! Every file is written under another name and renamed, once all are written: earlier results stay until then. Whoever
+//! writes or reads them locks the folder meanwhile. `results.json` names the trace's identity and the version that wrote it; results of another
+//! trace or version are not used, nor those that another user has stored ([`Binding`]). A schedule is checked again
+//! before it is shown.
 //!
 //! A running analysis keeps its decisions in `journal`; the next start does not decide them again. An analysis in
 //! shards has its [`Plan`] in `plan.json` and its decisions in `shards/`.
 
+mod binding;
 mod decisions;
 mod plan;
 
-pub use decisions::{Journal, load_shards, save_shard, shard_journal_path, shard_path};
+pub use binding::Binding;
+pub use decisions::{Journal, Shards, load_shards, save_shard, shard_journal_path, shard_path};
 pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};
 
 pub use crate::results::folder_of;
@@ -19,11 +22,21 @@ use crate::results::{Results, SCHEMA, tool};
 use crate::schedule::{ParseScheduleError, Schedule};
 use crate::trace::TraceId;
 use crate::verdict::{Analysis, Pair, Rejected, Unknown, Verdict};
-use std::fs;
-use std::io;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use safe_files::{Draft, Readers, make_folder};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const RESULTS: &str = "results.json";
+/// The seal of the results.
+const SEAL: &str = "results.seal";
+/// What they are sealed as.
+const PURPOSE: &str = "results";
+
+/// Longer files are none that an analysis stores.
+const LARGEST: u64 = 1 << 30;
 
 /// Why results could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -142,13 +155,13 @@ pub fn save<'a>(
     schedules: impl Iterator<Item = (usize, &'a Schedule)>,
     analysis: &Analysis,
     folder: &Path,
+    binding: &Binding,
 ) -> Result<(), StoreError> {
-    at(folder, fs::create_dir_all(folder))?;
-    clear(folder)?;
+    at(folder, make_folder(folder))?;
+    let _alone = at(folder, lock(folder, FlockOperation::LockExclusive))?;
+    let mut drafts = Drafts::default();
     for (number, schedule) in schedules {
-        // The results, which come last, make them count.
-        let path = schedule_path(folder, number);
-        at(&path, fs::write(&path, schedule.to_string()))?;
+        drafts.add(schedule_path(folder, number), schedule.to_string().as_bytes())?;
     }
     let path = folder.join(RESULTS);
     let mut json = serde_json::to_vec_pretty(results).map_err(|source| StoreError::Io {
@@ -156,7 +169,12 @@ pub fn save<'a>(
         source: source.into(),
     })?;
     json.push(b'\n');
-    write(&path, &json)?;
+    let seal = binding.seal(PURPOSE, &[&json]) + "\n";
+    drafts.add(folder.join(SEAL), seal.as_bytes())?;
+    drafts.add(path, &json)?;
+    // Everything is written: what was there may go.
+    let kept = drafts.publish()?;
+    clear(folder, &kept)?;
     let undecided = |pair: &Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));
     if analysis.pairs.iter().any(undecided) {
         return Ok(());
@@ -171,7 +189,7 @@ pub fn save<'a>(
 pub fn save_rejected(rejected: &[Rejected], folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut paths = Vec::new();
     for (number, rejected) in (1..).zip(rejected) {
-        at(folder, fs::create_dir_all(folder))?;
+        at(folder, make_folder(folder))?;
         let path = folder.join(format!("rejected-{number}.sched"));
         let reason = rejected.reason.replace('\n', " ");
         write(&path, format!("# {reason}\n{}", rejected.schedule).as_bytes())?;
@@ -180,15 +198,30 @@ pub fn save_rejected(rejected: &[Rejected], folder: &Path) -> Result<Vec<PathBuf
     Ok(paths)
 }
 
-/// Reads results back; `None` if there are none, or only those of another trace or version.
+/// What there is in place of results.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// Results of this trace and version that this user has stored.
+    Stored(Box<Stored>),
+    /// Results, but not known to be stored by this user: that races are refuted there says nothing.
+    OfOthers,
+    /// None, or only those of another trace or version.
+    Nothing,
+}
+
+/// Reads results back.
 ///
 /// # Errors
 /// [`StoreError`] if there are results of this trace and version, but they cannot be read.
-pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError> {
+pub fn load(folder: &Path, trace: TraceId, binding: &Binding) -> Result<Found, StoreError> {
+    let _unchanged = match lock(folder, FlockOperation::LockShared) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        locked => at(folder, locked)?,
+    };
     let path = folder.join(RESULTS);
-    let json = match fs::read(&path) {
+    let json = match safe_files::read(&path, LARGEST) {
         Ok(json) => json,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(source) => return Err(StoreError::Io { path, source }),
     };
     let results: Results = match serde_json::from_slice(&json) {
@@ -197,7 +230,11 @@ pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError>
     };
     if results.schema != SCHEMA || results.tool != tool() || results.trace.id != trace.to_string() {
         tracing::info!(path = %path.display(), "results of another trace or version");
-        return Ok(None);
+        return Ok(Found::Nothing);
+    }
+    let seal = safe_files::read(&folder.join(SEAL), LARGEST).unwrap_or_default();
+    if !binding.has_sealed(String::from_utf8_lossy(&seal).trim_end(), PURPOSE, &[&json]) {
+        return Ok(Found::OfOthers);
     }
     let races = results.pairs.iter().filter(|pair| pair.verdict == "witnessed").count();
     let deadlocks = results
@@ -210,9 +247,12 @@ pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError>
         .filter(|violation| violation.verdict == "witnessed")
         .count();
     let witnesses = races + deadlocks + interruptions;
-    let schedules = (1..=witnesses).map(|number| read_schedule(&schedule_path(folder, number)));
+    let schedules = (1..=witnesses).map(|number| {
+        let path = schedule_path(folder, number);
+        parse_schedule(&path, safe_files::read(&path, LARGEST))
+    });
     let schedules = schedules.collect::<Result<_, _>>()?;
-    Ok(Some(Stored { results, schedules }))
+    Ok(Found::Stored(Box::new(Stored { results, schedules })))
 }
 
 /// Reads a schedule file.
@@ -220,7 +260,14 @@ pub fn load(folder: &Path, trace: TraceId) -> Result<Option<Stored>, StoreError>
 /// # Errors
 /// [`StoreError`] if it cannot be read or is malformed.
 pub fn read_schedule(path: &Path) -> Result<Schedule, StoreError> {
-    let text = at(path, fs::read_to_string(path))?;
+    parse_schedule(path, fs::read(path))
+}
+
+fn parse_schedule(path: &Path, read: io::Result<Vec<u8>>) -> Result<Schedule, StoreError> {
+    let text = at(
+        path,
+        read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)),
+    )?;
     text.parse().map_err(|source| StoreError::Schedule {
         path: path.to_owned(),
         source,
@@ -234,16 +281,53 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, StoreError> {
     })
 }
 
-/// Removes earlier results, and no file that has another name.
-fn clear(folder: &Path) -> Result<(), StoreError> {
-    remove(&folder.join(RESULTS))?;
+/// Keeps others from changing the results in a folder, or from reading them while they change, until the file is
+/// closed. Where the system has no such locks, nobody is kept from anything.
+fn lock(folder: &Path, operation: FlockOperation) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = File::from(rustix::fs::open(folder, flags, Mode::empty())?);
+    while flock(&folder, operation) == Err(Errno::INTR) {}
+    Ok(folder)
+}
+
+/// Files that take their names together, once all are written.
+#[derive(Default)]
+struct Drafts(Vec<(PathBuf, Draft)>);
+
+impl Drafts {
+    fn add(&mut self, path: PathBuf, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut draft = at(&path, Draft::create(&path, ".partial", Readers::AsUsual))?;
+        let written = draft.write_all(bytes);
+        self.0.push((path.clone(), draft));
+        at(&path, written)
+    }
+
+    /// Returns their names.
+    fn publish(mut self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut published = Vec::new();
+        for (path, draft) in self.0.drain(..) {
+            at(&path, draft.rename())?;
+            published.push(path);
+        }
+        Ok(published)
+    }
+}
+
+impl Drop for Drafts {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|(_, draft)| draft.discard());
+    }
+}
+
+/// Removes schedules of earlier results, but for those that are `kept`, and no file that has another name.
+fn clear(folder: &Path, kept: &[PathBuf]) -> Result<(), StoreError> {
     for entry in at(folder, fs::read_dir(folder))? {
         let path = at(folder, entry)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let number = name
             .strip_suffix(".sched")
             .map(|stem| stem.trim_start_matches("rejected-"));
-        if number.is_some_and(|number| number.parse::<usize>().is_ok()) {
+        if number.is_some_and(|number| number.parse::<usize>().is_ok()) && !kept.contains(&path) {
             at(&path, fs::remove_file(&path))?;
         }
     }
@@ -251,9 +335,7 @@ fn clear(folder: &Path) -> Result<(), StoreError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let partial = path.with_extension("partial");
-    at(&partial, fs::write(&partial, bytes))?;
-    at(path, fs::rename(&partial, path))
+    at(path, safe_files::write(path, bytes, Readers::AsUsual))
 }
 
 /// Removes a file that may be there.

@@ -1,14 +1,14 @@
 //! The plan of an analysis: the trace, the options, and the candidates in their order. Several shards can carry it out,
 //! on machines that share nothing but the trace and the plan.
 
-use super::{StoreError, at, write};
+use super::{LARGEST, StoreError, at, write};
 use crate::analyze::Shard;
 use crate::candidates::Candidate;
 use crate::results::{Options, tool};
 use crate::trace::TraceId;
+use safe_files::make_folder;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,8 @@ impl Plan {
     #[must_use]
     pub fn id(&self) -> PlanId {
         let json = serde_json::to_vec(self).expect("a plan has string keys only");
-        PlanId(format!("{:032x}", twox_hash::XxHash3_128::oneshot(&json)))
+        // No other plan has it, whoever makes one.
+        PlanId(blake3::hash(&json).to_hex()[..32].to_owned())
     }
 
     /// How many of its candidates are in a shard.
@@ -96,7 +97,7 @@ impl Plan {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn save(&self, folder: &Path) -> Result<PathBuf, StoreError> {
-        at(folder, fs::create_dir_all(folder))?;
+        at(folder, make_folder(folder))?;
         let path = Plan::path(folder);
         let mut json = serde_json::to_vec_pretty(self).expect("a plan has string keys only");
         json.push(b'\n');
@@ -110,7 +111,7 @@ impl Plan {
     /// [`StoreError`] if there is none, or it is malformed, or one of another trace or version.
     pub fn load(folder: &Path, trace: TraceId) -> Result<Plan, StoreError> {
         let path = Plan::path(folder);
-        let json = match fs::read(&path) {
+        let json = match safe_files::read(&path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoPlan { path }),
             read => at(&path, read)?,
         };

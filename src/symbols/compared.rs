@@ -5,6 +5,7 @@
 //! what is there before anybody wrote it. Compilers put the comparison right behind the load, perhaps with a copy
 //! between.
 
+use super::read_file;
 use crate::trace::{CodePosition, Tables};
 use hashbrown::HashMap;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
@@ -64,7 +65,7 @@ impl<'t> Comparisons<'t> {
 }
 
 fn code_of(path: &str, build_id: &[u8]) -> Option<Code> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = read_file(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     if file.build_id().ok().flatten().unwrap_or_default() != build_id {
         return None;

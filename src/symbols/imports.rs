@@ -1,6 +1,7 @@
 //! What a program takes from libraries.
 
 use super::calls::linkage;
+use super::read_file;
 use std::collections::BTreeSet;
 use trace_format::Tables;
 
@@ -12,7 +13,7 @@ pub fn imports(tables: &Tables) -> Option<BTreeSet<String>> {
     let mut given = BTreeSet::new();
     // The kernel's own part of the process is no file.
     for module in tables.modules.iter().filter(|module| module.path.starts_with('/')) {
-        let linkage = linkage(&std::fs::read(&module.path).ok()?)?;
+        let linkage = linkage(&read_file(&module.path).ok()?)?;
         if linkage.instrumented {
             taken.extend(linkage.imports);
             given.extend(linkage.exports);

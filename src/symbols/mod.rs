@@ -18,13 +18,13 @@ mod unrecorded;
 use crate::trace::{CodePosition, StackId, Tables};
 use hashbrown::HashMap;
 use module::Module;
-use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 
+pub use crate::escape::printable;
 pub use compared::Comparisons;
 pub use imports::imports;
 pub use module::Problem;
@@ -99,18 +99,12 @@ impl fmt::Display for Frame {
     }
 }
 
-/// Names come from whoever wrote the trace: what would move the cursor or begin another line is shown as its escape.
-#[must_use]
-pub fn printable(name: &str) -> Cow<'_, str> {
-    if !name.contains(char::is_control) {
-        return Cow::Borrowed(name);
-    }
-    let shown = name.chars().flat_map(|letter| {
-        let escaped = letter.is_control().then(|| letter.escape_default());
-        let plain = escaped.is_none().then_some(letter);
-        plain.into_iter().chain(escaped.into_iter().flatten())
-    });
-    Cow::Owned(shown.collect())
+/// Longer programs and libraries are not looked into.
+const LARGEST: u64 = 4 << 30;
+
+/// The file of a module. Traces name whatever they like: only regular files are read.
+fn read_file(path: impl AsRef<Path>) -> std::io::Result<Vec<u8>> {
+    safe_files::read_named(path.as_ref(), LARGEST)
 }
 
 /// A variable that is not on a heap or stack.

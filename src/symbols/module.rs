@@ -1,6 +1,6 @@
 //! One module: its debug information and its variables, if its file is still the one recorded.
 
-use super::{Frame, Places, file_name};
+use super::{Frame, Places, file_name, read_file};
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::cell::OnceCell;
@@ -67,7 +67,7 @@ impl Module {
             cause,
         };
         if !info.build_id.is_empty() {
-            let bytes = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
+            let bytes = read_file(&path).map_err(|error| unreadable(error.to_string()))?;
             let file = object::File::parse(&*bytes).map_err(|error| unreadable(error.to_string()))?;
             let found = file.build_id().ok().flatten().unwrap_or_default();
             if found != info.build_id {
@@ -141,7 +141,7 @@ impl Module {
                 }
             }
         }
-        let bytes = std::fs::read(path).unwrap_or_default();
+        let bytes = read_file(path).unwrap_or_default();
         let Ok(file) = object::File::parse(&*bytes) else {
             return;
         };
@@ -165,7 +165,7 @@ impl Module {
             return None;
         };
         let variables = variables.get_or_init(|| {
-            let bytes = std::fs::read(path).unwrap_or_default();
+            let bytes = read_file(path).unwrap_or_default();
             read_variables(&bytes)
         });
         let below = variables.partition_point(|&(start, ..)| start <= address);

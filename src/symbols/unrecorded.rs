@@ -11,7 +11,7 @@
 //! run shows it.
 
 use super::calls::{Linkage, Target, announcements, calls, linkage, mentions};
-use super::file_name;
+use super::{file_name, read_file};
 use crate::trace::{CodePosition, EventId, Op, Tables, ThreadId, Trace};
 use hashbrown::{HashMap, HashSet};
 use object::Object;
@@ -67,7 +67,7 @@ impl UnrecordedCalls {
         let files: Vec<Vec<u8>> = modules
             .iter()
             .map(|module| {
-                let bytes = std::fs::read(&module.path).unwrap_or_default();
+                let bytes = read_file(&module.path).unwrap_or_default();
                 let same = object::File::parse(&*bytes)
                     .is_ok_and(|file| file.build_id().ok().flatten().unwrap_or_default() == module.build_id);
                 if same { bytes } else { Vec::new() }

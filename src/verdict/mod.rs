@@ -1,6 +1,7 @@
 //! What the analysis says of each candidate, and why (`docs/SEMANTICS.md`, section 4).
 
 mod find;
+mod within;
 
 pub use find::{Find, Kind};
 

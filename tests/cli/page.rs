@@ -151,7 +151,18 @@ fn loaded(page: &Path) -> String {
 fn the_page_loads_steps_and_filters_and_shows_the_schedule() {
     let folder = folder("page");
     trace(&folder);
-    witness(&folder, &["analyze", "trace.jsonl", "--report", "html=page.html"]).status(66);
+    witness(
+        &folder,
+        &[
+            "analyze",
+            "trace.jsonl",
+            "--source-root",
+            ".",
+            "--report",
+            "html=page.html",
+        ],
+    )
+    .status(66);
     let page = fs::read_to_string(folder.join("page.html")).expect("a page");
     assert!(
         !page.contains("http:") && !page.contains("https:"),

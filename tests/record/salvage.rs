@@ -170,3 +170,72 @@ fn every_process_leaves_a_ring() {
         assert!(recorded.events.iter().any(|event| is_last(&event.op)), "{last}");
     }
 }
+
+/// Whether a process runs this file.
+fn runs(program: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("procfs").flatten();
+    let mut files = processes.filter_map(|process| std::fs::read_link(process.path().join("exe")).ok());
+    files.any(|file| file == program)
+}
+
+#[test]
+fn nothing_is_lost_if_the_recorder_is_killed_in_its_first_moments() {
+    let program = Program::instrumented("ends", "recorder-killed-early");
+    let path = std::fs::canonicalize(&program.path).expect("the program");
+    let mut whole = 0;
+    for round in 0..40 {
+        let (mut witness, trace) = program.recorder("early", &[], &["count"]);
+        let (partial, ring) = (trace.with_extension("bin.partial"), trace.with_extension("bin.ring"));
+        for left in [&partial, &ring] {
+            let _ = std::fs::remove_file(left);
+        }
+        let printed = trace.with_extension("out");
+        let out = std::fs::File::create(&printed).expect("a file");
+        let mut running = witness.stdout(out).stderr(Stdio::null()).spawn().expect("witness runs");
+        thread::sleep(Duration::from_micros(500 * round));
+        running.kill().expect("it can be killed");
+        running.wait().expect("it ends");
+        for _ in 0..2000 {
+            if !runs(&path) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        if trace.exists() || !partial.exists() && !ring.exists() {
+            continue;
+        }
+        let info = info(&partial);
+        assert_eq!(info.status.code(), Some(0), "round {round}: {info:?}");
+        let recorded = replay(&TraceFile::open(&partial).expect("a readable part"));
+        let printed = std::fs::read_to_string(&printed).expect("what it printed");
+        if let Some(last) = printed.lines().nth(1).and_then(|line| line.parse::<u64>().ok()) {
+            let is_last = |op: &Op| matches!(op, Op::Write { value, .. } if *value == last);
+            assert!(
+                recorded.events.iter().any(|event| is_last(&event.op)),
+                "round {round}: {last}"
+            );
+            whole += 1;
+        }
+    }
+    assert!(whole > 0, "no program has run to its end");
+}
+
+#[test]
+fn a_trace_is_made_from_a_ring_alone() {
+    let program = Program::instrumented("ends", "recorder-killed-ring-alone");
+    let mut orphan = Orphan::new(&program, "alone", &[], &["slowly"], Duration::from_millis(20));
+    // As if it had been killed before it wrote anything: nothing is released from the ring.
+    kill("-KILL", &orphan.process);
+    orphan.end();
+    let ring = std::fs::read(orphan.ring()).expect("the ring");
+    std::fs::remove_file(orphan.partial()).expect("the trace");
+    let mut header = ring.clone();
+    let at = std::mem::offset_of!(recorder_ring::layout::Header, kept);
+    header[at..at + 2 * size_of::<recorder_ring::layout::Kept>()].fill(0);
+    std::fs::write(orphan.ring(), header).expect("a ring");
+    let info = orphan.info();
+    assert_eq!(info.status.code(), Some(0), "{info:?}");
+    let text = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(text.contains("before it had written down what was run"), "{text}");
+    assert!(!orphan.open().events.is_empty());
+}

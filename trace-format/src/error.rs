@@ -25,6 +25,20 @@ pub enum ReadError {
         /// The file.
         file: String,
     },
+    /// The tables are larger than any recording's are, for a file of that length.
+    #[error(
+        "{file}: its tables take {raw} bytes once they are decompressed, and a file of {length} bytes may have {most}: no recorder writes such a file"
+    )]
+    TablesTooLarge {
+        /// The file.
+        file: String,
+        /// Bytes of the tables before compression.
+        raw: u64,
+        /// Length of the file.
+        length: u64,
+        /// The limit.
+        most: u64,
+    },
     /// The file ends inside its header: the recording was killed before its first event.
     #[error("{file}: ends after {length} bytes, inside the header: nothing was recorded; record again")]
     NoHeader {

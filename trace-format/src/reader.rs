@@ -59,6 +59,12 @@ pub struct TraceFile {
     id: TraceId,
 }
 
+/// Bytes of tables, before compression, that each byte of a file may stand for: rows are loaded as they are, so a small
+/// file must not have many.
+const MAX_RATIO: u64 = 128;
+/// And so many more, whatever the length of the file.
+const FREE_TABLE_BYTES: u64 = 16 << 20;
+
 impl TraceFile {
     /// Opens a file by mapping it into memory.
     ///
@@ -119,6 +125,18 @@ impl TraceFile {
 
     /// Loads the tables, and notes where the events are.
     fn from_index(name: String, bytes: Mapping, index: &[Entry], ending: Ending) -> Result<Self, ReadError> {
+        let tables = index.iter().filter(|entry| entry.frame.kind == BlockKind::Tables);
+        let raw = tables.map(|entry| u64::from(entry.frame.raw_len)).sum();
+        let length = bytes.len() as u64;
+        let most = MAX_RATIO.saturating_mul(length).saturating_add(FREE_TABLE_BYTES);
+        if raw > most {
+            return Err(ReadError::TablesTooLarge {
+                file: name,
+                raw,
+                length,
+                most,
+            });
+        }
         let mut identity = IdentityHash::new();
         identity.feed(&bytes[..HEADER_LEN]);
         let mut tables = Tables::default();

@@ -19,7 +19,7 @@ use crate::tables::{
 use crate::tables_block::{self, MAX_TABLES_BYTES, Pending, row_bytes};
 use crate::validity::Rows;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -131,7 +131,7 @@ impl TraceWriter<File> {
         // It is mapped, and about to become shorter.
         drop(trace);
         let open = || {
-            let mut file = OpenOptions::new().write(true).open(&path)?;
+            let mut file = safe_files::open_to_change(&path)?;
             file.set_len(offset)?;
             file.seek(SeekFrom::End(0))?;
             Ok(file)

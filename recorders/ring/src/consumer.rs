@@ -14,7 +14,7 @@ use core::sync::atomic::fence;
 use std::borrow::ToOwned;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -33,11 +33,18 @@ pub struct Ring {
     /// Words of rows and bytes of events taken, whether released or not.
     rows_taken: u64,
     events_taken: u64,
+    /// Up to where there can be any. A producer that runs goes around the rings again and again; one that is gone has
+    /// left at most what they hold.
+    rows_end: u64,
+    events_end: u64,
 }
 
 /// Ends the sleep of whoever waits for a ring.
 #[derive(Clone, Debug)]
 pub struct Bell(Arc<Mapping>);
+
+/// No recorder makes longer rings.
+const LONGEST: u64 = 64 << 20;
 
 /// The rings hold something that no runtime writes: the program wrote over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,16 +90,8 @@ impl Ring {
     /// # Panics
     /// As [`create`](Ring::create).
     pub fn with_plan(row_words: u64, event_bytes: u64, settings: Settings, plan: &[&[Words]]) -> io::Result<Ring> {
-        // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
-        let file = unsafe {
-            let fd = libc::memfd_create(c"witness-ring".as_ptr(), libc::MFD_CLOEXEC);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
         let len = len_of(row_words, event_bytes);
-        let file = File::from(file);
+        let file = File::from(in_memory()?);
         file.set_len(len)?;
         let ring = Ring::over(file.into(), None, row_words, event_bytes)?;
         ring.write_plan(plan)?;
@@ -159,38 +158,44 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The rings that a recorder has left in a file, and how long its own file was when it last kept what it took.
+    /// The rings that a recorder has left in a file, which is open for reading and writing, and how long its own file was
+    /// when it last kept what it took. The file of this name goes when they are dropped.
     ///
     /// # Errors
     /// [`Reopen`].
-    pub fn reopen(path: &Path) -> Result<(Ring, u64), Reopen> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(Reopen::Io)?;
-        let len = file.metadata().map_err(Reopen::Io)?.len();
+    pub fn reopen(path: &Path, file: File) -> Result<(Ring, u64), Reopen> {
         lock(&file)?;
+        // A copy: nobody else changes it, or makes it shorter.
+        let copy = File::from(in_memory().map_err(Reopen::Io)?);
+        let most = HEADER_BYTES as u64 + 2 * LONGEST;
+        let len = io::copy(&mut (&file).take(most), &mut &copy).map_err(Reopen::Io)?;
         if len < HEADER_BYTES as u64 {
             return Err(Reopen::NoRing);
         }
         // The header says how long the rest is.
-        let header = Mapping::new(&file, HEADER_BYTES).map_err(Reopen::Io)?;
+        let header = Mapping::new(&copy, HEADER_BYTES).map_err(Reopen::Io)?;
         let (magic, row_words, event_bytes) = {
             let header = header.header();
             (header.magic, header.row_words, header.event_bytes)
         };
-        let good = |bytes: u64| bytes.is_power_of_two() && (4096..=len).contains(&bytes);
-        let is_ring = magic == MAGIC && row_words < len && good(row_words * 8) && good(event_bytes);
+        let good = |bytes: u64| bytes.is_power_of_two() && (4096..=len.min(LONGEST)).contains(&bytes);
+        let is_ring = magic == MAGIC && row_words < len.min(LONGEST) && good(row_words * 8) && good(event_bytes);
         if !is_ring || len < len_of(row_words, event_bytes) {
             return Err(Reopen::NoRing);
         }
-        let mut ring = Ring::over(file.into(), Some(path.to_owned()), row_words, event_bytes).map_err(Reopen::Io)?;
+        let mut ring = Ring::over(copy.into(), Some(path.to_owned()), row_words, event_bytes).map_err(Reopen::Io)?;
+        // Its lock is kept.
+        ring.file = file.into();
         let header = ring.header();
         let kept = &header.kept[(header.kept_turn.load(Acquire) & 1) as usize];
         let (rows, events, file) = (&kept.rows, &kept.events, &kept.file);
         let [rows, events, file] = [rows, events, file].map(|count| count.load(Relaxed));
+        let ends = (rows.checked_add(row_words), events.checked_add(event_bytes));
+        let (Some(rows_end), Some(events_end)) = ends else {
+            return Err(Reopen::NoRing);
+        };
         (ring.rows_taken, ring.events_taken) = (rows, events);
+        (ring.rows_end, ring.events_end) = (rows_end, events_end);
         Ok((ring, file))
     }
 
@@ -206,6 +211,8 @@ impl Ring {
             event_bytes,
             rows_taken: 0,
             events_taken: 0,
+            rows_end: u64::MAX,
+            events_end: u64::MAX,
         })
     }
 
@@ -302,7 +309,7 @@ impl Ring {
             self.memory.word(index as usize)
         });
         match Row::decode(words) {
-            Some((row, len)) if at + len as u64 <= end => {
+            Some((row, len)) if at + len as u64 <= end.min(self.rows_end) => {
                 self.rows_taken += len as u64;
                 Ok(Some(row))
             }
@@ -317,7 +324,7 @@ impl Ring {
     pub fn take_events(&mut self, end: u64, out: &mut Vec<u8>) -> Result<(), Corrupt> {
         out.clear();
         let start = self.events_taken;
-        if end < start || end - start > self.event_bytes {
+        if end < start || end - start > self.event_bytes || end > self.events_end {
             return Err(Corrupt { word: self.rows_taken });
         }
         let first_word = self.row_words as usize;
@@ -471,6 +478,18 @@ impl Ring {
     #[must_use]
     pub fn steals(&self) -> u64 {
         self.header().steals.load(Relaxed)
+    }
+}
+
+/// A file without a name.
+fn in_memory() -> io::Result<OwnedFd> {
+    // SAFETY: memfd_create returns a new descriptor or -1; checked before it is owned.
+    unsafe {
+        let fd = libc::memfd_create(c"witness-ring".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
     }
 }
 

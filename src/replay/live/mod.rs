@@ -29,6 +29,7 @@ pub use unset::UnsetReads;
 pub use vary::variations;
 
 use crate::check::Rejection;
+use crate::own::Origin;
 use crate::record;
 use crate::schedule::{Goal, Schedule};
 use crate::session::{self, Bounds, Descent, Launch, Parked, RunError, Session, Standing, Stopped};
@@ -47,6 +48,11 @@ pub enum LiveError {
     /// The trace names no program.
     #[error("the trace was not recorded from a program; name one after `--`")]
     NoProgram,
+    /// The trace may come from anybody, and does not say which build it is of.
+    #[error(
+        "the trace was not recorded here, and does not say of which build of the program it is: whether the file that it names is that one cannot be known"
+    )]
+    UnknownBuild,
     /// The process began as a copy of another one, and it is not known how that ran.
     #[error("process {number} was forked, and the trace does not say under which policy the program ran before")]
     UnknownPolicy {
@@ -172,7 +178,7 @@ pub struct Run {
 ///
 /// # Errors
 /// [`LiveError::NoProgram`], [`LiveError::UnknownPolicy`].
-pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> {
+pub fn launch(trace: &Trace, command: &[OsString], origin: Origin) -> Result<Launch, LiveError> {
     let meta = &trace.tables().meta;
     let process = record::ProcessNumber::of(meta);
     let is_process = process.is_some();
@@ -188,13 +194,16 @@ pub fn launch(trace: &Trace, command: &[OsString]) -> Result<Launch, LiveError> 
     let (program, arguments) = words.split_first().ok_or(LiveError::NoProgram)?;
     // The last one only says which process it is.
     let own = meta.environment.len() - usize::from(is_process);
-    let variables = meta.environment[..own].iter().filter_map(|entry| entry.split_once('='));
-    let environment: Vec<_> = variables.map(|(name, value)| (name.into(), value.into())).collect();
+    let environment = session::restored(&meta.environment[..own], origin);
+    let build_id = build_id_of(trace);
+    if origin == Origin::Elsewhere && build_id.is_empty() {
+        return Err(LiveError::UnknownBuild);
+    }
     Ok(Launch {
         directory: directory.filter(|directory| !directory.as_os_str().is_empty()),
         environment: (!environment.is_empty()).then_some(environment),
         output: false,
-        build_id: build_id_of(trace),
+        build_id,
         input: session::StandardInput::here(),
         descent,
         ..Launch::here(program.clone(), arguments.to_vec())

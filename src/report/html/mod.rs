@@ -39,7 +39,10 @@ pub struct Html;
 
 impl Exporter for Html {
     fn export(&self, findings: &[Findings<'_>], out: &mut dyn Write) -> io::Result<()> {
-        let sources = Sources::default();
+        let sources = Sources {
+            text: SourceText::of_findings(findings),
+            shown: RefCell::default(),
+        };
         let traces: Vec<Markup> = findings
             .iter()
             .enumerate()
@@ -62,6 +65,8 @@ impl Exporter for Html {
             None if total.find.has(Kind::Deadlocks) => "Deadlocks".to_owned(),
             None => "Atomicity violations".to_owned(),
         };
+        let json = sources.json();
+        let embedded = sources.text.shown();
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -90,8 +95,11 @@ impl Exporter for Html {
                         @for trace in &traces { (trace) }
                     }
                     (keys())
+                    @if !embedded.is_empty() {
+                        p.embedded { "This page holds source lines of " (embedded.join(", ")) "." }
+                    }
                     div #said aria-live="polite" {}
-                    script #sources type="application/json" { (PreEscaped(sources.json())) }
+                    script #sources type="application/json" { (PreEscaped(json)) }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }
@@ -237,7 +245,6 @@ fn anchor(trace: usize, number: usize) -> String {
 }
 
 /// The source lines that the page shows, with what is around them.
-#[derive(Default)]
 struct Sources {
     text: SourceText,
     shown: RefCell<BTreeMap<String, BTreeSet<u32>>>,

@@ -53,6 +53,11 @@ fn round(i: u32) -> Vec<u8> {
     bytes
 }
 
+fn reopen(path: &Path) -> Result<(Ring, u64), Reopen> {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    Ring::reopen(path, file)
+}
+
 #[test]
 fn small_rings_carry_long_streams_in_order() {
     const ROUNDS: u32 = 20_000;
@@ -183,7 +188,7 @@ fn runs_and_blocks_have_a_limit() {
 fn what_was_not_released_is_found_again() {
     let path = std::env::temp_dir().join(std::format!("witness-ring-test-{}", std::process::id()));
     let mut ring = Ring::create_at(&path, 512, 1 << 16, SETTINGS).unwrap();
-    assert!(matches!(Ring::reopen(&path), Err(Reopen::InUse)));
+    assert!(matches!(reopen(&path), Err(Reopen::InUse)));
     // As much as fits into the ring of rows.
     send(ring.path(), 100);
     let mut block = vec![];
@@ -212,8 +217,9 @@ fn what_was_not_released_is_found_again() {
     while ring.take_row().unwrap().is_some() {}
     ring.leave();
     drop(ring);
+    let left = fs::read(&path).unwrap();
 
-    let (mut ring, file) = Ring::reopen(&path).unwrap();
+    let (mut ring, file) = reopen(&path).unwrap();
     assert_eq!(file, 77);
     for row in &all[half..] {
         assert_eq!(ring.take_row().unwrap().as_ref(), Some(row));
@@ -225,6 +231,27 @@ fn what_was_not_released_is_found_again() {
     assert_eq!(ring.take_open_block(&mut block), Ok(2));
     drop(ring);
     assert!(!path.exists());
+
+    // One that says that there is more than rings of this size can hold, or that what is left goes around.
+    let header = |at: usize, value: u64| {
+        let mut bytes = left.clone();
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        fs::write(&path, &bytes).unwrap();
+        let (mut ring, _) = reopen(&path).unwrap();
+        let mut all = vec![];
+        let mut taken = 0;
+        loop {
+            match ring.take_row() {
+                Ok(Some(Row::Block { end, .. })) if ring.take_events(end, &mut all).is_err() => break,
+                Ok(Some(_)) => taken += 1,
+                Ok(None) => break,
+                Err(Corrupt { .. }) => break,
+            }
+        }
+        taken
+    };
+    let rows = core::mem::offset_of!(Header, rows);
+    assert!(header(rows, u64::MAX) <= 512, "it ends");
 }
 
 #[test]
@@ -245,11 +272,7 @@ fn files_that_hold_no_rings_are_refused() {
     }
     for case in cases {
         fs::write(&path, &case).unwrap();
-        assert!(
-            matches!(Ring::reopen(&path), Err(Reopen::NoRing)),
-            "{} bytes",
-            case.len()
-        );
+        assert!(matches!(reopen(&path), Err(Reopen::NoRing)), "{} bytes", case.len());
     }
     fs::remove_file(&path).unwrap();
 }

@@ -1,0 +1,116 @@
+//! Small files that stand for much, and files that change while they are read.
+
+use crate::place::Place;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::Stdio;
+use trace_format::{MemRange, Meta, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter, VariableInfo, WriterOptions};
+
+/// The strongest compression that is common.
+const SMALL: WriterOptions = WriterOptions {
+    block_bytes: 4 << 20,
+    zstd_level: 19,
+};
+
+fn writer(place: &Place, name: &str) -> TraceWriter {
+    let mut writer = TraceWriter::create(&place.path(name), &SMALL).expect("a trace");
+    writer.set_meta(Meta::default());
+    writer.define_thread(ThreadInfo::default());
+    writer
+}
+
+#[test]
+fn a_small_file_does_not_stand_for_many_rows() {
+    let place = Place::new("rows");
+    let mut rows = writer(&place, "rows.bin");
+    for _ in 0..4_000_000 {
+        rows.define_variable(VariableInfo {
+            addr: 0,
+            size: 1,
+            name: String::new(),
+        });
+    }
+    rows.finish(ProgramEnd::Exited(0)).expect("a trace");
+    let length = fs::metadata(place.path("rows.bin")).expect("a trace").len();
+    assert!(length < 200_000, "{length}");
+    for command in ["info", "analyze", "dump", "check"] {
+        let outcome = place.witness(&[command, "rows.bin"]).status(2);
+        assert!(outcome.stderr.contains("tables take"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn events_are_counted_before_they_are_loaded() {
+    let place = Place::new("events");
+    let mut events = writer(&place, "events.bin");
+    let read = Op::Read {
+        mem: MemRange { addr: 0x1000, size: 4 },
+        value: 0,
+    };
+    for _ in 0..3_000_000 {
+        events.event(ThreadId(0), 1, read).expect("an event");
+    }
+    events.finish(ProgramEnd::Exited(0)).expect("a trace");
+    let length = fs::metadata(place.path("events.bin")).expect("a trace").len();
+    assert!(length < 100_000, "{length}");
+    for command in ["info", "analyze", "check", "replay"] {
+        let outcome = place
+            .witness(&[command, "events.bin", "--max-events", "2999999"])
+            .status(2);
+        for part in ["3000000 events", "--max-events"] {
+            assert!(outcome.stderr.contains(part), "{outcome:?}");
+        }
+    }
+    place
+        .witness(&["analyze", "events.bin", "--max-events", "3000000"])
+        .status(0);
+}
+
+#[test]
+fn a_trace_that_becomes_shorter_while_it_is_read_is_an_error() {
+    let place = Place::new("truncated");
+    place
+        .witness(&["generate", "--events", "3000000", "-o", "long.bin"])
+        .status(0);
+    let mut dump = place.command(&["dump", "long.bin"]);
+    let mut running = dump
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("witness runs");
+    // It has begun, and waits for its reader.
+    let mut output = running.stdout.take().expect("a pipe");
+    output.read_exact(&mut [0; 100]).expect("the first events");
+    let file = File::options()
+        .write(true)
+        .open(place.path("long.bin"))
+        .expect("the trace");
+    file.set_len(4096).expect("it can become shorter");
+    drop(file);
+    std::io::copy(&mut output, &mut std::io::sink()).expect("the rest");
+    let ended = running.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.contains("became shorter"), "{said}");
+}
+
+/// A ring that claims that there is more in it than it can hold, beside a trace that was cut.
+#[test]
+fn a_ring_neither_fills_the_disk_nor_goes_on_for_ever() {
+    let place = Place::new("endless-ring");
+    place.record();
+    let bytes = fs::read(place.path("trace.bin")).expect("a trace");
+    let mut ring = crate::links::ring();
+    for rows in [u64::MAX, 1 << 40, 1 << 20] {
+        let at = std::mem::offset_of!(recorder_ring::layout::Header, rows);
+        ring[at..at + 8].copy_from_slice(&rows.to_le_bytes());
+        File::create(place.path("cut.bin.partial"))
+            .expect("a file")
+            .write_all(&bytes)
+            .expect("a trace");
+        fs::write(place.path("cut.bin.ring"), &ring).expect("a ring");
+        place.witness(&["info", "cut.bin.partial"]);
+        let length = fs::metadata(place.path("cut.bin.partial")).expect("the trace").len();
+        assert!(length < 1 << 20, "{length}");
+    }
+}

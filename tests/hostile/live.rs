@@ -1,0 +1,77 @@
+//! Traces that name what is run.
+
+use crate::command::{Outcome, run};
+use crate::place::Place;
+use std::fs;
+
+/// `replay --live` as somebody who has not recorded the trace.
+fn stranger(place: &Place, more: &[&str]) -> Outcome {
+    let mut command = place.command(&[&["replay", "trace.bin", "--live"], more].concat());
+    run(command.env("XDG_STATE_HOME", place.path("of-somebody-else")))
+}
+
+/// A program that leaves a mark wherever it runs.
+fn marked(place: &Place, flags: &[&str]) {
+    let program = "#include <fcntl.h>\n#include <pthread.h>\nint shared;\n\
+        static void *work(void *unused) {\n    shared = 1;\n    return unused;\n}\n\
+        int main(void) {\n    pthread_t other;\n    creat(\"ran\", 0600);\n    pthread_create(&other, 0, work, 0);\n\
+        \x20   shared = 2;\n    return pthread_join(other, 0);\n}\n";
+    fs::write(place.path("marked.c"), program).expect("a source");
+    place.gcc(&[&["-fsanitize=thread", "marked.c", "-o", "marked"], flags].concat());
+    place
+        .witness(&["record", "-o", "trace.bin", "--", "./marked", "an \u{1b}[2J argument"])
+        .status(0);
+    fs::remove_file(place.path("ran")).expect("it ran");
+}
+
+#[test]
+fn a_program_that_a_trace_from_elsewhere_names_is_not_run_unasked() {
+    let place = Place::new("live");
+    marked(&place, &[]);
+    for more in [&[][..], &["--as-recorded"], &["--", "./marked"]] {
+        let outcome = stranger(&place, more).status(2);
+        assert!(!place.path("ran").exists(), "{outcome:?}");
+        let directory = if more.contains(&"--") { "command" } else { "directory" };
+        for part in ["--yes", "./marked", directory, "PATH="] {
+            assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
+        }
+        assert!(!outcome.stderr.contains('\u{1b}'), "{outcome:?}");
+    }
+    stranger(&place, &["--yes"]).status(66);
+    assert!(place.path("ran").exists());
+    // Whoever has recorded it is not asked, also if it lies elsewhere now.
+    fs::rename(place.path("trace.bin"), place.path("moved.bin")).expect("it can be moved");
+    place.witness(&["replay", "moved.bin", "--live"]).status(66);
+    // Once it is changed, it is no longer theirs.
+    let mut bytes = fs::read(place.path("moved.bin")).expect("the trace");
+    let last = bytes.len() - 100;
+    bytes.truncate(last);
+    fs::write(place.path("trace.bin"), bytes).expect("a trace");
+    let outcome = place.witness(&["replay", "trace.bin", "--live"]).status(2);
+    assert!(outcome.stderr.contains("--yes"), "{outcome:?}");
+}
+
+#[test]
+fn what_a_trace_from_elsewhere_preloads_is_not_loaded() {
+    let place = Place::new("live-preload");
+    let library =
+        "#include <fcntl.h>\n__attribute__((constructor)) static void loaded(void) { creat(\"loaded\", 0600); }\n";
+    fs::write(place.path("evil.c"), library).expect("a source");
+    place.gcc(&["-shared", "-fPIC", "evil.c", "-o", "evil.so"]);
+    place.compile(&[]);
+    let mut record = place.command(&["record", "-o", "trace.bin", "--", "./racy"]);
+    run(record.env("LD_PRELOAD", place.path("evil.so"))).status(0);
+    fs::remove_file(place.path("loaded")).expect("it was loaded");
+    let outcome = stranger(&place, &["--yes"]);
+    assert!(!place.path("loaded").exists(), "{outcome:?}");
+}
+
+#[test]
+fn a_missing_build_id_matches_no_program() {
+    let place = Place::new("live-build-id");
+    marked(&place, &["-Wl,--build-id=none"]);
+    let outcome = stranger(&place, &["--yes"]).status(2);
+    assert!(outcome.stderr.contains("of which build"), "{outcome:?}");
+    assert!(!place.path("ran").exists());
+    place.witness(&["replay", "trace.bin", "--live"]).status(66);
+}

@@ -1,0 +1,173 @@
+//! What lies beside a trace, forged.
+
+use crate::command::run;
+use crate::place::Place;
+use serde_json::{Value, json};
+use std::fs;
+
+/// What is made of the line of a shard or journal: a race that cannot be seen.
+fn refuted(line: &str) -> String {
+    let at = line.find('{').expect("an object");
+    let mut content: Value = serde_json::from_str(&line[at..]).expect("an object");
+    if let Some(verdict) = content.pointer_mut("/decision/pair/verdict") {
+        *verdict = json!({ "Refuted": { "CommonLock": { "lock": 0, "acquired": [null, null] } } });
+    }
+    sealed(&line[..at], &content.to_string())
+}
+
+/// A line with the right checksum, and the seal that it had.
+fn sealed(head: &str, json: &str) -> String {
+    let rest = format!("{}{json}", head.get(9..).unwrap_or_default());
+    format!("{:08x} {rest}\n", crc32c::crc32c(rest.as_bytes()))
+}
+
+fn forge(path: &std::path::Path) -> String {
+    let text = fs::read_to_string(path).expect("a file");
+    let forged: String = text.lines().map(refuted).collect();
+    fs::write(path, &forged).expect("a file");
+    forged
+}
+
+#[test]
+fn a_forged_shard_refutes_nothing() {
+    let place = Place::new("forged-shard");
+    place.record();
+    place.witness(&["plan", "trace.bin"]).status(0);
+    place.witness(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+    place.witness(&["merge", "trace.bin"]).status(66);
+    forge(&place.path("trace.bin.witnesses/shards/1-of-1.decisions"));
+    let outcome = place.witness(&["merge", "trace.bin"]).status(2);
+    assert!(outcome.stderr.contains("--trust"), "{outcome:?}");
+    assert!(outcome.stderr.contains("1-of-1.decisions"), "{outcome:?}");
+}
+
+#[test]
+fn shards_of_others_are_named_and_believed_if_the_user_says_so() {
+    let place = Place::new("foreign-shard");
+    place.record();
+    place.witness(&["plan", "trace.bin"]).status(0);
+    for (shard, state) in [("1/2", "state"), ("2/2", "of-another-machine")] {
+        let mut command = place.command(&["analyze", "trace.bin", "--shard", shard]);
+        run(command.env("XDG_STATE_HOME", place.path(state))).status(0);
+    }
+    let outcome = place.witness(&["merge", "trace.bin"]).status(2);
+    assert!(
+        outcome.stderr.contains("2-of-2.decisions") && !outcome.stderr.contains("1-of-2.decisions"),
+        "{outcome:?}"
+    );
+    let outcome = place.witness(&["merge", "trace.bin", "--trust"]).status(66);
+    assert!(outcome.stderr.contains("2-of-2.decisions"), "{outcome:?}");
+}
+
+#[test]
+fn events_beyond_the_trace_are_an_error() {
+    let place = Place::new("stray-shard");
+    place.record();
+    place.witness(&["plan", "trace.bin"]).status(0);
+    place.witness(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+    let path = place.path("trace.bin.witnesses/shards/1-of-1.decisions");
+    let text = fs::read_to_string(&path).expect("a shard");
+    for stray in [
+        json!({ "MustHappenBefore": [4_000_000_000_u32] }),
+        json!({ "AtomicLock": { "taken": [0, 99_999] } }),
+    ] {
+        let forged = text.lines().map(|line| {
+            let at = line.find('{').expect("an object");
+            let mut content: Value = serde_json::from_str(&line[at..]).expect("an object");
+            if let Some(verdict) = content.pointer_mut("/decision/pair/verdict") {
+                *verdict = json!({ "Refuted": stray });
+            }
+            sealed(&line[..at], &content.to_string())
+        });
+        fs::write(&path, forged.collect::<String>()).expect("a file");
+        let outcome = place.witness(&["merge", "trace.bin", "--trust"]).status(2);
+        assert!(outcome.stderr.contains("does not have"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_forged_journal_decides_nothing() {
+    let place = Place::new("forged-journal");
+    place.record();
+    // The decisions of a shard of the same plan are those of a journal.
+    place.witness(&["plan", "trace.bin"]).status(0);
+    place.witness(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+    let forged = forge(&place.path("trace.bin.witnesses/shards/1-of-1.decisions"));
+    let lines: Vec<&str> = forged.lines().collect();
+    let journal = lines[..lines.len() - 1].join("\n") + "\n";
+    fs::write(place.path("trace.bin.witnesses/journal"), journal).expect("a file");
+    place.witness(&["analyze", "trace.bin"]).status(66);
+}
+
+#[test]
+fn forged_results_are_not_used() {
+    let place = Place::new("forged-results");
+    place.record();
+    place.witness(&["analyze", "trace.bin"]).status(66);
+    let path = place.path("trace.bin.witnesses/results.json");
+    let text = fs::read_to_string(&path).expect("results");
+    let mut results: Value = serde_json::from_str(&text).expect("an object");
+    for pair in results["pairs"].as_array_mut().expect("pairs") {
+        pair["verdict"] = json!("refuted");
+    }
+    for count in results["summary"]
+        .as_object_mut()
+        .expect("counts")
+        .values_mut()
+        .filter(|count| count.is_number())
+    {
+        *count = json!(0);
+    }
+    fs::write(&path, results.to_string()).expect("a file");
+    let outcome = place.witness(&["replay", "trace.bin"]).status(66);
+    assert!(outcome.stderr.contains("not stored here by you"), "{outcome:?}");
+    // What was stored anew is used again.
+    let outcome = place.witness(&["replay", "trace.bin"]).status(66);
+    assert!(!outcome.stderr.contains("not stored here by you"), "{outcome:?}");
+}
+
+#[test]
+fn results_of_one_trace_are_none_of_another() {
+    let place = Place::new("other-results");
+    place.record();
+    place.witness(&["analyze", "trace.bin"]).status(66);
+    // Another trace with the same name.
+    place
+        .witness(&[
+            "record",
+            "-o",
+            "trace.bin",
+            "--policy",
+            "random",
+            "--seed",
+            "7",
+            "--",
+            "./racy",
+        ])
+        .status(0);
+    place.witness(&["replay", "trace.bin"]).status(66);
+}
+
+#[test]
+fn malformed_schedules_end_with_2() {
+    let place = Place::new("schedules");
+    place.record();
+    place.witness(&["analyze", "trace.bin"]).status(66);
+    let good = fs::read_to_string(place.path("trace.bin.witnesses/1.sched")).expect("a schedule");
+    let mut changed = 0;
+    for (number, _) in good.match_indices(|letter: char| letter.is_ascii_digit()) {
+        for with in ["999999999", "4294967295", "18446744073709551616", "-1"] {
+            let text = format!("{}{with}{}", &good[..number], &good[number + 1..]);
+            fs::write(place.path("bad.sched"), text).expect("a file");
+            for arguments in [
+                &["replay", "trace.bin", "--schedule", "bad.sched"][..],
+                &["check", "trace.bin", "bad.sched"],
+            ] {
+                let outcome = place.witness(arguments);
+                assert!(matches!(outcome.status, 0 | 1 | 2 | 66), "{outcome:?}");
+                changed += usize::from(outcome.status == 2);
+            }
+        }
+    }
+    assert!(changed > 10, "{changed}");
+}
