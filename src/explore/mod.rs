@@ -67,6 +67,9 @@ const NEAR_RUNS: usize = 200;
 /// [look ahead](Options::looks_ahead_after).
 pub const RUNS_BEFORE_LOOKING_AHEAD: usize = 64;
 
+/// A search that has found too little comes again when there are more histories, by one for so many.
+const HISTORIES_FOR_ONE_MORE: usize = 8;
+
 /// So many times, before the exact search comes, which also looks for races and deadlocks.
 const LOOKS_AHEAD_AT_ONCE: usize = 4;
 
@@ -322,6 +325,7 @@ pub fn explore<S: Session>(
         places: HashMap::new(),
         near_rounds: 0,
         near_runs: 0,
+        near_comes_at: 0,
         near_missed: HashSet::new(),
         sites: Sites::default(),
         solver: Solver::default(),
@@ -347,6 +351,8 @@ struct Exploring<'s, 'o, S> {
     places: HashMap<u64, u32>,
     near_rounds: usize,
     near_runs: usize,
+    /// So many histories there have to be, once it has found nothing.
+    near_comes_at: usize,
     /// What it found that runs did not show.
     near_missed: HashSet<(NodeId, Opening)>,
     /// Who has seen what of whom, by places in the code.
@@ -618,9 +624,16 @@ impl<S: Session> Exploring<'_, '_, S> {
     /// Runs the program along what the cheap search finds, while it finds any. Breaks when the exploration is over.
     fn run_near(&mut self, watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<ControlFlow<()>, S::Error> {
         while self.options.failures_first && self.near_runs < NEAR_RUNS && !self.looks_ahead() {
+            let histories = self.forest.nodes().len();
+            if histories < self.near_comes_at {
+                break;
+            }
             let batch = self.next_near(self.at_once());
             self.near_runs += batch.len();
             if batch.is_empty() {
+                if self.progress.runs >= RUNS_BEFORE_LOOKING_AHEAD {
+                    self.near_comes_at = histories + histories / HISTORIES_FOR_ONE_MORE + 1;
+                }
                 break;
             }
             for place in batch.iter().flat_map(|near| near.places) {

@@ -11,6 +11,7 @@
 
 pub(super) mod groups;
 
+use super::HISTORIES_FOR_ONE_MORE;
 use super::session::{Followed, Opening, Prefix};
 use super::states::{AheadOf, Limits, look_ahead};
 use super::tables::Tables;
@@ -36,9 +37,6 @@ const MOST_TRIES: u32 = 2;
 
 /// Of so many runs, one at least has to show what it was made for: else the groups are no good.
 const RUNS_JUDGED: u32 = 128;
-
-/// The next search comes when there are more histories, by one for so many.
-const HISTORIES_FOR_ONE_MORE: usize = 8;
 
 /// What was learnt, and how it went.
 #[derive(Debug, Default)]
