@@ -147,6 +147,8 @@ enum FindArg {
     Atomicity,
     /// Reads of memory that another thread initializes, before it does.
     Order,
+    /// Reads of pointers that their thread follows at once, where they can be null.
+    NullPointer,
 }
 
 /// Where to look for atomicity violations.
@@ -170,6 +172,7 @@ impl FindArg {
             Kind::UseAfterFree => FindArg::UseAfterFree,
             Kind::Atomicity => FindArg::Atomicity,
             Kind::Order => FindArg::Order,
+            Kind::NullPointer => FindArg::NullPointer,
         }
     }
 
@@ -180,6 +183,7 @@ impl FindArg {
             FindArg::UseAfterFree => Kind::UseAfterFree,
             FindArg::Atomicity => Kind::Atomicity,
             FindArg::Order => Kind::Order,
+            FindArg::NullPointer => Kind::NullPointer,
         }
     }
 }

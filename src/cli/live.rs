@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use witness::check::Checker;
-use witness::replay::live::{self, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
+use witness::replay::live::{self, Crashed, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
 use witness::session::{Companions, Decision, Launch, PATIENCE};
@@ -159,6 +159,11 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
     Ok(shortest.trace)
 }
 
+/// Whether a schedule shows that a read can see 0: if it is one of a pointer, the program dies of it.
+pub fn is_null_pointer(goal: &Goal) -> bool {
+    matches!(goal, Goal::OtherValue { value: Some(0), .. })
+}
+
 /// Runs the program along each of the witnesses.
 pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, color: Color) -> anyhow::Result<ExitCode> {
     let launch = args.launch(trace)?;
@@ -185,6 +190,19 @@ pub fn confirm(trace: &Trace, shown: &[(usize, &Schedule)], args: &LiveArgs, col
                 (worst, Deadlocked::Confirmed(_)) => worst,
                 (_, Deadlocked::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
                 (_, Deadlocked::NotReached { .. }) => ExitCode::NotReached,
+            };
+            continue;
+        }
+        if is_null_pointer(&schedule.goal) {
+            let outcome = live::crash(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
+            print(|out| {
+                report.write_crash(number, &outcome, out)?;
+                Ok(writeln!(out)?)
+            })?;
+            worst = match (worst, &outcome) {
+                (worst, Crashed::Confirmed { .. }) => worst,
+                (_, Crashed::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
+                (_, Crashed::NotReached { .. }) => ExitCode::NotReached,
             };
             continue;
         }

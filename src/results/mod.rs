@@ -333,6 +333,9 @@ pub struct Summary {
     /// Those of the witnessed pairs that are violations of an order, not races.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub orders: usize,
+    /// Those of the witnessed pairs that are pointers that may be null, not races.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub null_pointers: usize,
     /// Witnessed deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deadlocks: usize,
@@ -366,6 +369,7 @@ impl std::fmt::Display for Summary {
             known,
             uses_after_free,
             orders,
+            null_pointers,
             deadlocks,
             unknown_cycles,
             atomicity_violations,
@@ -373,7 +377,7 @@ impl std::fmt::Display for Summary {
             find,
         } = self;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let races = witnessed - uses_after_free - orders;
+        let races = witnessed - uses_after_free - orders - null_pointers;
         let all = [
             (Kind::Races, races, format!("data race{}", plural(races))),
             (
@@ -382,6 +386,11 @@ impl std::fmt::Display for Summary {
                 format!("use{} after free", plural(uses_after_free)),
             ),
             (Kind::Order, orders, format!("order violation{}", plural(orders))),
+            (
+                Kind::NullPointer,
+                null_pointers,
+                format!("null pointer{}", plural(null_pointers)),
+            ),
             (Kind::Deadlocks, deadlocks, format!("deadlock{}", plural(deadlocks))),
             (
                 Kind::Atomicity,
@@ -426,6 +435,7 @@ impl Summary {
     pub fn has_pairs(&self) -> bool {
         self.find.pairs()
             || self.find.has(Kind::Order)
+            || self.find.has(Kind::NullPointer)
             || self.witnessed + self.refuted + self.not_in_trace + self.unknown > 0
     }
 
@@ -442,6 +452,7 @@ impl Summary {
                 self.witnessed += 1;
                 self.uses_after_free += usize::from(matches!(schedule.goal, Goal::UseAfterFree { .. }));
                 self.orders += usize::from(matches!(schedule.goal, Goal::Order { .. }));
+                self.null_pointers += usize::from(matches!(schedule.goal, Goal::OtherValue { .. }));
             }
             Verdict::Refuted(_) => self.refuted += 1,
             Verdict::NotInTrace(_) => self.not_in_trace += 1,

@@ -227,7 +227,8 @@ impl<'a> Picture<'a> {
             Goal::UseAfterFree { .. } => "Use after free",
             Goal::AtomicityViolation { .. } => "Atomicity violation",
             Goal::Order { .. } => "Too early",
-            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::OtherValue { .. } => "Race",
+            Goal::OtherValue { .. } => "Null pointer",
+            Goal::Race(..) | Goal::UnorderedRace(..) => "Race",
         };
         let words = self.findings.words();
         let frame = words.frame(event);
