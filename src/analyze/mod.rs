@@ -16,6 +16,7 @@ mod follow;
 mod glance;
 mod in_order;
 mod intent;
+mod null_pointers;
 mod orders;
 mod other_values;
 mod refute;
@@ -219,6 +220,9 @@ pub fn analyze_with<F: Follow>(
             stage(follow, "orders", || {
                 add_orders(known, work.orders, work.threads, &mut analysis);
             });
+            stage(follow, "null pointers", || {
+                add_null_pointers(known, work.threads, &mut analysis);
+            });
         }
         Ok(analysis)
     })
@@ -306,7 +310,8 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
     cores.skip(limit).for_each(Vec::clear);
     let mut analysis = collect(trace, decisions);
     let find = options.find;
-    if find.has(Kind::Deadlocks) || find.has(Kind::Atomicity) || find.has(Kind::Order) {
+    let late = [Kind::Deadlocks, Kind::Atomicity, Kind::Order, Kind::NullPointer];
+    if late.into_iter().any(|kind| find.has(kind)) {
         let no_pairs = Scope::default();
         with_decider(trace, options, Some(&no_pairs), &Unfollowed, |known| {
             if find.has(Kind::Deadlocks) {
@@ -316,6 +321,7 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
                 atomicity::decide(known, None, NonZeroUsize::MIN).add_to(&mut analysis);
             }
             add_orders(known, &[], NonZeroUsize::MIN, &mut analysis);
+            add_null_pointers(known, NonZeroUsize::MIN, &mut analysis);
         });
     }
     analysis
@@ -325,6 +331,14 @@ pub fn join(trace: &Trace, options: &Options, mut decisions: Vec<Decision>) -> A
 fn add_orders(known: &Decider<'_>, orders: &[Order], threads: NonZeroUsize, analysis: &mut Analysis) {
     if !orders.is_empty() || known.options.find.has(Kind::Order) {
         orders::add_to(known, orders, threads, analysis);
+        doubt(known.trace, analysis);
+    }
+}
+
+/// Adds what is found out about pointers that may be null.
+fn add_null_pointers(known: &Decider<'_>, threads: NonZeroUsize, analysis: &mut Analysis) {
+    if known.options.find.has(Kind::NullPointer) {
+        null_pointers::add_to(known, threads, analysis);
         doubt(known.trace, analysis);
     }
 }

@@ -161,6 +161,8 @@ enum FindArg {
     Atomicity,
     /// Reads of memory that another thread initializes, before it does.
     Order,
+    /// Reads of pointers that their thread follows at once, where they can be null.
+    NullPointer,
 }
 
 /// Which pairs to decide.
@@ -194,6 +196,7 @@ impl FindArg {
             Kind::UseAfterFree => FindArg::UseAfterFree,
             Kind::Atomicity => FindArg::Atomicity,
             Kind::Order => FindArg::Order,
+            Kind::NullPointer => FindArg::NullPointer,
         }
     }
 
@@ -204,6 +207,7 @@ impl FindArg {
             FindArg::UseAfterFree => Kind::UseAfterFree,
             FindArg::Atomicity => Kind::Atomicity,
             FindArg::Order => Kind::Order,
+            FindArg::NullPointer => Kind::NullPointer,
         }
     }
 }

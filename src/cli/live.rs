@@ -13,7 +13,7 @@ use std::time::Duration;
 use witness::check::Checker;
 use witness::escape::printable;
 use witness::own::{self, Origin};
-use witness::replay::live::{self, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
+use witness::replay::live::{self, Crashed, Deadlocked, Outcome, Planner, Run, Sameness, Shown};
 use witness::report::{Live, Paint, Words, letters};
 use witness::schedule::{Goal, Schedule};
 use witness::session::{self, Companions, Decision, Launch, PATIENCE};
@@ -174,6 +174,11 @@ fn shorten(path: &Path, trace: Trace, launch: &Launch, runs: u32, color: Color) 
     Ok(shortest.trace)
 }
 
+/// Whether a schedule shows that a read can see 0: if it is one of a pointer, the program dies of it.
+pub fn is_null_pointer(goal: &Goal) -> bool {
+    matches!(goal, Goal::OtherValue { value: Some(0), .. })
+}
+
 /// Runs the program along each of the witnesses.
 pub fn confirm(
     path: &Path,
@@ -206,6 +211,19 @@ pub fn confirm(
                 (worst, Deadlocked::Confirmed(_)) => worst,
                 (_, Deadlocked::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
                 (_, Deadlocked::NotReached { .. }) => ExitCode::NotReached,
+            };
+            continue;
+        }
+        if is_null_pointer(&schedule.goal) {
+            let outcome = live::crash(&planner, schedule, &launch).with_context(|| format!("witness {number}"))?;
+            print(|out| {
+                report.write_crash(number, &outcome, out)?;
+                Ok(writeln!(out)?)
+            })?;
+            worst = match (worst, &outcome) {
+                (worst, Crashed::Confirmed { .. }) => worst,
+                (_, Crashed::Diverged(_)) | (ExitCode::Diverged, _) => ExitCode::Diverged,
+                (_, Crashed::NotReached { .. }) => ExitCode::NotReached,
             };
             continue;
         }

@@ -4,6 +4,7 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, rejected_code, stored, to_report, verdict_code};
 use super::answers::places_near;
+use super::live::is_null_pointer;
 use super::output::{Color, print, say};
 use super::reports::{ReportArgs, name_unused};
 use super::runs;
@@ -15,8 +16,10 @@ use witness::analyze::Glance;
 use witness::check::Checker;
 use witness::own::Origin;
 use witness::record::ProcessNumber;
-use witness::replay::live::{self, Deadlocked, LiveError, Outcome};
-use witness::report::{Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, deadlock_in_short, in_short};
+use witness::replay::live::{self, Crashed, Deadlocked, LiveError, Outcome};
+use witness::report::{
+    Exporter, Filters, Findings, Json, Noise, Paint, Row, Text, Words, crash_in_short, deadlock_in_short, in_short,
+};
 use witness::results::{ExplorationResult, Summary};
 use witness::schedule::Schedule;
 use witness::session::{Companions, Launch, StandardInput};
@@ -472,6 +475,15 @@ impl Analyzed {
             let (confirmed, words) = if let Entry::Deadlock(_) = entry {
                 match live::deadlock(&planner, &schedule, &launch) {
                     Ok(outcome) => (matches!(outcome, Deadlocked::Confirmed(_)), deadlock_in_short(&outcome)),
+                    Err(why @ LiveError::ForkedProcess { .. }) => {
+                        self.not_live = Some(why.to_string());
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            } else if is_null_pointer(&schedule.goal) {
+                match live::crash(&planner, &schedule, &launch) {
+                    Ok(outcome) => (matches!(outcome, Crashed::Confirmed { .. }), crash_in_short(&outcome)),
                     Err(why @ LiveError::ForkedProcess { .. }) => {
                         self.not_live = Some(why.to_string());
                         continue;

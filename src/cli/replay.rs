@@ -196,8 +196,8 @@ fn show(args: &ReplayArgs, trace: &Trace, shown: &[(String, Schedule)], color: C
             };
             let what = match &schedule.goal {
                 Goal::Race(..) | Goal::UnorderedRace(..) => "data race",
-                goal @ (Goal::OtherValue { .. }
-                | Goal::Deadlock(_)
+                Goal::OtherValue { .. } => "another value",
+                goal @ (Goal::Deadlock(_)
                 | Goal::UseAfterFree { .. }
                 | Goal::AtomicityViolation { .. }
                 | Goal::TornPair { .. }

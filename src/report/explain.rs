@@ -131,11 +131,11 @@ impl Words<'_> {
                     )
                 };
                 match schedule.goal {
-                    Goal::Race(..)
-                    | Goal::OtherValue { .. }
-                    | Goal::Deadlock(_)
-                    | Goal::AtomicityViolation { .. }
-                    | Goal::TornPair { .. } => {
+                    Goal::OtherValue { .. } => format!(
+                        "a schedule brings the read next while the pointer is 0, but {what} may synchronize between them; `witness run` \
+                         tries it in the program itself, or {build}"
+                    ),
+                    Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
                         format!(
                             "a schedule brings both accesses next, but {what} may synchronize between them; `witness run` tries it in the \
                          program itself, or {build}"

@@ -3,8 +3,8 @@
 use super::paint::Paint;
 use super::words::{Words, value};
 use crate::replay::live::{
-    Actual, Again, Changed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown, UnsetReads,
-    Why, changed, stretches,
+    Actual, Again, Changed, Crashed, Deadlocked, Difference, Divergence, Outcome, Run, Sameness, Shortest, Shown,
+    UnsetReads, Why, changed, stretches,
 };
 use crate::schedule::{Goal, Schedule};
 use crate::symbols::{Symbols, printable};
@@ -75,6 +75,31 @@ impl Live<'_> {
                     let thread = words.thread(words.trace.thread(event));
                     writeln!(out, "  due: {thread} {} at {}", words.wait(event), words.place(event))
                 })
+            }
+        }
+    }
+
+    /// Writes what became of a run that was to die of a null pointer.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_crash(&self, number: usize, outcome: &Crashed, out: &mut dyn Write) -> io::Result<()> {
+        match outcome {
+            Crashed::Confirmed { addr } => {
+                let title = format!("CONFIRMED: witness {number}: the thread reads 0, and the program dies of it");
+                writeln!(out, "{}", self.paint.warning(title))?;
+                writeln!(out, "  by an access of address {addr:#x}")
+            }
+            Crashed::Diverged(expected) => {
+                let title = format!("DIVERGED: witness {number}: the program did not do what the schedule says");
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  expected: {}", self.words.sentence(*expected))
+            }
+            Crashed::NotReached { end } => {
+                let title =
+                    format!("NOT REACHED: witness {number}: the thread reads 0, and the program does not die of it");
+                writeln!(out, "{}", self.paint.access(title))?;
+                writeln!(out, "  why: {}", end_text(*end))
             }
         }
     }
@@ -203,6 +228,7 @@ impl Live<'_> {
             Goal::TornPair { .. } => "the other thread has written behind the first read, and the second is pending",
             Goal::UseAfterFree { .. } => "the memory is freed, and the access of it is pending",
             Goal::Order { .. } => "the access is pending, and what has to come first has not happened",
+            // Of these two, the program is not stopped before anything.
             Goal::Race(..) | Goal::OtherValue { .. } | Goal::Deadlock(_) => "both accesses are pending at once",
         };
         let title = format!("CONFIRMED: witness {number}: {how}");
@@ -324,6 +350,16 @@ pub fn deadlock_in_short(outcome: &Deadlocked) -> String {
         Deadlocked::NotReached { end, .. } => {
             format!("witnessed; the live run did not reach it: {}", end_text(*end))
         }
+    }
+}
+
+/// What became of a run that was to die of a null pointer, in one line.
+#[must_use]
+pub fn crash_in_short(outcome: &Crashed) -> String {
+    match outcome {
+        Crashed::Confirmed { .. } => "confirmed live".to_owned(),
+        Crashed::Diverged(_) => "witnessed; the live run diverged".to_owned(),
+        Crashed::NotReached { end } => format!("witnessed; the live run did not die of it: {}", end_text(*end)),
     }
 }
 

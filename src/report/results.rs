@@ -6,6 +6,7 @@ use crate::results::{
     AccessResult, AtomicityResult, DeadlockResult, FrameResult, InstancesResult, LockSetResult, PairResult, RaceResult,
     Results, SCHEMA, Summary, TraceSummary, refutation_name, tool, unknown_name,
 };
+use crate::schedule::Goal;
 use crate::trace::{AccessKind, EventId};
 use crate::verdict::Verdict;
 
@@ -52,6 +53,7 @@ impl Summary {
             suppressed: all.suppressed + one.suppressed,
             known: all.known + one.known,
             orders: all.orders + one.orders,
+            null_pointers: all.null_pointers + one.null_pointers,
             deadlocks: all.deadlocks + one.deadlocks,
             unknown_cycles: all.unknown_cycles + one.unknown_cycles,
             atomicity_violations: all.atomicity_violations + one.atomicity_violations,
@@ -150,6 +152,10 @@ fn pair_result(findings: &Findings<'_>, row: &Row<'_>) -> PairResult {
         id: row.id.to_owned(),
         verdict: verdict_of(&pair.verdict).to_owned(),
         kind: match &pair.verdict {
+            // Of the other values of reads, this is the one that is reported.
+            Verdict::Witnessed(schedule) if matches!(schedule.goal, Goal::OtherValue { .. }) => {
+                Some("null-pointer".to_owned())
+            }
             Verdict::Witnessed(schedule) => Some(schedule.goal.kind().to_owned()),
             _ => None,
         },

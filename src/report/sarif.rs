@@ -34,7 +34,7 @@ const FLOWS: usize = 200;
 /// Results. GitHub shows 5,000 of a run.
 const MAX_RESULTS: usize = 5_000;
 
-const RULES: [(&str, &str, &str, &str); 10] = [
+const RULES: [(&str, &str, &str, &str); 11] = [
     (
         "data-race",
         "DataRace",
@@ -99,6 +99,13 @@ const RULES: [(&str, &str, &str, &str); 10] = [
         "An access can come before another one that has to come first.",
         "A schedule of the recorded events leads to the access while the other one has not happened; an independent checker has \
          executed it. Initialize before other threads are started, or let them wait until it is done.",
+    ),
+    (
+        "null-pointer",
+        "NullPointer",
+        "A pointer that is followed can be null.",
+        "A schedule of the recorded events leads to the read of the pointer while it is 0; an independent checker has executed it. \
+         Look at the pointer and follow it under one lock, under which it is set, too.",
     ),
 ];
 
@@ -281,11 +288,12 @@ fn result(findings: &Findings<'_>, race: &Race<'_>, replay: Option<&Replay>) -> 
             "Use after free",
             "The block is freed, and then the other access is next.",
         ),
-        Goal::Race(..)
-        | Goal::OtherValue { .. }
-        | Goal::Deadlock(_)
-        | Goal::AtomicityViolation { .. }
-        | Goal::TornPair { .. } => (
+        Goal::OtherValue { .. } => (
+            "null-pointer",
+            "Null pointer",
+            "The read is next, and the pointer is 0.",
+        ),
+        Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => (
             "data-race",
             "Data race",
             "Nothing orders the two accesses: both are next.",

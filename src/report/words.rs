@@ -13,7 +13,8 @@ pub fn name_of(goal: &Goal) -> &'static str {
     match goal {
         Goal::Race(..) => "data race",
         Goal::UnorderedRace(..) => "unordered data race",
-        Goal::OtherValue { .. } => "another value",
+        // No other one than 0 is reported.
+        Goal::OtherValue { .. } => "null pointer",
         Goal::Deadlock(_) => "deadlock",
         Goal::UseAfterFree { .. } => "use after free",
         Goal::AtomicityViolation { .. } => "atomicity violation",
@@ -206,8 +207,8 @@ impl Words<'_> {
             AccessKind::AtomicStore => "atomic write",
             AccessKind::AtomicRmw => "atomic read-modify-write",
             AccessKind::Use => "use",
-            AccessKind::Free => "free",
             AccessKind::Destroy => "destruction",
+            AccessKind::Free => "free",
         }
     }
 
@@ -249,8 +250,8 @@ impl Words<'_> {
             AccessKind::AtomicStore => format!("stores to {memory}"),
             AccessKind::AtomicRmw => format!("updates {memory}"),
             AccessKind::Use => format!("uses {memory}"),
-            AccessKind::Free => format!("frees {memory}"),
             AccessKind::Destroy => format!("destroys the object of {memory}"),
+            AccessKind::Free => format!("frees {memory}"),
         }
     }
 

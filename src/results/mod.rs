@@ -373,6 +373,9 @@ pub struct Summary {
     /// Those of the witnessed pairs that are violations of an order, not races.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub orders: usize,
+    /// Those of the witnessed pairs that are pointers that may be null, not races.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub null_pointers: usize,
     /// Witnessed deadlocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deadlocks: usize,
@@ -406,6 +409,7 @@ impl std::fmt::Display for Summary {
             known,
             uses_after_free,
             orders,
+            null_pointers,
             deadlocks,
             unknown_cycles,
             atomicity_violations,
@@ -413,7 +417,7 @@ impl std::fmt::Display for Summary {
             find,
         } = self;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let races = witnessed - uses_after_free - orders;
+        let races = witnessed - uses_after_free - orders - null_pointers;
         let all = [
             (Kind::Races, races, format!("data race{}", plural(races))),
             (
@@ -422,6 +426,11 @@ impl std::fmt::Display for Summary {
                 format!("use{} after free", plural(uses_after_free)),
             ),
             (Kind::Order, orders, format!("order violation{}", plural(orders))),
+            (
+                Kind::NullPointer,
+                null_pointers,
+                format!("null pointer{}", plural(null_pointers)),
+            ),
             (Kind::Deadlocks, deadlocks, format!("deadlock{}", plural(deadlocks))),
             (
                 Kind::Atomicity,
@@ -466,6 +475,7 @@ impl Summary {
     pub fn has_pairs(&self) -> bool {
         self.find.pairs()
             || self.find.has(Kind::Order)
+            || self.find.has(Kind::NullPointer)
             || self.witnessed + self.refuted + self.not_in_trace + self.unknown > 0
     }
 
@@ -482,6 +492,7 @@ impl Summary {
                 self.witnessed += 1;
                 self.uses_after_free += usize::from(matches!(schedule.goal, Goal::UseAfterFree { .. }));
                 self.orders += usize::from(matches!(schedule.goal, Goal::Order { .. }));
+                self.null_pointers += usize::from(matches!(schedule.goal, Goal::OtherValue { .. }));
             }
             Verdict::Refuted(_) => self.refuted += 1,
             Verdict::NotInTrace(_) => self.not_in_trace += 1,

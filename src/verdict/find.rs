@@ -16,16 +16,19 @@ pub enum Kind {
     Atomicity,
     /// Reads of memory before it is initialized.
     Order,
+    /// Reads of pointers that are followed, and may be null.
+    NullPointer,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [
+    pub const ALL: [Kind; 6] = [
         Kind::Races,
         Kind::Deadlocks,
         Kind::UseAfterFree,
         Kind::Atomicity,
         Kind::Order,
+        Kind::NullPointer,
     ];
 
     /// The kinds that are looked for if nobody says which.
@@ -40,6 +43,7 @@ impl Kind {
             Kind::UseAfterFree => "use-after-free",
             Kind::Atomicity => "atomicity",
             Kind::Order => "order",
+            Kind::NullPointer => "null-pointer",
         }
     }
 }

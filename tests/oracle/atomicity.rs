@@ -39,7 +39,7 @@ struct Counts {
 pub fn does(op: &Op) -> (bool, bool) {
     match op {
         Op::Read { .. } | Op::AtomicLoad { .. } => (true, false),
-        Op::Write { .. } | Op::AtomicStore { .. } => (false, true),
+        Op::Write { .. } | Op::Destroy { .. } | Op::AtomicStore { .. } => (false, true),
         Op::AtomicRmw { .. } => (true, true),
         _ => (false, false),
     }

@@ -10,6 +10,7 @@
 mod again;
 mod builds;
 mod compare;
+mod crash;
 mod deadlock;
 mod identical;
 mod noted;
@@ -22,6 +23,7 @@ mod vary;
 pub use again::{Again, Sameness, as_recorded};
 pub use builds::{Changed, changed};
 pub use compare::Difference;
+pub use crash::{Crashed, crash};
 pub use deadlock::{Deadlocked, deadlock};
 pub use plan::{Plan, Planner};
 pub use shortest::{Shortest, Stretch, shortest, shortest_that, stretches};
@@ -78,7 +80,7 @@ pub enum LiveError {
     Record(#[from] RunError),
     /// The schedule ends in something else than a race.
     #[error(
-        "a live run shows races and deadlocks, and this schedule shows another value of a read; without --live, it is replayed on the trace"
+        "a live run shows races, deadlocks and null pointers, and this schedule shows another value of a read; without --live, it is replayed on the trace"
     )]
     NoRace,
     /// The schedule is none of the trace.

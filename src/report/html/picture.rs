@@ -228,7 +228,8 @@ impl<'a> Picture<'a> {
             Goal::AtomicityViolation { .. } => "Atomicity violation",
             Goal::TornPair { .. } => "Torn pair",
             Goal::Order { .. } => "Too early",
-            Goal::Race(..) | Goal::UnorderedRace(..) | Goal::OtherValue { .. } => "Race",
+            Goal::OtherValue { .. } => "Null pointer",
+            Goal::Race(..) | Goal::UnorderedRace(..) => "Race",
         };
         let words = self.findings.words();
         let frame = words.frame(event);

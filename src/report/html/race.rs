@@ -33,11 +33,11 @@ pub(super) fn section(
         Goal::UseAfterFree { .. } => {
             "The block is freed, and then the access of it is next. An independent checker has executed this schedule."
         }
-        Goal::Race(..)
-        | Goal::OtherValue { .. }
-        | Goal::Deadlock(_)
-        | Goal::AtomicityViolation { .. }
-        | Goal::TornPair { .. } => {
+        Goal::OtherValue { .. } => {
+            "The pointer that its thread follows is about to be read, and is 0. An independent checker has executed this \
+             schedule."
+        }
+        Goal::Race(..) | Goal::Deadlock(_) | Goal::AtomicityViolation { .. } | Goal::TornPair { .. } => {
             "Both accesses are next in their threads, enabled and in conflict: nothing orders them. \
              An independent checker has executed this schedule."
         }
