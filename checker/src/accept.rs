@@ -462,7 +462,8 @@ fn shown(
                 return Err(Rejection::Performed(later));
             }
             // If the first read's write is the one that has not happened, the read has not seen it.
-            if !(unfinished && later == of_first) && !watched.in_order.is_some_and(|(.., in_order)| in_order) {
+            let is_unseen = unfinished && later == of_first;
+            if !is_unseen && watched.in_order.is_none_or(|(.., in_order)| !in_order) {
                 let (early, late) = if unfinished {
                     (of_first, first)
                 } else {

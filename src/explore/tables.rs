@@ -205,7 +205,8 @@ impl<'f> Tables<'f> {
             };
         }
         // How often each way to go on was seen, and after which history first.
-        let mut ways: HashMap<(u32, Outcome), Vec<(u32, u32, NodeId)>> = HashMap::new();
+        type Way = (u32, u32, NodeId);
+        let mut ways: HashMap<(u32, Outcome), Vec<Way>> = HashMap::new();
         let mut patience = vec![Patience::Unknown; unknown as usize + 1];
         let mut first = vec![None; unknown as usize + 1];
         for (index, node) in forest
@@ -229,7 +230,7 @@ impl<'f> Tables<'f> {
                 }
             }
         }
-        let likeliest = |ways: &[(u32, u32, NodeId)]| {
+        let likeliest = |ways: &[Way]| {
             let way = ways.iter().max_by_key(|(to, times, _)| (*to != unknown, *times));
             way.map(|&(.., node)| node)
         };

@@ -56,13 +56,11 @@ impl Own {
         static OF_USER: OnceLock<Option<Own>> = OnceLock::new();
         OF_USER
             .get_or_init(|| {
-                let own =
-                    folder().and_then(|folder| {
-                        Own::at(&folder).map_err(|error| {
+                let folder = folder()?;
+                let own = Own::at(&folder).inspect_err(|error| {
                     tracing::info!(folder = %folder.display(), %error, "nothing is known to be recorded here");
-                }).ok()
-                    });
-                own
+                });
+                own.ok()
             })
             .as_ref()
     }

@@ -2,6 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 
 /// What a path may hold in a URI as it is (RFC 3986, section 3.3), less `:`, which would look like a scheme.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
@@ -25,10 +26,10 @@ pub struct SourceRoot {
 }
 
 /// That of those who name none, and show no paths relative to it.
-pub static NO_ROOT: SourceRoot = SourceRoot {
+pub static NO_ROOT: LazyLock<SourceRoot> = LazyLock::new(|| SourceRoot {
     folder: PathBuf::new(),
     is_named: false,
-};
+});
 
 /// A file, seen from the folder of the sources.
 #[derive(Clone, Debug, PartialEq, Eq)]

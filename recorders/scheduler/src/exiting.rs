@@ -146,7 +146,7 @@ impl<H: Host> Scheduler<H> {
     /// Whether no thread can run, nor is outside, nor has a deadline.
     fn nobody_will_run(&self) -> bool {
         let has_deadline = |thread: &H::Thread| thread.deadline.get() != NEVER;
-        self.ready.is_empty() && self.outside.get() == 0 && !self.blocked.iter().any(|thread| has_deadline(thread))
+        self.ready.is_empty() && self.outside.get() == 0 && !self.blocked.iter().any(has_deadline)
     }
 
     /// Ends the wait of the exiting thread if none of the others will run before its patience is over, while nobody

@@ -262,8 +262,9 @@ impl<'f> Histories<'f> {
             (picture, from, (groups.of[step.to.index()], step.wrote))
         };
         let longest = steps.iter().map(|&number| sample(number).0.len()).max()?;
+        type Leads = HashMap<(u32, Option<ValueId>), u32>;
         let cost = |word: Option<usize>| {
-            let mut cells: HashMap<((u32, Outcome), u32), HashMap<(u32, Option<ValueId>), u32>> = HashMap::new();
+            let mut cells: HashMap<((u32, Outcome), u32), Leads> = HashMap::new();
             for &number in steps {
                 let (picture, from, to) = sample(number);
                 let value = word.map_or(0, |word| picture.get(word).copied().unwrap_or(u32::MAX));
