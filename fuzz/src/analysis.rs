@@ -15,7 +15,7 @@ use std::path::Path;
 use trace_format::TraceFile;
 use witness::analyze::{Options, analyze};
 use witness::check::Checker;
-use witness::report::{FORMS, Filters, Findings, Noise, Words};
+use witness::report::{FORMS, Filters, Findings, NO_ROOT, Noise, Words};
 use witness::results;
 use witness::schedule::{Goal, Schedule};
 use witness::symbols::Symbols;
@@ -114,7 +114,7 @@ pub fn all(file: &TraceFile, trace: &Trace) {
         },
         folder: None,
         noise: &noise,
-        root: Path::new("/"),
+        root: &NO_ROOT,
         attached_warnings: &[],
         exploration: None,
     };

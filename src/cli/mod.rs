@@ -41,7 +41,6 @@ mod run;
 mod runs;
 mod suite;
 mod test;
-mod truncated;
 mod watch;
 mod watched;
 
@@ -126,7 +125,7 @@ pub fn main() -> std::process::ExitCode {
     allocator::on_exhaustion(watch::out_of_memory);
     watch::end_panics_without_memory();
     watch::limit_memory();
-    if let Err(error) = truncated::is_an_error() {
+    if let Err(error) = trace_format::end_if_truncated(i32::from(ExitCode::BadInput as u8)) {
         tracing::warn!(%error, "a trace that becomes shorter while it is read will end this by a signal");
     }
     match panic::catch_unwind(|| run(&cli)) {

@@ -241,7 +241,7 @@ fn watched() -> MutexGuard<'static, Option<Arc<State>>> {
 }
 
 /// Enough for a thread that waits.
-pub const STACK: usize = 64 << 10;
+const STACK: usize = 64 << 10;
 
 /// Ends this process should it take more than nine tenths of the memory that the machine has left now, whatever it does:
 /// a small file can stand for much. Where an analysis is watched, its own limit counts.

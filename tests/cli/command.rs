@@ -24,6 +24,7 @@ pub fn command(folder: &Path) -> Command {
 }
 
 /// Runs `witness` in a folder, so that paths in its output are short.
+#[allow(dead_code, reason = "shared with the tests of hostile files")]
 pub fn witness(folder: &Path, arguments: &[&str]) -> Outcome {
     run(command(folder).args(arguments))
 }

@@ -35,10 +35,10 @@ fn program(place: &Place) {
     place.gcc(&[
         "-fsanitize=thread",
         "asks.c",
-        "good/libword.so",
         "-o",
         "asks",
-        "-Wl,-rpath-link=good",
+        "-Lgood",
+        "-lword",
     ]);
 }
 

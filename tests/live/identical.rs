@@ -4,8 +4,9 @@ use crate::command::{run, witness};
 use crate::program::Program;
 use std::ffi::OsString;
 use witness::check::Checker;
+use witness::own::Origin;
 use witness::replay::live::{self, Outcome, Planner};
-use witness::store;
+use witness::store::{self, Binding, Found};
 use witness::trace::{EventId, Trace};
 
 /// Runs the program along its only witness; the outcome, and how many events of the run were looked at once more.
@@ -17,9 +18,17 @@ fn outcome(program: &Program, same_addresses: bool) -> (Outcome, usize) {
 fn outcome_of(program: &Program, same_addresses: bool, command: &[OsString]) -> (Outcome, usize) {
     let file = program.folder.join("trace.bin");
     let trace = Trace::open(&file).unwrap();
-    let stored = store::load(&program.folder.join("trace.bin.witnesses"), trace.id()).unwrap();
-    let schedule = &stored.unwrap().schedules[0];
-    let launch = live::launch(&trace, command).unwrap();
+    let stored = store::load(
+        &program.folder.join("trace.bin.witnesses"),
+        trace.id(),
+        &Binding::of(&file),
+    )
+    .unwrap();
+    let Found::Stored(stored) = stored else {
+        panic!("they are stored")
+    };
+    let schedule = &stored.schedules[0];
+    let launch = live::launch(&trace, command, Origin::Here).unwrap();
     let launch = witness::session::Launch {
         same_addresses,
         ..launch

@@ -62,6 +62,7 @@ pub use event::{
 pub use fault::{BlockFault, EncodingFault, EventFault, TablesFault};
 pub use header::FormatVersion;
 pub use identity::{ParseTraceIdError, TraceId};
+pub use mapping::end_if_truncated;
 pub use partial_file::PartialFile;
 pub use reader::{BlockDigest, BlockInfo, TraceFile};
 pub use tables::{
