@@ -65,7 +65,7 @@ pub fn run(_: &DoctorArgs, color: Color) -> anyhow::Result<ExitCode> {
     tell("witness", Found::Good(env!("CARGO_PKG_VERSION").to_owned()))?;
     tell("solver", Found::Good(format!("Z3 {}", z3::full_version())))?;
     // Each of these needs what the one before has made.
-    let program = match compile(&folder.path()) {
+    let program = match compile(folder.path()) {
         Ok((program, version)) => {
             tell("compiler", Found::Good(version))?;
             Some(program)
@@ -75,7 +75,7 @@ pub fn run(_: &DoctorArgs, color: Color) -> anyhow::Result<ExitCode> {
             None
         }
     };
-    let trace = match program.map(|program| record(&folder.path(), &program)) {
+    let trace = match program.map(|program| record(folder.path(), &program)) {
         Some(Ok((trace, what))) => {
             tell("recorder", Found::Good(what))?;
             Some(trace)

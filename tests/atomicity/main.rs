@@ -126,7 +126,7 @@ fn torn_pairs_are_predicted_and_shown_live() {
             program.record(policy, &[]);
             let (results, status) = analyzed_by(&program, &design_of(name));
             let found = torn(&results);
-            assert_eq!(found, [expected.clone()], "{name} {policy:?}");
+            assert_eq!(found, std::slice::from_ref(&expected), "{name} {policy:?}");
             assert_eq!(status, 66, "{name} {policy:?}");
             hits += 1;
             program.check(1);
