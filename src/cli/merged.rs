@@ -135,8 +135,10 @@ impl<'a> Merged<'a> {
     /// Analyses one more trace, and drives its program along the witnesses that are not confirmed yet. The trace is
     /// removed if it adds nothing, unless it is to be kept.
     pub fn add(&mut self, path: &Path, analysis: &AnalysisArgs, live: Option<&Live>, keep: bool) -> anyhow::Result<()> {
+        let watch = analysis.watch(path, "reading", Some(&self.reports));
         let trace = Trace::open(path)?;
-        let found = analysis.decide(path, &trace, &analysis.watch(path, "analysis", Some(&self.reports)))?;
+        let found = analysis.decide(path, &trace, &watch)?;
+        drop(watch);
         if self.traces.is_empty() {
             self.near.extend(places_near(&found, &trace));
         }
