@@ -71,7 +71,7 @@ pub const RUNS_BEFORE_LOOKING_AHEAD: usize = 64;
 const HISTORIES_FOR_ONE_MORE: usize = 8;
 
 /// So many times, before the exact search comes, which also looks for races and deadlocks.
-const LOOKS_AHEAD_AT_ONCE: usize = 4;
+const LOOKS_AHEAD_AT_ONCE: usize = 8;
 
 /// From then on, every other time threads are to go on in turn.
 const RUNS_BEFORE_TURNS: usize = 4;
@@ -430,6 +430,9 @@ impl<S: Session> Exploring<'_, '_, S> {
                     return Ok(());
                 }
                 self.progress.open = open;
+                if self.looks_ahead() {
+                    break;
+                }
             }
         }
     }

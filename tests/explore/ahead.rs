@@ -10,10 +10,10 @@ const STAGE: usize = 0;
 const NOISE: usize = 1;
 
 /// How often each of two threads moves the stage on.
-const MOVES: i64 = 3;
+const MOVES: i64 = 6;
 
 /// How often a thread looks in vain in all, before it gives up.
-const ATTEMPTS: i64 = 3;
+const ATTEMPTS: i64 = 2;
 
 const SEEN: Register = 0;
 const TRIED: Register = 1;
@@ -74,7 +74,8 @@ fn program() -> Program {
     code[1] = fork(code.len());
     code.extend(mover(code.len(), 1, false));
     code[2] = fork(code.len());
-    code.extend([store(NOISE, 1), store(NOISE, 2), store(NOISE, 3), Instruction::End]);
+    code.extend((1..=5).map(|number| store(NOISE, number)));
+    code.push(Instruction::End);
     Program {
         code,
         ..Program::default()
