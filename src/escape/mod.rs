@@ -107,8 +107,10 @@ pub fn lines(text: &str) -> String {
 
 /// A line as it is shown.
 fn escaped(line: &str, colors: bool, commands: bool) -> Cow<'_, str> {
-    let is_command =
-        !commands && (line.trim_start().starts_with("::") || COMMANDS.iter().any(|begin| line.contains(begin)));
+    let start = line.trim_start();
+    // Three of them begin no command, but the second place in a snippet of source.
+    let is_command = !commands
+        && (start.starts_with("::") && !start.starts_with(":::") || COMMANDS.iter().any(|begin| line.contains(begin)));
     if !is_command && !line.contains(|letter| is_unsafe(letter) && letter != '\t') {
         return Cow::Borrowed(line);
     }
@@ -177,6 +179,7 @@ mod tests {
             "x \\u0023#vso[task.setvariable]\n\\u0023#[group]\na##b\n"
         );
         assert_eq!(shown("::error::x\n", false, true), "::error::x\n");
+        assert_eq!(shown("   ::: a.c:1:2\n", false, false), "   ::: a.c:1:2\n");
     }
 
     #[test]

@@ -32,14 +32,7 @@ fn program(place: &Place) {
         "#include <stdio.h>\nconst char *word(void);\nint main(void) { puts(word()); }\n",
     )
     .expect("a source");
-    place.gcc(&[
-        "-fsanitize=thread",
-        "asks.c",
-        "-o",
-        "asks",
-        "-Lgood",
-        "-lword",
-    ]);
+    place.gcc(&["-fsanitize=thread", "asks.c", "-o", "asks", "-Lgood", "-lword"]);
 }
 
 fn said(place: &Place, home: bool) -> String {
