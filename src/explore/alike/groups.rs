@@ -68,6 +68,9 @@ struct Row {
     tree: TreeId,
 }
 
+/// Where an outcome has led: the group after it, and what was written.
+type Led = (u32, Option<ValueId>);
+
 /// An outcome of a node: where it leads.
 struct Step {
     row: u32,
@@ -263,7 +266,7 @@ impl<'f> Histories<'f> {
         };
         let longest = steps.iter().map(|&number| sample(number).0.len()).max()?;
         let cost = |word: Option<usize>| {
-            let mut cells: HashMap<((u32, Outcome), u32), HashMap<(u32, Option<ValueId>), u32>> = HashMap::new();
+            let mut cells: HashMap<((u32, Outcome), u32), HashMap<Led, u32>> = HashMap::new();
             for &number in steps {
                 let (picture, from, to) = sample(number);
                 let value = word.map_or(0, |word| picture.get(word).copied().unwrap_or(u32::MAX));
