@@ -99,6 +99,9 @@ pub(crate) struct Class {
     pub reaches_loop: bool,
 }
 
+/// A way that a group went on after an outcome: to which class, how often, and after which history first.
+type Way = (u32, u32, NodeId);
+
 /// The forest, ready for a search.
 pub(crate) struct Tables<'f> {
     pub forest: &'f Forest,
@@ -205,7 +208,6 @@ impl<'f> Tables<'f> {
             };
         }
         // How often each way to go on was seen, and after which history first.
-        type Way = (u32, u32, NodeId);
         let mut ways: HashMap<(u32, Outcome), Vec<Way>> = HashMap::new();
         let mut patience = vec![Patience::Unknown; unknown as usize + 1];
         let mut first = vec![None; unknown as usize + 1];

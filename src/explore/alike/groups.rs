@@ -68,6 +68,9 @@ struct Row {
     tree: TreeId,
 }
 
+/// Where an outcome has led: the group after it, and what was written.
+type Led = (u32, Option<ValueId>);
+
 /// An outcome of a node: where it leads.
 struct Step {
     row: u32,
@@ -262,9 +265,8 @@ impl<'f> Histories<'f> {
             (picture, from, (groups.of[step.to.index()], step.wrote))
         };
         let longest = steps.iter().map(|&number| sample(number).0.len()).max()?;
-        type Leads = HashMap<(u32, Option<ValueId>), u32>;
         let cost = |word: Option<usize>| {
-            let mut cells: HashMap<((u32, Outcome), u32), Leads> = HashMap::new();
+            let mut cells: HashMap<((u32, Outcome), u32), HashMap<Led, u32>> = HashMap::new();
             for &number in steps {
                 let (picture, from, to) = sample(number);
                 let value = word.map_or(0, |word| picture.get(word).copied().unwrap_or(u32::MAX));
