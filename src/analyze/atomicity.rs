@@ -75,7 +75,7 @@ pub(super) fn decide(known: &Decider<'_>, design: Option<&Design>, threads: NonZ
     let (twins, names) = twins(trace, &symbols, &meant);
     let mut torn = TornPairs::of(trace, &twins, known.options.regions).list;
     torn.retain(|candidate| {
-        let seconds = candidate.reads.iter().map(|reads| reads.second);
+        let seconds = candidate.reads().map(|reads| reads.second);
         intent.is_of_interest(trace, &seconds.collect::<Vec<_>>())
     });
     tracing::info!(
@@ -258,16 +258,7 @@ impl Case<'_, '_> {
             Settled::Open(unknown) => (self.first(candidate), Verdict::Unknown(unknown)),
             Settled::Excluded(first) => {
                 let example = first.map_or_else(|| self.first(candidate), |place| ways[place].0);
-                let excluded = || self.excluded(candidate, example, open.is_empty());
-                match by_design {
-                    // What the file does not speak of has to be excluded as well.
-                    Some((example, why)) if open.is_empty() => (example, Verdict::Refuted(why)),
-                    Some((of_design, why)) => match excluded() {
-                        Verdict::Refuted(_) => (of_design, Verdict::Refuted(why)),
-                        other => (example, other),
-                    },
-                    None => (example, excluded()),
-                }
+                self.excluded(candidate, example, open.is_empty(), by_design)
             }
         };
         violation.region = self.region_of(example).unwrap_or(violation.region);
@@ -390,16 +381,27 @@ impl Case<'_, '_> {
         (found, more)
     }
 
-    /// The verdict when no instance is feasible, and none is excluded by design alone.
-    fn excluded(&self, candidate: &Interruption, example: Triple, by_needs: bool) -> Verdict {
+    /// The verdict when none of the instances is feasible that the design leaves, with one that shows why. `by_design`:
+    /// what would not be excluded otherwise.
+    fn excluded(
+        &self,
+        candidate: &Interruption,
+        example: Triple,
+        by_needs: bool,
+        by_design: Option<(Triple, Refutation)>,
+    ) -> (Triple, Verdict) {
         let known = self.known;
         if known.trace.cut().is_some() {
-            return Verdict::Unknown(Unknown::Cut(CutRefutation::Core));
+            return (example, Verdict::Unknown(Unknown::Cut(CutRefutation::Core)));
         }
         let structure = known.order_on(Grounds::Structure);
         let (open, more) = self.left_open(candidate, &known.needs.without_reads(structure));
+        // All that structure leaves has to fall by the design.
+        let (open, first) = self.without_excluded_by_design(open);
         if open.is_empty() && !more {
-            return Verdict::Refuted(self.refutation(Grounds::Structure, example));
+            let by_structure = || (example, self.refutation(Grounds::Structure, example));
+            let (triple, why) = first.unwrap_or_else(by_structure);
+            return (triple, Verdict::Refuted(why));
         }
         let example = if by_needs {
             open.first().copied().unwrap_or(example)
@@ -408,6 +410,7 @@ impl Case<'_, '_> {
         };
         if let Some(unpinned) = &known.unpinned {
             let (open, more) = self.left_open(candidate, unpinned.needs);
+            let (open, _) = self.without_excluded_by_design(open);
             let refuted = |&triple: &Triple| {
                 self.ways(triple, unpinned.needs).all(|(triple, both_next)| {
                     with_ending(&goal(triple, both_next), |ending| unpinned.native.refutes(ending))
@@ -415,10 +418,12 @@ impl Case<'_, '_> {
             };
             let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
             if more || open.len() > limit || !open.iter().all(refuted) {
-                return Verdict::Unknown(Unknown::Unrecorded(None));
+                return (example, Verdict::Unknown(Unknown::Unrecorded(None)));
             }
         }
-        Verdict::NotInTrace(self.refutation(Grounds::Outcomes, example))
+        let by_outcomes = || (example, self.refutation(Grounds::Outcomes, example));
+        let (triple, why) = by_design.unwrap_or_else(by_outcomes);
+        (triple, Verdict::NotInTrace(why))
     }
 
     fn refutation(&self, grounds: Grounds, [first, between, second]: Triple) -> Refutation {

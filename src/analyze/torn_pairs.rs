@@ -93,14 +93,7 @@ impl Case<'_, '_> {
             Settled::Open(unknown) => (all[0], Verdict::Unknown(unknown)),
             Settled::Excluded(first) => {
                 let way = first.map_or(all[0], |place| open[place]);
-                match by_design {
-                    Some((way, why)) if open.is_empty() => (way, Verdict::Refuted(why)),
-                    Some((of_design, why)) => match self.excluded(&all, &way) {
-                        Verdict::Refuted(_) => (of_design, Verdict::Refuted(why)),
-                        other => (way, other),
-                    },
-                    None => (way, self.excluded(&all, &way)),
-                }
+                self.excluded(&all, way, by_design)
             }
         };
         let (names, mined) = &self.names[candidate.twins];
@@ -118,20 +111,23 @@ impl Case<'_, '_> {
     fn ways(&self, candidate: &TornPair) -> (Vec<Way>, bool) {
         let trace = self.known.trace;
         let (mut ways, mut more) = (Vec::new(), false);
-        for &reads in &candidate.reads {
-            let others = candidate.updates.iter();
-            let others = others.filter(|update| trace.thread(update.of_first) != trace.thread(reads.first));
-            for &update in others {
-                if ways.len() >= MOST {
-                    more = true;
-                    break;
-                }
-                ways.extend([false, true].map(|unfinished| Way {
-                    reads,
-                    update,
-                    unfinished,
-                }));
+        let all = candidate.groups.iter();
+        let all = all.flat_map(|(reads, updates)| {
+            reads
+                .iter()
+                .flat_map(move |&reads| updates.iter().map(move |&update| (reads, update)))
+        });
+        for (reads, update) in all.filter(|(reads, update)| trace.thread(update.of_first) != trace.thread(reads.first))
+        {
+            if ways.len() >= MOST {
+                more = true;
+                break;
             }
+            ways.extend([false, true].map(|unfinished| Way {
+                reads,
+                update,
+                unfinished,
+            }));
         }
         ways.sort_unstable_by_key(|way| (way.distance(), *way));
         (ways, more)
@@ -208,25 +204,44 @@ impl Case<'_, '_> {
         }
     }
 
-    /// The verdict when none is feasible, and none is excluded by design alone.
-    fn excluded(&self, all: &[Way], example: &Way) -> Verdict {
+    /// The verdict when none is feasible that the design leaves, with one that shows why. `by_design`: what would not be
+    /// excluded otherwise.
+    fn excluded(&self, all: &[Way], example: Way, by_design: Option<(Way, Refutation)>) -> (Way, Verdict) {
         let known = self.known;
         if known.trace.cut().is_some() {
-            return Verdict::Unknown(Unknown::Cut(CutRefutation::Core));
+            return (example, Verdict::Unknown(Unknown::Cut(CutRefutation::Core)));
         }
+        // All that an argument leaves has to fall by the design.
+        let open_on = |needs: &Needs<'_>| -> Result<Option<(Way, Refutation)>, Vec<Way>> {
+            let open: Vec<Way> = all.iter().copied().filter(|way| self.is_open(way, needs)).collect();
+            let kept: Vec<Way> = open
+                .iter()
+                .copied()
+                .filter(|way| self.keeps_out(way).is_none())
+                .collect();
+            if !kept.is_empty() {
+                return Err(kept);
+            }
+            Ok(open.first().and_then(|&way| Some((way, self.keeps_out(&way)?))))
+        };
         let needs = known.needs.without_reads(known.order_on(Grounds::Structure));
-        if !all.iter().any(|way| self.is_open(way, &needs)) {
-            return Verdict::Refuted(self.refutation(Grounds::Structure, example));
+        if let Ok(first) = open_on(&needs) {
+            let by_structure = || (example, self.refutation(Grounds::Structure, &example));
+            let (way, why) = first.unwrap_or_else(by_structure);
+            return (way, Verdict::Refuted(why));
         }
-        if let Some(unpinned) = &known.unpinned {
-            let open: Vec<&Way> = all.iter().filter(|way| self.is_open(way, unpinned.needs)).collect();
+        if let Some(unpinned) = &known.unpinned
+            && let Err(open) = open_on(unpinned.needs)
+        {
             let limit = known.options.instances.map_or(usize::MAX, |limit| limit as usize);
-            let refuted = |way: &&Way| with_ending(&way.goal(), |ending| unpinned.native.refutes(ending));
+            let refuted = |way: &Way| with_ending(&way.goal(), |ending| unpinned.native.refutes(ending));
             if open.len() > limit || !open.iter().all(refuted) {
-                return Verdict::Unknown(Unknown::Unrecorded(None));
+                return (example, Verdict::Unknown(Unknown::Unrecorded(None)));
             }
         }
-        Verdict::NotInTrace(self.refutation(Grounds::Outcomes, example))
+        let by_outcomes = || (example, self.refutation(Grounds::Outcomes, &example));
+        let (way, why) = by_design.unwrap_or_else(by_outcomes);
+        (way, Verdict::NotInTrace(why))
     }
 
     fn refutation(&self, grounds: Grounds, way: &Way) -> Refutation {

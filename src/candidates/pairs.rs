@@ -49,10 +49,16 @@ pub struct TornPair {
     pub positions: [CodePosition; 4],
     /// The number of the pair.
     pub twins: usize,
-    /// The reads at these positions, in the order of π.
-    pub reads: Vec<Reads>,
-    /// The writes at these positions, in the order of π.
-    pub updates: Vec<Update>,
+    /// The reads at these positions and the writes of the same variables, each in the order of π: once for each of the
+    /// two that is read first.
+    pub groups: Vec<(Vec<Reads>, Vec<Update>)>,
+}
+
+impl TornPair {
+    /// All reads at these positions.
+    pub fn reads(&self) -> impl Iterator<Item = Reads> + '_ {
+        self.groups.iter().flat_map(|(reads, _)| reads.iter().copied())
+    }
 }
 
 /// All candidates of a trace.
@@ -157,51 +163,47 @@ impl TornPairs {
             .zip(found)
             .flat_map(|(twins, found)| found.candidates(trace, twins))
             .collect();
-        list.sort_by_key(|candidate| (candidate.reads[0], candidate.positions));
+        list.sort_by_key(|candidate| (candidate.groups[0].0[0], candidate.positions));
         TornPairs { list }
     }
 }
 
 impl Found {
     fn candidates(self, trace: &Trace, twins: usize) -> Vec<TornPair> {
-        let mut all = Vec::new();
+        let mut all: BTreeMap<[CodePosition; 4], Vec<(Vec<Reads>, Vec<Update>)>> = BTreeMap::new();
         for ((side, first, second), reads) in &self.reads {
             for ((one, other), updates) in &self.updates {
-                let updates: Vec<Update> = updates
+                let update = |&[one, other]: &[EventId; 2]| match side {
+                    Side::One => [one, other],
+                    Side::Other => [other, one],
+                };
+                let updates = updates
                     .iter()
-                    .map(|&[one, other]| match side {
-                        Side::One => Update {
-                            of_first: one,
-                            of_second: other,
-                        },
-                        Side::Other => Update {
-                            of_first: other,
-                            of_second: one,
-                        },
-                    })
-                    .collect();
+                    .map(update)
+                    .map(|[of_first, of_second]| Update { of_first, of_second });
+                let updates: Vec<Update> = updates.collect();
                 let thread = |event| trace.thread(event);
                 let apart = |reads: &Reads| {
-                    updates
-                        .iter()
-                        .any(|update| thread(update.of_first) != thread(reads.first))
+                    let mut writers = updates.iter().map(|update| thread(update.of_first));
+                    writers.any(|writer| writer != thread(reads.first))
                 };
                 if reads.iter().any(apart) {
-                    let writes = if *side == Side::One {
+                    let [of_first, of_second] = if *side == Side::One {
                         [*one, *other]
                     } else {
                         [*other, *one]
                     };
-                    all.push(TornPair {
-                        positions: [*first, writes[0], writes[1], *second],
-                        twins,
-                        reads: reads.clone(),
-                        updates,
-                    });
+                    let groups = all.entry([*first, of_first, of_second, *second]).or_default();
+                    groups.push((reads.clone(), updates));
                 }
             }
         }
-        all
+        let candidate = |(positions, groups)| TornPair {
+            positions,
+            twins,
+            groups,
+        };
+        all.into_iter().map(candidate).collect()
     }
 }
 
@@ -337,12 +339,12 @@ mod tests {
             first: EventId(0),
             second: EventId(1),
         };
-        assert_eq!(candidate.reads, [reads]);
+        assert_eq!(candidate.reads().collect::<Vec<_>>(), [reads]);
         let update = |of_first, of_second| Update {
             of_first: EventId(of_first),
             of_second: EventId(of_second),
         };
-        assert_eq!(candidate.updates, [update(3, 2), update(5, 4)]);
+        assert_eq!(candidate.groups[0].1, [update(3, 2), update(5, 4)]);
     }
 
     #[test]

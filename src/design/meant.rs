@@ -166,20 +166,14 @@ impl<'t> Meant<'t> {
 
     fn cells(&self, variable: &Variable) -> Vec<CellId> {
         let all = (0..).map(CellId).zip(self.trace.cells());
+        // Of what is accessed as one, the variable may be a part.
+        let is_byte = |addr: u64| {
+            let found = self.symbols.variable(addr).filter(|found| found.name == variable.name);
+            found.is_some_and(|found| variable.offset.is_none_or(|offset| addr - found.addr == offset))
+        };
         let meant = all.filter(|(_, cell)| {
-            if cell.incarnation != IncarnationId::STATIC {
-                return false;
-            }
-            let found = self
-                .symbols
-                .variable(cell.addr)
-                .filter(|found| found.name == variable.name);
-            found.is_some_and(|found| {
-                let start = cell.addr - found.addr;
-                variable
-                    .offset
-                    .is_none_or(|offset| (start..start + u64::from(cell.size)).contains(&offset))
-            })
+            let is_static = cell.incarnation == IncarnationId::STATIC;
+            is_static && (cell.addr..cell.addr + u64::from(cell.size)).any(is_byte)
         });
         meant.map(|(id, _)| id).collect()
     }
