@@ -141,6 +141,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
 
 fn collect(args: &InfoArgs) -> anyhow::Result<Info> {
     let file = args.input.file()?;
+    args.input.must_be_wanted(&file)?;
     let tables = file.tables();
     let mut events_by_kind = BTreeMap::new();
     let mut of_thread = vec![0; tables.threads.len()];

@@ -57,12 +57,24 @@ impl InputArgs {
 
     /// An error if there is no room for all events: few bytes can stand for many of them.
     pub fn must_fit(&self, file: &TraceFile) -> anyhow::Result<()> {
-        let room = Bytes::of_machine().map(|bytes| bytes.number() / BYTES_OF_EVENT);
-        let (most, why) = match (self.most_events, room) {
-            (Some(most), _) => (most, "--max-events"),
-            (None, Some(room)) => (room, "what the machine's memory can hold; --max-events allows more"),
-            (None, None) => (u64::MAX, ""),
-        };
+        self.must_be_wanted(file)?;
+        match Bytes::of_machine().map(|bytes| bytes.number() / BYTES_OF_EVENT) {
+            Some(room) if self.most_events.is_none() => self.at_most(
+                file,
+                room,
+                "what the machine's memory can hold; --max-events allows more",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// An error if there are more events than the user wants to be read.
+    pub fn must_be_wanted(&self, file: &TraceFile) -> anyhow::Result<()> {
+        self.most_events
+            .map_or(Ok(()), |most| self.at_most(file, most, "--max-events"))
+    }
+
+    fn at_most(&self, file: &TraceFile, most: u64, why: &str) -> anyhow::Result<()> {
         ensure!(
             file.len() <= most,
             "{} has {} events, more than {most} ({why}); a shorter recording has fewer (`witness record --max-events`)",

@@ -93,6 +93,7 @@ const CRATES: [(&str, &[&str]); 8] = [
             "plan_follower",
             "policy",
             "scheduler",
+            "spin",
             "thread",
             "waits",
             "watch",

@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::intent::Intent;
 use crate::scheduler::Scheduler;
 use crate::sync::Cell;
-use crate::thread::{Scheduled, state};
+use crate::thread::{Scheduled, UNTIL_LOOKED_AT, state};
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -26,8 +26,7 @@ use recorder_ring::plan::kind;
 const LOOKED_AT: usize = 64;
 const FIRST: usize = 32;
 const LONGEST: usize = 16;
-/// Hooks between two looks: at a thread that did not spin, and at one that did.
-pub(crate) const SELDOM: u64 = 1 << 17;
+/// Hooks between two looks at a thread that did spin.
 const OFTEN: u64 = 1 << 12;
 /// By how much a rest is longer after so many looks in vain, and the longest.
 const LOOKS: usize = 256;
@@ -91,7 +90,7 @@ impl<T: Deref<Target = Scheduled>> Look<T> {
         }
         let spins = step.is_some() && count + 1 == LOOKED_AT && self.repeats();
         self.count.set(0);
-        let until_next = if spins { OFTEN } else { SELDOM };
+        let until_next = if spins { OFTEN } else { UNTIL_LOOKED_AT };
         me.looked_at_from.set(me.ticks.load(Relaxed) + until_next);
         me.waits_in_loop.set(spins);
         self.ends_so.set(spins);

@@ -8,6 +8,10 @@ use recorder_ring::Waits;
 /// No deadline.
 pub const NEVER: i64 = i64::MAX;
 
+/// Hooks that a thread passes until it is looked at, to see whether it waits in a loop; and between two looks at one
+/// that did not.
+pub(crate) const UNTIL_LOOKED_AT: u64 = 1 << 17;
+
 /// Where a thread stands with the scheduler.
 pub mod state {
     /// Not started yet.
@@ -120,7 +124,7 @@ record! {
         /// The tick at which its turn is over.
         pub turn_ends: AtomicU64 = AtomicU64::new(0),
         /// The tick from which on its hooks are looked at, to see whether it waits in a loop.
-        pub looked_at_from: Cell<u64> = Cell::new(crate::spin::SELDOM),
+        pub looked_at_from: Cell<u64> = Cell::new(UNTIL_LOOKED_AT),
         /// It did when it was looked at last.
         pub waits_in_loop: Cell<bool> = Cell::new(false),
         /// Under `pct` and `pos`, the thread with the highest one runs.
