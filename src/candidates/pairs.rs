@@ -170,7 +170,8 @@ impl TornPairs {
 
 impl Found {
     fn candidates(self, trace: &Trace, twins: usize) -> Vec<TornPair> {
-        let mut all: BTreeMap<[CodePosition; 4], Vec<(Vec<Reads>, Vec<Update>)>> = BTreeMap::new();
+        type Group = (Vec<Reads>, Vec<Update>);
+        let mut all: BTreeMap<[CodePosition; 4], Vec<Group>> = BTreeMap::new();
         for ((side, first, second), reads) in &self.reads {
             for ((one, other), updates) in &self.updates {
                 let update = |&[one, other]: &[EventId; 2]| match side {

@@ -119,6 +119,14 @@ impl Step {
         self.kind == kind && self.is_at(pc)
     }
 
+    /// Whether an event of this kind at this position is what the step may turn out to be: the C library may refuse to
+    /// destroy an object that somebody holds, and then it is a plain write.
+    #[must_use]
+    pub fn may_turn_out(self, kind: u8, pc: u64) -> bool {
+        let is_refused = (self.kind, kind) == (kind::DESTROY, kind::WRITE);
+        self.is_at(pc) && (self.kind == kind || is_refused)
+    }
+
     /// The signal that comes to the thread from outside, if that is what happens.
     #[must_use]
     pub fn signal(self) -> Option<Signal> {

@@ -317,7 +317,7 @@ impl<H: Host> Scheduler<H> {
         let Some((at, step)) = self.plan.steps_of(thread).next() else {
             return;
         };
-        if step.matches(kind, pc) && !step.race {
+        if step.may_turn_out(kind, pc) && !step.race {
             if kind == kind::NOTIFY {
                 self.plan.woken.set(step.other);
             }
