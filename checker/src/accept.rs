@@ -158,8 +158,8 @@ pub enum Rejection {
     /// The event that is to free a block, or to destroy an object, does not.
     #[error("event {} frees and destroys nothing", .0.0)]
     NoFree(EventId),
-    /// What accesses a destroyed object is no operation on it.
-    #[error("event {} does not use the object that event {} destroys", access.0, destroy.0)]
+    /// What accesses a destroyed object is no operation on it, or one that follows in π.
+    #[error("event {} does not use the object that event {} destroys, before that in the trace", access.0, destroy.0)]
     NoUse {
         /// What destroys the object.
         destroy: EventId,
@@ -413,7 +413,9 @@ fn shown(
         }
         Goal::UseAfterFree { free, access } => {
             match (checker.recording.op(free), checker.recording.op(access)) {
-                (Op::Free { .. }, _) | (Op::Destroy { .. }, Op::Use { .. }) => {}
+                (Op::Free { .. }, _) => {}
+                // A later use is of an object that was initialized anew, or found it gone in π already.
+                (Op::Destroy { .. }, Op::Use { .. }) if access < free => {}
                 (Op::Destroy { .. }, _) => return Err(Rejection::NoUse { destroy: free, access }),
                 _ => return Err(Rejection::NoFree(free)),
             }

@@ -316,7 +316,8 @@ fn validation_counts_pinned_reads() {
 #[test]
 fn a_destroyed_object_is_what_is_used_as_one() {
     let destroyed = Op::Destroy { mem: X, value: 0 };
-    let of = trace(&[(0, Op::Use { mem: X }), (1, destroyed), (2, read(0)), (2, write(1))]);
+    let used = Op::Use { mem: X };
+    let of = trace(&[(0, used), (1, destroyed), (2, read(0)), (2, write(1)), (3, used)]);
     let after = |free, access, slices: &[(u32, u32)]| {
         let (free, access) = (EventId(free), EventId(access));
         let goal = Goal::UseAfterFree { free, access };
@@ -328,6 +329,9 @@ fn a_destroyed_object_is_what_is_used_as_one() {
     let (destroy, access) = (EventId(1), EventId(2));
     assert_eq!(after(1, 2, &[(1, 1)]), Err(Rejection::NoUse { destroy, access }));
     assert_eq!(after(3, 0, &[(1, 1), (2, 2)]), Err(Rejection::NoFree(EventId(3))));
+    // As if it had been initialized anew.
+    let access = EventId(4);
+    assert_eq!(after(1, 4, &[(1, 1)]), Err(Rejection::NoUse { destroy, access }));
 }
 
 /// 0 reads x and y; 1 writes x and y, in this order.

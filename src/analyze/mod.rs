@@ -415,12 +415,12 @@ fn find_behind(trace: &Trace, analysis: &mut Analysis) {
     }
 }
 
-/// Whether the first event frees the block that the second accesses, or destroys the object that it uses.
+/// Whether the first event frees the block that the second accesses, or destroys the object that it uses before in π.
 fn ends(trace: &Trace, first: EventId, second: EventId) -> bool {
     let part = |event| trace.access(event).map(|access| access.kind.part());
     part(first)
         .zip(part(second))
-        .is_some_and(|(first, second)| first.ends(second))
+        .is_some_and(|(end, other)| end.ends(other) && (end.frees || second < first))
 }
 
 /// Checks the schedules that are not `checked` yet. A pair whose schedule is rejected is not decided: that is

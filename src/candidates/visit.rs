@@ -135,8 +135,8 @@ pub struct Frees {
 }
 
 impl Candidates<'_> {
-    /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks.
-    /// `None` if nothing is freed at the given pairs of sites.
+    /// Hands every free, with every access of what it frees that is not needed before it, to `each`, until it breaks; of
+    /// an object that is destroyed, the uses before that in π. `None` if nothing is freed at the given pairs of sites.
     pub(crate) fn visit_frees(
         &self,
         needs: &Needs<'_>,
@@ -164,15 +164,20 @@ impl Candidates<'_> {
                     continue;
                 }
                 for &(free, _) in &site.events {
+                    let ended = match site.part.frees {
+                        true => &other.events[..],
+                        false => &other.events[..other.events.partition_point(|&(access, _)| access < free)],
+                    };
+                    if ended.is_empty() {
+                        continue;
+                    }
                     let visited: &mut Frees = found.get_or_insert_default();
                     let needed = needs.relation().count(free, other.thread);
-                    let open = other
-                        .events
-                        .partition_point(|&(access, _)| trace.place(access) < needed);
-                    if let Some(&(access, _)) = other.events[..open].first() {
+                    let open = ended.partition_point(|&(access, _)| trace.place(access) < needed);
+                    if let Some(&(access, _)) = ended[..open].first() {
                         visited.first_ordered.get_or_insert((access, free));
                     }
-                    for &(access, _) in &other.events[open..] {
+                    for &(access, _) in &ended[open..] {
                         if each(free, access).is_break() {
                             return found;
                         }

@@ -7,7 +7,7 @@
 
 use super::brute_force::is_free;
 use super::checker::{Taken, schedule_of};
-use super::execution::{Execution, ends};
+use super::execution::{Execution, is_used_after};
 use super::machine::State;
 use super::{Judged, LIMIT, environment, judge, random_trace, stored};
 use std::collections::{BTreeMap, HashSet};
@@ -43,7 +43,7 @@ fn checked(tables: &Tables, events: &[Event], random: &mut fastrand::Rng, counts
                     if !is_free(&execution, free) && random.u64(..100) > 2 {
                         continue;
                     }
-                    let expected = ends(execution.op(free), execution.op(access))
+                    let expected = is_used_after(&execution, free, access)
                         && state.is_done(&execution, free)
                         && next.contains(&access)
                         && execution.conflict(free, access);

@@ -1,6 +1,6 @@
 //! Every feasible prefix of a small trace, by exhaustive search.
 
-use super::execution::{Execution, ends};
+use super::execution::{Execution, is_used_after};
 use super::machine::State;
 use std::collections::{BTreeSet, HashSet};
 use trace_format::Op;
@@ -35,9 +35,8 @@ pub fn search(execution: &Execution, limit: usize) -> Option<Found> {
             }
         }
         for &free in frees.iter().filter(|&&free| state.is_done(execution, free)) {
-            let ended = |&&access: &&EventId| {
-                execution.conflict(free, access) && ends(execution.op(free), execution.op(access))
-            };
+            let ended =
+                |&&access: &&EventId| execution.conflict(free, access) && is_used_after(execution, free, access);
             let freed = next.iter().filter(ended);
             found.after_free.extend(freed.map(|&access| (free, access)));
         }

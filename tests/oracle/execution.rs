@@ -98,6 +98,12 @@ pub fn ends(op: &Op, other: &Op) -> bool {
     matches!((op, other), (Op::Free { .. }, _) | (Op::Destroy { .. }, Op::Use { .. }))
 }
 
+/// Whether an access may be a use after that free: of what an event destroys, what comes before it in π is used.
+pub fn is_used_after(execution: &Execution, free: EventId, access: EventId) -> bool {
+    let (op, other) = (execution.op(free), execution.op(access));
+    ends(op, other) && (access < free || matches!(op, Op::Free { .. }))
+}
+
 impl Execution {
     pub fn new(tables: &Tables, events: &[Event]) -> Execution {
         let threads = events.iter().map(|event| event.thread.index() + 1).max().unwrap_or(0);

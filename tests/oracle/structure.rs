@@ -7,7 +7,7 @@
 //! What such a search reaches must not be refuted.
 
 use super::brute_force::{Found, is_free};
-use super::execution::{Execution, ends};
+use super::execution::{Execution, is_used_after};
 use super::machine::State;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use trace_format::Op;
@@ -57,9 +57,8 @@ pub fn pairs(execution: &Execution, also: Also, limit: usize) -> Option<Found> {
         }
         let done = |event: EventId| progress.is_done(execution, event);
         for &free in frees.iter().filter(|&&free| done(free)) {
-            let ended = |&&access: &&EventId| {
-                execution.conflict(free, access) && ends(execution.op(free), execution.op(access))
-            };
+            let ended =
+                |&&access: &&EventId| execution.conflict(free, access) && is_used_after(execution, free, access);
             found
                 .after_free
                 .extend(next.iter().filter(ended).map(|&access| (free, access)));

@@ -119,12 +119,12 @@ impl Step {
         self.kind == kind && self.is_at(pc)
     }
 
-    /// Whether an event of this kind at this position is what the step may turn out to be: the C library may refuse to
-    /// destroy an object that somebody holds, and then it is a plain write.
+    /// Whether an event of this kind at this position is what the step may turn out to be. The C library may refuse to
+    /// destroy an object that somebody holds, and then it is a plain write; explorations know it as one in any case.
     #[must_use]
     pub fn may_turn_out(self, kind: u8, pc: u64) -> bool {
-        let is_refused = (self.kind, kind) == (kind::DESTROY, kind::WRITE);
-        self.is_at(pc) && (self.kind == kind || is_refused)
+        const DESTROYS: [u8; 2] = [kind::DESTROY, kind::WRITE];
+        self.is_at(pc) && (self.kind == kind || DESTROYS.contains(&self.kind) && DESTROYS.contains(&kind))
     }
 
     /// The signal that comes to the thread from outside, if that is what happens.
