@@ -243,6 +243,26 @@ pub fn decide_with<F: Follow>(
     })
 }
 
+/// As [`decide_with`], for somebody who decides one shard after another: what is known of the trace is worked out once.
+pub fn decide_shards<F: Follow, R>(
+    trace: &Trace,
+    options: &Options,
+    threads: NonZeroUsize,
+    stages: &impl Follow,
+    then: impl FnOnce(&dyn Fn(Shard, &F) -> Result<Vec<Decision>, F::Error>) -> R,
+) -> R {
+    with_decider(trace, options, None, stages, |known| {
+        then(&|shard, follow| {
+            let work = Work {
+                shard,
+                threads,
+                ..Work::default()
+            };
+            known.decide(&work, follow.begin(&known.candidates.list)?, follow)
+        })
+    })
+}
+
 /// Works out what is known of a trace before anything is decided.
 fn with_decider<R>(
     trace: &Trace,

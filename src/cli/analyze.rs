@@ -7,9 +7,11 @@ use super::input::InputArgs;
 use super::output::{Color, say};
 use super::place;
 use super::plan;
+use super::program_end;
 use super::reports::{ReportArgs, name_unused};
 use super::watch::{Bytes, Watch};
-use std::num::NonZeroUsize;
+use std::ffi::OsString;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
@@ -54,6 +56,15 @@ pub struct AnalyzeArgs {
     #[arg(long, env = "WITNESS_SHARD", value_name = "M/N", value_parser = shard,
         conflicts_with_all = ["json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order"])]
     shard: Option<Shard>,
+    /// Be one of any number of workers on the plan that `witness plan` wrote: decide shards of N that nobody else works
+    /// on, until all are done. All workers name the same N, some times their number.
+    #[arg(long, env = "WITNESS_ANY_SHARD_OF", value_name = "N",
+        conflicts_with_all = ["shard", "json", "report", "suppressions", "baseline", "instances", "explanations", "budget", "solver", "model", "find", "regions", "order"])]
+    any_shard_of: Option<NonZeroU32>,
+    /// Seconds after which a shard is taken from a worker that has shown no sign of life: the same for all workers.
+    #[arg(long, env = "WITNESS_LEASE", value_name = "SECONDS", default_value = "30", requires = "any_shard_of",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    lease: u32,
     #[command(flatten)]
     reports: ReportArgs,
     #[command(flatten)]
@@ -333,6 +344,20 @@ impl AnalysisArgs {
     pub fn threads(&self) -> NonZeroUsize {
         self.threads
             .unwrap_or_else(|| available_parallelism().unwrap_or(NonZeroUsize::MIN))
+    }
+
+    /// The flags that make another process take what this one may.
+    pub fn machine_flags(&self) -> Vec<OsString> {
+        let threads = self.threads.map(|threads| format!("--threads={threads}"));
+        let time = self.time_limit.map(|seconds| format!("--time-limit={seconds}"));
+        let memory = self
+            .memory_limit
+            .map(|limit| format!("--memory-limit={}", limit.as_flag()));
+        [threads, time, memory]
+            .into_iter()
+            .flatten()
+            .map(OsString::from)
+            .collect()
     }
 
     /// How hard to try.
@@ -687,6 +712,10 @@ pub fn run(args: &AnalyzeArgs, color: Color) -> anyhow::Result<ExitCode> {
     if let Some(shard) = args.shard {
         return plan::carry_out(&args.input.trace, &trace, &args.analysis, shard, &watch);
     }
+    if let Some(of) = args.any_shard_of {
+        let lease = Duration::from_secs(args.lease.into());
+        return plan::work(&args.input.trace, &trace, &args.analysis, (of, lease), &watch);
+    }
     report(
         &args.input.trace,
         &trace,
@@ -712,5 +741,10 @@ pub fn report(
     let (_, code) = analysis.run(path, trace, &filters, &root, watch, |findings| {
         reports.write_findings(findings, color, json)
     })?;
-    Ok(code)
+    Ok(
+        match analysis.options().find.has(Kind::Deadlocks) && program_end::waits_for_ever(path) {
+            true => code.or_worse(ExitCode::Deadlock),
+            false => code,
+        },
+    )
 }

@@ -47,6 +47,11 @@ impl ExitCode {
         ExitCode::Internal,
     ];
 
+    /// The one with this number, if there is one.
+    pub fn of_status(status: u8) -> Option<ExitCode> {
+        ExitCode::ALL.into_iter().find(|&code| code as u8 == status)
+    }
+
     /// The table for `--help`.
     pub const HELP: &str = "Exit status:
   0   nothing witnessed, nothing left open; for other commands: done
@@ -56,7 +61,7 @@ impl ExitCode {
   4   replay --live: the program departed from a schedule, or from the recorded run
   5   replay --live: the program kept to the schedule but did not reach the race, or the end of the recorded run
   66  a race, a use after free, a deadlock or an atomicity violation is witnessed; replay --live: every witness shown is confirmed
-  67  run, explore: nothing witnessed, but threads waited for one another forever; record: the run ended in such a deadlock
+  67  analyze, run, explore: nothing witnessed, but threads of the recorded run, or of another one, waited for one another forever; record: the run ended in such a deadlock
   68  run, explore: nothing witnessed, but a signal killed the program, or it exited with a status other than 0
   70  a bug in witness itself
   124 record, run: --timeout ended the program; explore: it can run until --timeout or --max-events

@@ -12,7 +12,7 @@ use witness::own;
 use witness::replay::live::stretches;
 use witness::report::Words;
 use witness::results::{ExplorationResult, FoundResult, UNPROVEN_RACE};
-use witness::session::{asked_to_end, signal_name};
+use witness::session::asked_to_end;
 use witness::standstill::Standstill;
 use witness::symbols::Symbols;
 use witness::trace::{EventId, Trace};
@@ -72,7 +72,7 @@ impl Ends {
                         // loops.
                         continue;
                     }
-                    let details = details(&standstill);
+                    let details = standstill.facts();
                     if code == ExitCode::Deadlock && !details.iter().any(|fact| fact.ends_with(FOREVER)) {
                         // The run made for it did otherwise.
                         say!("witness: run {} was to show a deadlock, and ended otherwise", run + 1);
@@ -164,16 +164,6 @@ impl Ends {
 
 /// How a wait ends in words that nobody can end.
 const FOREVER: &str = ", forever";
-
-/// How a run ended: who waits for what, who spins, what it died of.
-fn details(standstill: &Standstill) -> Vec<String> {
-    let waits = standstill.waits.iter().filter(|wait| wait.for_ever);
-    let mut facts: Vec<String> = waits.map(ToString::to_string).collect();
-    facts.extend(standstill.spins.iter().map(ToString::to_string));
-    let died = standstill.died.iter();
-    facts.extend(died.map(|death| format!("died of {}: {death}", signal_name(death.signal))));
-    facts
-}
 
 /// The code positions of a pair, the lower one first.
 pub type Positions = (u64, u64);

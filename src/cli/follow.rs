@@ -4,7 +4,8 @@ use super::output::say;
 use super::watch::Watch;
 use anyhow::{Context, bail};
 use std::collections::HashSet;
-use std::path::Path;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use witness::analyze::{Decision, Follow, Shard};
 use witness::candidates::Candidate;
@@ -19,12 +20,36 @@ pub struct Following<'a> {
     options: Options,
     shard: Shard,
     /// The file of the journal.
-    path: &'a Path,
+    path: PathBuf,
     /// The plan that the shard belongs to; `None` for an analysis without one.
     plan: Option<&'a Plan>,
     watch: &'a Watch,
     begun: OnceLock<Mutex<Kept>>,
 }
+
+/// Tells of the stages alone.
+pub struct Stages<'a>(pub &'a Watch);
+
+impl Follow for Stages<'_> {
+    type Error = Infallible;
+
+    fn stage(&self, name: &'static str) {
+        self.0.stage(name);
+    }
+
+    fn begin(&self, _: &[Candidate]) -> Result<Vec<Decision>, Infallible> {
+        Ok(Vec::new())
+    }
+
+    fn decided(&self, _: &Decision) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// Another process has the journal of a shard.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: another process analyzes this shard", .0.display())]
+pub struct ShardIsTaken(PathBuf);
 
 struct Kept {
     /// `None` if there cannot be one.
@@ -37,7 +62,7 @@ impl<'a> Following<'a> {
     pub fn whole(
         (trace, binding): (TraceId, Binding),
         options: Options,
-        journal: &'a Path,
+        journal: &Path,
         watch: &'a Watch,
     ) -> Following<'a> {
         Following {
@@ -45,7 +70,7 @@ impl<'a> Following<'a> {
             binding,
             options,
             shard: Shard::WHOLE,
-            path: journal,
+            path: journal.to_owned(),
             plan: None,
             watch,
             begun: OnceLock::new(),
@@ -57,7 +82,7 @@ impl<'a> Following<'a> {
         trace: (TraceId, Binding),
         plan: &'a Plan,
         shard: Shard,
-        journal: &'a Path,
+        journal: &Path,
         watch: &'a Watch,
     ) -> Following<'a> {
         Following {
@@ -68,10 +93,10 @@ impl<'a> Following<'a> {
     }
 
     fn open(&self, plan: &Plan) -> anyhow::Result<Option<(Journal, Vec<Decision>)>> {
-        let opened = Journal::open(self.path, &plan.id(), self.shard, self.binding);
+        let opened = Journal::open(&self.path, &plan.id(), self.shard, self.binding);
         match (opened, self.plan) {
             (Ok(Some(opened)), _) => Ok(Some(opened)),
-            (Ok(None), Some(_)) => bail!("{}: another process analyzes this shard", self.path.display()),
+            (Ok(None), Some(_)) => Err(ShardIsTaken(self.path.clone()).into()),
             (Err(error), Some(_)) => Err(error).context("cannot store the shard's decisions"),
             // A whole analysis can do without; if nothing can be stored at all, that is said at its end.
             (Ok(None), None) => Ok(None),

@@ -18,7 +18,7 @@ use witness::explore::{End, Exploration, Goal, Learnt, Limits, Options, Program,
 use witness::record::{self, Recorded};
 use witness::results::ExplorationResult;
 use witness::session::Bounds;
-use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end};
+use witness::session::{EndsWhenAsked, Launch, StandardInput, asked_to_end, failure_of};
 use witness::verdict::Find;
 
 /// Runs of more events are not searched: that takes longer than the runs.
@@ -117,7 +117,7 @@ impl<'a> Made<'a> {
             events: file.len(),
             code,
             is_unsearched: false,
-            failure: program_end::failure_of(end),
+            failure: failure_of(end),
             shows_end: (learnt.shows.iter()).any(|what| !matches!(what, What::Goal(Goal::Race(..)))),
         })
     }

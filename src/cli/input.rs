@@ -3,6 +3,7 @@
 use super::output::say;
 use super::watch::Bytes;
 use anyhow::ensure;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use trace_format::TraceFile;
@@ -37,6 +38,18 @@ impl InputArgs {
         let opened = import::open(&self.trace, self.format, self.repair)?;
         list_repairs(&opened.repairs);
         Ok(opened.file)
+    }
+
+    /// The flags that make another process read the trace in the same way.
+    pub fn flags(&self) -> Vec<OsString> {
+        let format = self.format.map(|format| format!("--format={format}"));
+        let repair = self.repair.then(|| "--repair".to_owned());
+        let most = self.most_events.map(|most| format!("--max-events={most}"));
+        [format, repair, most]
+            .into_iter()
+            .flatten()
+            .map(OsString::from)
+            .collect()
     }
 
     /// Loads the trace.

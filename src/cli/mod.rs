@@ -9,6 +9,7 @@ mod answers;
 mod ask;
 mod cargo;
 mod check;
+mod cluster;
 mod compile;
 mod complete;
 mod confirm;
@@ -81,6 +82,7 @@ enum Command {
     Explore(explore::ExploreArgs),
     Plan(plan::PlanArgs),
     Merge(plan::MergeArgs),
+    Cluster(cluster::ClusterArgs),
     Replay(replay::ReplayArgs),
     Check(check::CheckArgs),
     Dump(dump::DumpArgs),
@@ -163,6 +165,7 @@ fn run(cli: &Cli) -> anyhow::Result<std::process::ExitCode> {
         },
         Command::Explore(args) => explore::run(args, cli.color).map(Into::into),
         Command::Plan(args) => plan::plan(args).map(Into::into),
+        Command::Cluster(args) => cluster::cluster(args).map(Into::into),
         Command::Merge(args) => plan::merge(args, cli.color).map(Into::into),
         Command::Replay(args) => replay::run(args, cli.color).map(Into::into),
         Command::Check(args) => check::run(args).map(Into::into),

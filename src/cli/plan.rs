@@ -3,18 +3,24 @@
 use super::ExitCode;
 use super::analyze::{AnalysisArgs, ReportTarget, from_report, show, to_report, warn_if_cut};
 use super::execution::must_be_execution;
-use super::follow::Following;
+use super::follow::{Following, ShardIsTaken, Stages};
 use super::input::InputArgs;
 use super::output::{Color, print, say};
 use super::reports::ReportArgs;
 use super::watch::Watch;
 use anyhow::bail;
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use witness::analyze::{Decision, Options, Shard, Work, decide_with, join, with_candidates};
-use witness::store::{self, Binding, Plan};
+use std::thread;
+use std::time::Duration;
+use witness::analyze::{Decision, Options, Shard, Work, decide_shards, decide_with, join, with_candidates};
+use witness::store::{self, Binding, Leases, Offer, Plan, PlanId};
 use witness::trace::Trace;
-use witness::verdict::Verdict;
+use witness::verdict::{Unknown, Verdict};
+
+/// Time between two looks at what other workers do.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Plan an analysis that several machines share.
 ///
@@ -62,21 +68,28 @@ pub struct MergeArgs {
     store: Option<PathBuf>,
 }
 
-pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
-    if let Some(option) = args.analysis.only_of_whole() {
+/// Writes the plan of an analysis; how many pairs there are to decide, and where it is.
+pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize, PathBuf)> {
+    if let Some(option) = analysis.only_of_whole() {
         bail!("{option} is not asked about in parts: analyze the trace as a whole");
     }
-    let path = &args.input.trace;
-    let trace = args.input.load()?;
+    let path = &input.trace;
+    let trace = input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
-    let options = args.analysis.options();
+    let options = analysis.options();
     let plan = with_candidates(&trace, &options, |candidates| {
         Plan::new(trace.id(), to_report(&options), candidates)
     });
-    let file = plan.save(&args.analysis.folder(path))?;
+    let file = plan.save(&analysis.folder(path))?;
+    Ok((plan.candidates.len(), file))
+}
+
+pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let path = &args.input.trace;
+    let (pairs, file) = make(&args.input, &args.analysis)?;
     print(|out| {
-        writeln!(out, "{} pairs to decide: {}", plan.candidates.len(), file.display())?;
+        writeln!(out, "{pairs} pairs to decide: {}", file.display())?;
         let trace = path.display();
         writeln!(
             out,
@@ -112,6 +125,69 @@ pub fn carry_out(
     };
     let decisions = decide_with(trace, &options, &work, &following)?;
     watch.hide();
+    finish(&folder, &plan.id(), shard, decisions, &binding)?;
+    Ok(ExitCode::Nothing)
+}
+
+/// Decides shards of the plan that nobody else works on, until all are done.
+pub fn work(
+    path: &Path,
+    trace: &Trace,
+    analysis: &AnalysisArgs,
+    (of, lasts): (NonZeroU32, Duration),
+    watch: &Watch,
+) -> anyhow::Result<ExitCode> {
+    warn_if_cut(path, trace);
+    let folder = analysis.folder(path);
+    let plan = Plan::load(&folder, trace.id())?;
+    let (id, binding) = (plan.id(), Binding::of(path));
+    let options = Options {
+        until: watch.until(),
+        ..from_report(&plan.options)
+    };
+    let mut leases = Leases::new(&folder, &id, of, lasts, std::process::id());
+    let all_done = decide_shards(trace, &options, analysis.threads(), &Stages(watch), |decide| {
+        loop {
+            let lease = match leases.next()? {
+                Offer::Shard(lease) => lease,
+                Offer::Wait => {
+                    watch.stage("waiting for other workers");
+                    thread::sleep(LOOK.min(lasts));
+                    continue;
+                }
+                Offer::Done => return anyhow::Ok(()),
+            };
+            watch.stage("deciding");
+            let shard = lease.shard();
+            let journal = store::shard_journal_path(&folder, shard);
+            let following = Following::shard((trace.id(), binding), &plan, shard, &journal, watch);
+            match decide(shard, &following) {
+                // The time is over: the next worker goes on from the journal.
+                Ok(decisions) if decisions.iter().any(ran_out_of_time) => return Ok(()),
+                Ok(decisions) => finish(&folder, &id, shard, decisions, &binding)?,
+                // Its worker stood still for so long that its lease ran out, and is not dead.
+                Err(error) if error.is::<ShardIsTaken>() => thread::sleep(LOOK),
+                Err(error) => return Err(error),
+            }
+        }
+    });
+    watch.hide();
+    all_done?;
+    Ok(ExitCode::Nothing)
+}
+
+fn ran_out_of_time(decision: &Decision) -> bool {
+    matches!(decision.pair.verdict, Verdict::Unknown(Unknown::Time))
+}
+
+/// Stores what is decided of a shard, and says how much of what.
+fn finish(
+    folder: &Path,
+    plan: &PlanId,
+    shard: Shard,
+    decisions: Vec<Decision>,
+    binding: &Binding,
+) -> anyhow::Result<()> {
     let count = |wanted: fn(&Verdict) -> bool| {
         decisions
             .iter()
@@ -125,7 +201,7 @@ pub fn carry_out(
         count => format!(", {count} not in this trace"),
     };
     let unknown = count(|verdict| matches!(verdict, Verdict::Unknown(_)));
-    let file = store::save_shard(&folder, &plan.id(), shard, decisions, &binding)?;
+    let file = store::save_shard(folder, plan, shard, decisions, binding)?;
     print(|out| {
         let (number, of) = (shard.number(), shard.of());
         writeln!(
@@ -134,8 +210,7 @@ pub fn carry_out(
             file.display()
         )?;
         Ok(())
-    })?;
-    Ok(ExitCode::Nothing)
+    })
 }
 
 /// Names the shards that this user has not written here; an error, unless they are to be believed.

@@ -43,18 +43,9 @@ pub fn code_of(end: ProgramEnd, trace: &Path) -> ExitCode {
 }
 
 /// Whether threads wait at the end of a trace that nobody can wake. (What cannot be read is said where it is analyzed.)
-fn waits_for_ever(trace: &Path) -> bool {
+pub fn waits_for_ever(trace: &Path) -> bool {
     let standstill = TraceFile::open(trace).and_then(|file| Standstill::of(&file));
     standstill.is_ok_and(|standstill| standstill.is_deadlock())
-}
-
-/// As [`failure`], of a run of which there is only the trace.
-pub fn failure_of(end: ProgramEnd) -> Option<String> {
-    match end {
-        ProgramEnd::Exited(status) if status != 0 => Some(format!("exited with status {status}")),
-        ProgramEnd::Signaled(signal) if !asks_to_end(signal) => Some(format!("was killed by {}", signal_name(signal))),
-        _ => None,
-    }
 }
 
 /// That the program failed, after *the program*; `None` if it did not.

@@ -357,6 +357,13 @@ impl FromStr for Bytes {
     }
 }
 
+impl Bytes {
+    /// As `--memory-limit` takes it.
+    pub fn as_flag(self) -> String {
+        format!("{}K", self.0 >> 10)
+    }
+}
+
 impl std::fmt::Display for Bytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} MB", self.0 >> 20)

@@ -26,8 +26,9 @@ pub fn run_again(trace: &Path) -> String {
     format!("witness replay {} --live --as-recorded", quoted(trace))
 }
 
-/// A path as a shell would take it.
-fn quoted(path: &Path) -> String {
+/// A path, or another word, as a shell would take it.
+#[must_use]
+pub fn quoted(path: &Path) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%".contains(letter);
     let Some(text) = path.to_str().filter(|text| !text.contains(char::is_control)) else {
         // What no terminal shows is written as bash and zsh read it.

@@ -34,6 +34,13 @@ impl Exporter for GitHub {
                 let text = format!("{headline}\n{shown}");
                 command(findings, "error", other.name(), other.example()[0], &text, out)?;
             }
+            if let Some(end) = findings.run_end() {
+                let (level, title) = match end.is_deadlock {
+                    true => ("error", "deadlock"),
+                    false => ("notice", "end of the run"),
+                };
+                writeln!(out, "::{level} title={title}::{}", data(&end.lines()))?;
+            }
             let mut seen = BTreeSet::new();
             for row in findings.shown() {
                 // What is only not in this trace would be on every line of a program that uses flags and queues.

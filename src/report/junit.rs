@@ -104,6 +104,16 @@ fn suite(findings: &Findings<'_>) -> io::Result<TestSuite> {
             .suite
             .add_property(("source lines of", embedded.join(", ").as_str()));
     }
+    if let Some(end) = findings.run_end() {
+        suite.suite.add_property(("end of the run", end.sentence.as_str()));
+        if end.is_deadlock {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_type("deadlock");
+            status.set_message(end.sentence.as_str());
+            status.set_description(end.facts.join("\n"));
+            suite.push(TestCase::new("the recorded run", status));
+        }
+    }
     // The other pairs, once for each two places and verdict.
     let mut others: BTreeMap<(String, &str), (&Pair, TestCaseStatus)> = BTreeMap::new();
     for row in findings.rows() {

@@ -26,6 +26,7 @@ mod paths;
 mod races;
 mod results;
 mod rows;
+mod run_end;
 mod sarif;
 mod snippet;
 mod source_text;
@@ -34,7 +35,7 @@ mod unfinished;
 mod words;
 
 pub use chrome_trace::ChromeTrace;
-pub use command::run_again;
+pub use command::{quoted, run_again};
 pub use csv::Csv;
 pub use github::GitHub;
 pub use html::Html;

@@ -155,6 +155,14 @@ impl Text {
                 printable(reason)
             )?;
         }
+        if let Some(end) = findings.run_end() {
+            let stop = if end.facts.is_empty() { "." } else { ":" };
+            writeln!(out, "{}", self.paint.access(format!("{}{stop}", end.sentence)))?;
+            for fact in &end.facts {
+                writeln!(out, "  {}", printable(fact))?;
+            }
+            writeln!(out)?;
+        }
         let sources = SourceText::of_findings(std::slice::from_ref(findings));
         let checker = Checker::new(findings.trace);
         let races = findings.shown_races();

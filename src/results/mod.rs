@@ -10,6 +10,7 @@ pub use exploration::{ExplorationResult, FoundResult, UNPROVEN_RACE};
 use crate::analyze::Solver;
 use crate::encode::Form;
 use crate::schedule::Goal;
+use crate::session::failure_of;
 use crate::standstill::Standstill;
 use crate::trace::Trace;
 use crate::verdict::{Find, Kind, Refutation, Regions, Unknown, Verdict};
@@ -136,8 +137,11 @@ pub struct TraceSummary {
     pub events: usize,
     /// Number of threads.
     pub threads: usize,
-    /// `complete` or `cut`.
+    /// `complete`, `cut`, `deadlock`, `event-limit` or `time-limit`.
     pub ending: String,
+    /// If the program failed: how, in words that follow *the program*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_failed: Option<String>,
     /// Where it was cut; null if it is complete.
     pub cut: Option<CutSummary>,
     /// Which threads waited, or spun, at its end, and what the program died of.
@@ -523,6 +527,7 @@ impl TraceSummary {
                 ProgramEnd::Unknown | ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => "complete",
             }
             .to_owned(),
+            program_failed: failure_of(*trace.program_end()),
             cut,
             // Of a trace in another tool's format there is nothing to say.
             standstill: TraceFile::open(path)

@@ -55,7 +55,7 @@ pub use run::{Diverged, Ran, Session};
 pub use running::Bounds;
 pub use runtime::runtime_folder;
 pub use settings::settings_of;
-pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, signal_name};
+pub use signals::{EndsWhenAsked, asked_to_end, asks_to_end, failure_of, signal_name};
 pub use step::{Choice, Step};
 pub use stopped::Stopped;
 

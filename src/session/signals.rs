@@ -5,6 +5,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use trace_format::ProgramEnd;
 
 /// Signals that end a process which does not care.
 pub(crate) const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
@@ -16,6 +17,16 @@ const WISHES: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE];
 #[must_use]
 pub fn asks_to_end(signal: i32) -> bool {
     WISHES.contains(&signal)
+}
+
+/// That a recorded program failed, after *the program*; `None` if it did not.
+#[must_use]
+pub fn failure_of(end: ProgramEnd) -> Option<String> {
+    match end {
+        ProgramEnd::Exited(status) if status != 0 => Some(format!("exited with status {status}")),
+        ProgramEnd::Signaled(signal) if !asks_to_end(signal) => Some(format!("was killed by {}", signal_name(signal))),
+        _ => None,
+    }
 }
 
 /// `SIGSEGV`, or `signal 40` where there is no name.

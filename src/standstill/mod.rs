@@ -15,6 +15,7 @@ mod tests;
 pub use spins::Spin;
 
 use crate::semantics::{locks, threads};
+use crate::session::signal_name;
 use crate::symbols::{Symbols, printable};
 use crate::trace::Op;
 use serde::{Deserialize, Serialize};
@@ -192,6 +193,16 @@ impl Standstill {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Standstill::default()
+    }
+
+    /// Who waits for ever and for what, who spins, what the program died of: a line each.
+    #[must_use]
+    pub fn facts(&self) -> Vec<String> {
+        let waits = self.waits.iter().filter(|wait| wait.for_ever);
+        let spins = self.spins.iter().map(ToString::to_string);
+        let died = self.died.iter();
+        let died = died.map(|death| format!("died of {}: {death}", signal_name(death.signal)));
+        waits.map(ToString::to_string).chain(spins).chain(died).collect()
     }
 
     /// Whether threads wait that nobody can wake.

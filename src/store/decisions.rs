@@ -12,11 +12,13 @@ use safe_files::{Readers, make_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek, SeekFrom, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The value of [`Header::schema`].
 const SCHEMA: &str = "witness-decisions/2";
+/// Bytes of a longer first line, which is none.
+const LONGEST_HEADER: u64 = 4096;
 /// What lines are sealed as.
 const PURPOSE: &str = "decision";
 
@@ -170,6 +172,18 @@ impl Journal {
 pub fn shard_path(folder: &Path, shard: Shard) -> PathBuf {
     let (number, of) = (shard.number(), shard.of());
     folder.join("shards").join(format!("{number}-of-{of}.decisions"))
+}
+
+/// Whether a plan's shard is decided. (What is in its file is looked at when the shards are put together.)
+pub(super) fn has_shard(folder: &Path, plan: &PlanId, shard: Shard) -> bool {
+    let Ok(file) = safe_files::open_named(&shard_path(folder, shard), LARGEST) else {
+        return false;
+    };
+    let mut first = Vec::new();
+    let read = BufReader::new(file).take(LONGEST_HEADER).read_until(b'\n', &mut first);
+    let header = first.strip_suffix(b"\n").and_then(parse);
+    read.is_ok()
+        && header.is_some_and(|read| matches!(read.content, Line::Header(header) if header == Header::new(plan, shard)))
 }
 
 /// The journal of a shard in a folder.

@@ -7,14 +7,18 @@
 //! before it is shown.
 //!
 //! A running analysis keeps its decisions in `journal`; the next start does not decide them again. An analysis in
-//! shards has its [`Plan`] in `plan.json` and its decisions in `shards/`.
+//! shards has its [`Plan`] in `plan.json` and its decisions in `shards/`,
+//! where the workers that share them keep their [`Leases`].
 
 mod binding;
 mod decisions;
+mod leases;
 mod plan;
 
 pub use binding::Binding;
+use decisions::has_shard;
 pub use decisions::{Journal, Shards, load_shards, save_shard, shard_journal_path, shard_path};
+pub use leases::{Lease, Leases, Offer};
 pub use plan::{PLAN_SCHEMA, Plan, PlanId, PlannedPair};
 
 pub use crate::results::folder_of;

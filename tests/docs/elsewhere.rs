@@ -1,7 +1,7 @@
 //! The commands of the documentation that are not executed with their page, each with the reason.
 
 /// Page, command, reason.
-pub const ELSEWHERE: [(&str, &str, &str); 9] = [
+pub const ELSEWHERE: [(&str, &str, &str); 12] = [
     (
         "README.md",
         "scripts/setup && scripts/demo",
@@ -36,6 +36,21 @@ pub const ELSEWHERE: [(&str, &str, &str); 9] = [
         "docs/ci.md",
         "(cd /tmp/witness && scripts/setup build && cargo install --locked --path .)",
         "installs packages, and builds everything once more",
+    ),
+    (
+        "docs/cluster.md",
+        "witness cluster trace.bin --workers 16",
+        "needs Slurm; `tests/cluster/slurm.rs` starts one",
+    ),
+    (
+        "docs/cluster.md",
+        "witness cluster trace.bin --workers 16 --wait -- --report sarif=races.sarif",
+        "needs Slurm; `tests/cluster/slurm.rs` starts one",
+    ),
+    (
+        "docs/cluster.md",
+        "parallel -N0 --jobs 4 witness analyze trace.bin --any-shard-of 64 --threads 1 ::: 1 2 3 4",
+        "needs GNU parallel; `tests/cluster` runs it",
     ),
     (
         "docs/live.md",

@@ -34,6 +34,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     ci: "docs/ci.md",
+    cluster: "docs/cluster.md",
     commands: "docs/commands.md",
     confirm: "docs/confirm.md",
     after_free: "docs/after_free.md",

@@ -147,8 +147,13 @@ fn a_run_that_failed_is_no_success() {
         let output = run(how);
         assert_eq!(output.status.code(), Some(68), "{how}: {output:?}");
         assert!(said(&output).contains(words), "{how}: {output:?}");
+        let analyzed = witness(&folder, &["analyze", "trace.bin"]).output().unwrap();
+        let words = words.replace("the program", "The recorded program");
+        assert!(said(&analyzed).contains(&words), "{how}: {analyzed:?}");
     }
     assert_eq!(run("return").status.code(), Some(0));
+    let analyzed = witness(&folder, &["analyze", "trace.bin"]).output().unwrap();
+    assert!(!said(&analyzed).contains("The recorded program"), "{analyzed:?}");
     let limited = ["run", "--no-live", "--timeout=0.2", "--", path, "slowly"];
     assert_eq!(witness(&folder, &limited).output().unwrap().status.code(), Some(124));
 }
@@ -229,9 +234,25 @@ fn threads_that_wait_for_ever_are_named_with_what_they_wait_for() {
             "{how}: {output:?}"
         );
         let info = witness(&folder, &["info", "trace.bin", "--json"]).output().unwrap();
+        let analyzed = [
+            "analyze",
+            "trace.bin",
+            "--report",
+            "html=trace.html",
+            "--report",
+            "junit=trace.xml",
+        ];
+        let analyzed = witness(&folder, &analyzed).output().unwrap();
+        assert_eq!(analyzed.status.code(), Some(run), "{how}: {analyzed:?}");
+        let report = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let (page, xml) = (report("trace.html"), report("trace.xml"));
+        assert_eq!(xml.contains("type=\"deadlock\""), run == 67, "{how}: {xml}");
         for line in lines {
             assert!(said(&output).contains(line), "{how}: {line}: {output:?}");
             assert!(said(&info).contains("\"for_ever\": true"), "{how}: {info:?}");
+            for told in [&said(&analyzed), &page, &xml] {
+                assert!(told.contains(line), "{how}: {line}: {told}");
+            }
         }
         let output = witness(&folder, &["run", "--no-live", "--", path, how])
             .output()

@@ -11,6 +11,7 @@ use super::{Exporter, Findings, Row, SourceText, Unfinished};
 use crate::check::Checker;
 use crate::replay::Replay;
 use crate::results::{ExplorationResult, Summary, tool};
+use crate::symbols::printable;
 use crate::verdict::Deadlock;
 use crate::verdict::Kind;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -86,7 +87,7 @@ impl Exporter for Html {
                             h1 { (heading) }
                             p { code { (names.join(", ")) } " · " (tool()) }
                         }
-                        (counts(&total))
+                        (counts(&total, findings.first().and_then(|first| first.exploration)))
                         button #theme type="button" title="Colors: as the system, light, dark" { "◐" }
                     }
                     main {
@@ -95,10 +96,7 @@ impl Exporter for Html {
                         }
                         @for trace in &traces { (trace) }
                     }
-                    (keys())
-                    @if !embedded.is_empty() {
-                        p.embedded { "This page holds source lines of " (embedded.join(", ")) "." }
-                    }
+                    (keys(&embedded))
                     div #said aria-live="polite" {}
                     script #sources type="application/json" { (PreEscaped(json)) }
                     script { (PreEscaped(SCRIPT)) }
@@ -129,7 +127,7 @@ impl Exporter for Html {
     }
 }
 
-fn counts(total: &Summary) -> Markup {
+fn counts(total: &Summary, exploration: Option<&ExplorationResult>) -> Markup {
     let mut shown = match total.has_pairs() {
         true => vec![
             ("witnessed", total.witnessed),
@@ -144,6 +142,11 @@ fn counts(total: &Summary) -> Markup {
         ("known", total.known),
     ];
     shown.extend(hidden.into_iter().filter(|(_, count)| *count > 0));
+    // Of a run that was made to show them, by kind.
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in exploration.into_iter().flat_map(|all| &all.found) {
+        *found.entry(&one.kind).or_default() += 1;
+    }
     html! {
         ul.counts {
             @for (name, count) in shown {
@@ -151,6 +154,9 @@ fn counts(total: &Summary) -> Markup {
             }
             @if total.deadlocks > 0 {
                 li.count.witnessed { strong { (total.deadlocks) } " deadlock" @if total.deadlocks != 1 { "s" } }
+            }
+            @for (kind, count) in found {
+                li.count.witnessed { strong { (count) } " " (kind) @if count != 1 { "s" } " found" }
             }
             @if total.atomicity_violations > 0 {
                 li.count.witnessed {
@@ -177,7 +183,8 @@ fn exploration(all: &ExplorationResult, no_race: bool) -> Markup {
     }
 }
 
-fn keys() -> Markup {
+/// How to go through the page by keyboard, and whose source is in it.
+fn keys(embedded: &[String]) -> Markup {
     let keys = [
         ("j ↓", "next step"),
         ("k ↑", "step before"),
@@ -192,6 +199,9 @@ fn keys() -> Markup {
                 @for (key, what) in keys {
                     div { dt { @for key in key.split(' ') { kbd { (key) } } } dd { (what) } }
                 }
+            }
+            @if !embedded.is_empty() {
+                p.embedded { "This page holds source lines of " (embedded.join(", ")) "." }
             }
         }
     }
@@ -222,6 +232,10 @@ fn trace(number: usize, findings: &Findings<'_>, sources: &Sources) -> Markup {
     let interrupted: Vec<Markup> = interrupted.collect();
     html! {
         section.trace {
+            @if let Some(end) = findings.run_end() {
+                p.run-end { strong { (end.sentence) } @if end.facts.is_empty() { "." } @else { ":" } }
+                ul { @for fact in &end.facts { li { (printable(fact)) } } }
+            }
             (overview::table(number, findings, &races[..told.len().min(races.len())], &waiting))
             @if races.len() > told.len() {
                 p.note {

@@ -49,7 +49,7 @@ pub(super) fn table(
     let verdicts: Vec<&str> = verdicts.into_iter().filter(|verdict| has(verdict)).collect();
     html! {
         @if verdicts.is_empty() {
-            p.note { "No two threads access the same memory in a way that conflicts." }
+            @if trace == 0 { p.note { "No two threads access the same memory in a way that conflicts." } }
         } @else {
             form.filter {
                 input type="search" placeholder="Filter: file, function, variable, lock…" aria-label="Filter";
