@@ -118,6 +118,16 @@ impl Writers {
         self.by[cell.index()] == By::One(thread)
     }
 
+    /// Whether no other thread writes a cell: what this one reads there is the same in every order.
+    #[must_use]
+    pub fn none_but(&self, thread: ThreadId, cell: CellId) -> bool {
+        match self.by[cell.index()] {
+            By::Nobody => true,
+            By::One(writer) => writer == thread,
+            By::Several => false,
+        }
+    }
+
     /// The writes that leave a value in a cell, in the order of π.
     #[must_use]
     pub fn writes_of(&self, cell: CellId, value: u64) -> &[EventId] {

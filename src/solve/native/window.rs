@@ -63,8 +63,8 @@ pub(super) struct Used<'t> {
     pub cell: CellId,
     /// The cell's number among those of the window.
     pub number: u32,
-    /// What it sees there, and where that can come from; `None` if it does not read, or unrecorded code changes the
-    /// cell.
+    /// What it sees there, and where that can come from; `None` if it does not read, no other thread writes the cell,
+    /// or unrecorded code changes it.
     pub read: Option<Read<'t>>,
     /// Whether it writes, and the value that it leaves, if it leaves one.
     pub writes: bool,
@@ -225,7 +225,10 @@ impl<'s, 't> Window<'s, 't> {
                 if number == numbered {
                     self.written.push(RefCell::default());
                 }
-                let read = (reads && !trace.cell(used.cell).external).then(|| self.read(used.cell, used.read));
+                let in_question = reads
+                    && !native.writers.none_but(trace.thread(event), used.cell)
+                    && !trace.cell(used.cell).external;
+                let read = in_question.then(|| self.read(used.cell, used.read));
                 self.uses.push(Used {
                     cell: used.cell,
                     number,
