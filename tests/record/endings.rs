@@ -80,6 +80,7 @@ fn a_thread_that_spins_is_told_with_what_it_reads() {
         ("guarded", Some("guarded_flag")),
         ("sleep", Some("plain_flag")),
         ("count", None),
+        ("robust", None),
     ] {
         let most = if how == "sleep" { "500" } else { "20000" };
         let recorded = witness(&folder, &["record", "--max-events", most, "--", path, how]).output();
