@@ -154,7 +154,7 @@ impl Decider<'_> {
         refutes: &dyn Fn(&EventId, &EventId) -> bool,
     ) -> Option<(Option<Instance>, Option<Instance>)> {
         let (mut open, mut excluded) = (None, None);
-        let limit = self.options.instances.unwrap_or(u32::MAX);
+        let limit = self.limit_unpinned();
         let mut asked = 0;
         let visited = self.candidates.visit_frees(needs, sites, &mut |free, access| {
             if needs.exclude(ending(&free, &access)) {

@@ -22,6 +22,10 @@ use std::ops::ControlFlow;
 /// Pinned accesses are searched for among so many events before a race.
 const SEARCHED_FOR_PIN: usize = 100_000;
 
+/// How many times as many instances as elsewhere our own solver is asked about where pinned accesses are free: none of
+/// them is tried, only refuted, which is cheap.
+const MORE_UNPINNED: u32 = 32;
+
 /// What holds in every run with these operations.
 pub(super) struct Structure {
     /// `None` if it is all of must-happen-before.
@@ -141,11 +145,17 @@ impl Decider<'_> {
         (shown, Verdict::NotInTrace(why))
     }
 
+    /// How many instances our own solver is asked about on weaker grounds.
+    pub(super) fn limit_unpinned(&self) -> u32 {
+        let instances = self.options.instances.unwrap_or(u32::MAX);
+        instances.saturating_mul(MORE_UNPINNED)
+    }
+
     /// An instance that nothing is known to exclude unless pinned accesses keep their places.
     fn needs_pins(&self, sites: &[GroupPair]) -> Option<Instance> {
         let Unpinned { order, needs, native } = self.unpinned.as_ref()?;
         let mut asked = 0;
-        let limit = self.options.instances.unwrap_or(u32::MAX);
+        let limit = self.limit_unpinned();
         let mut open = None;
         self.candidates.visit_on(order, needs, sites, &mut |a, b| {
             if needs.exclude(&[a, b]) {

@@ -29,6 +29,9 @@ const SIGNALS: [&str; 15] = [
     "timer_create",
 ];
 
+/// What keeps threads apart without a word to anyone.
+const INVISIBLE_BARRIER: &str = "tsan_testonly_barrier_wait";
+
 /// What asks for the time.
 const CLOCKS: [&str; 7] = [
     "ZNSt6chrono3_V212steady_clock3now",
@@ -228,6 +231,9 @@ pub fn beyond(tables: &Tables) -> Vec<Reservation> {
     let is = |names: &[&str], name: &String| names.contains(&name.as_str());
     if taken.iter().any(|name| is(&SIGNALS, name)) {
         all.push(Reservation::Signals);
+    }
+    if taken.contains(INVISIBLE_BARRIER) {
+        all.push(Reservation::InvisibleBarrier);
     }
     if taken.iter().any(|name| is(&PROCESSES, name)) {
         all.push(Reservation::Processes);

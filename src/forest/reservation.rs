@@ -41,6 +41,9 @@ pub enum Reservation {
     Unrecorded,
     /// The program handles signals; when they come was not explored.
     Signals,
+    /// The program uses ThreadSanitizer's barrier for tests, which the model has as a counter: who waits there is not
+    /// known.
+    InvisibleBarrier,
     /// It calls functions of libraries of which it is not known whether they keep what another thread's call left
     /// there: their names.
     Libraries(String),
@@ -136,6 +139,9 @@ impl fmt::Display for Reservation {
             ),
             Self::Unrecorded => f.write_str("a library that is not recorded may synchronize unseen"),
             Self::Signals => f.write_str("the program handles signals or has timers; when they come was not explored"),
+            Self::InvisibleBarrier => f.write_str(
+                "__tsan_testonly_barrier_wait keeps threads apart and synchronizes nothing; who waits there was not explored",
+            ),
             Self::Libraries(names) => write!(
                 f,
                 "what library functions return may depend on other threads' calls, which is not recorded: {names}"

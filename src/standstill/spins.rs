@@ -11,7 +11,7 @@ use crate::symbols::Symbols;
 use recorder_ring::plan::kind::WRITE;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use trace_format::{CodePosition, Ending, Event, MemRange, Op, ProgramEnd, ReadError, StackId, TraceFile};
+use trace_format::{CodePosition, Ending, Event, MemRange, NOBODYS, Op, ProgramEnd, ReadError, StackId, TraceFile};
 
 /// Events of a thread that are looked at.
 const LAST: usize = 64;
@@ -54,7 +54,10 @@ impl Step {
     /// Of an event that may be a part of waiting.
     fn of(event: &Event) -> Option<Step> {
         let ((at, value), read) = match event.op {
-            Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => ((mem.addr, value), Some(mem)),
+            // A variable of the recorder's own tells nobody anything.
+            Op::Read { mem, value } | Op::AtomicLoad { mem, value, .. } => {
+                ((mem.addr, value), (mem.addr < NOBODYS).then_some(mem))
+            }
             Op::Use { mem } => ((mem.addr, 0), None),
             Op::SemValue { semaphore, value } => ((semaphore.0.into(), value.into()), None),
             // What it read may go to a variable of its own.

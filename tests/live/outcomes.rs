@@ -119,6 +119,19 @@ fn the_result_of_a_function_that_has_none_is_always_the_same() {
     }
 }
 
+/// Neither those who fill such structures nor those who read them touch what lies between the fields.
+#[test]
+fn what_lies_between_the_fields_of_the_systems_structures_is_nobodys() {
+    let program = Program::of("dates", "dates.c");
+    program.record(&[], &["0"]);
+    for options in [&[][..], &["--as-recorded"]] {
+        let other = program.live_with(options, &["5"]);
+        let expected = if options.is_empty() { 66 } else { 0 };
+        assert_eq!(other.status, expected, "{}", other.stdout);
+        assert!(!other.stdout.contains("nobody had set"), "{}", other.stdout);
+    }
+}
+
 #[test]
 fn padding_that_was_never_set_may_have_other_values() {
     let program = Program::of("padding", "padding.c");

@@ -49,6 +49,25 @@ fn recordings_that_run_at_once_have_traces_of_their_own() {
     );
 }
 
+/// A limit that is over at once leaves nothing decided, and all that was recorded.
+#[test]
+fn the_time_limit_of_run_keeps_the_trace() {
+    let program = Program::instrumented("ends", "time_limit");
+    let (folder, path) = (folder_of(&program), program.path.to_str().unwrap());
+    let run = ["run", "--no-live", "--time-limit", "0", "--", path, "races"];
+    let output = witness(&folder, &run).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    for words in ["out of time", "SUMMARY: witness: "] {
+        assert!(said(&output).contains(words), "{words}: {output:?}");
+    }
+    assert!(!said(&output).contains("WARNING: witness: data race"), "{output:?}");
+    let output = witness(&folder, &["check", "trace.bin"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // Without a limit, there is something to decide.
+    let output = witness(&folder, &["analyze", "trace.bin"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(66), "{output:?}");
+}
+
 #[test]
 fn a_thread_that_spins_is_told_with_what_it_reads() {
     let program = Program::instrumented("hangs", "hangs");
@@ -61,6 +80,7 @@ fn a_thread_that_spins_is_told_with_what_it_reads() {
         ("guarded", Some("guarded_flag")),
         ("sleep", Some("plain_flag")),
         ("count", None),
+        ("robust", None),
     ] {
         let most = if how == "sleep" { "500" } else { "20000" };
         let recorded = witness(&folder, &["record", "--max-events", most, "--", path, how]).output();
@@ -204,6 +224,16 @@ fn threads_that_wait_for_ever_are_named_with_what_they_wait_for() {
                 "thread 0 waits for mutex second at ",
                 "thread 1 waits for mutex first at ",
             ][..],
+        ),
+        (
+            // Robust, and thereby as if processes shared them.
+            "robust-deadlock",
+            67,
+            67,
+            &[
+                "thread 0 waits for mutex second at ",
+                "thread 1 waits for mutex first at ",
+            ],
         ),
         (
             "with-handler",

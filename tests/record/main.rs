@@ -317,6 +317,27 @@ fn what_is_not_recorded_is_said() {
     assert!(why.contains("replaced"), "{why}");
 }
 
+/// What the runtime does for a call, or beside it, is not to be seen in `errno`, nor in what the call returns.
+#[test]
+fn errors_are_those_of_a_run_that_is_not_recorded() {
+    let plain = Command::new(Program::compile("errors", "errors-plain", &[]).path).output();
+    let expected = String::from_utf8(plain.expect("it runs").stdout).expect("text");
+    assert!(expected.lines().count() > 200, "{expected}");
+    let program = Program::instrumented("errors", "errors");
+    for policy in ["fifo", "random", "pct", "pos"] {
+        let output = program.recorder(policy, &["--policy", policy], &[]).0.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let differ: Vec<_> = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .zip(expected.lines())
+            .filter(|(recorded, plain)| recorded != plain)
+            .map(|(recorded, plain)| format!("{recorded}, not {plain}"))
+            .collect();
+        assert!(differ.is_empty(), "{policy}: {differ:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{policy}");
+    }
+}
+
 #[test]
 fn a_deadlock_ends() {
     let (output, recorded) = Program::instrumented("ends", "deadlock").record("deadlock", &[], &["deadlock"]);

@@ -66,6 +66,18 @@ fn a_branch_that_no_run_comes_to_is_not_covered() {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
+/// The barrier of ThreadSanitizer's own tests keeps threads apart, and is no barrier of the model.
+#[test]
+fn a_barrier_that_synchronizes_nothing_is_named() {
+    let outcome = of_program("invisible_barrier", &["--runs", "20"]);
+    for words in [
+        "\nNOT EXHAUSTED: ",
+        "  __tsan_testonly_barrier_wait keeps threads apart",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+}
+
 /// A program that compares what its threads' clocks say does not fail.
 #[test]
 fn clocks_that_stand_never_go_back() {

@@ -19,7 +19,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int data, seen;
 /* Each of these is read again, and so compared. */
-static long process, parent, thread, by_call, child, waited, group, inode, random_number;
+static long process, parent, thread, by_call, child, by_vfork, waited, group, inode, random_number;
 static unsigned short port, peer;
 static char folder[] = "folder.XXXXXX", file[] = "file.XXXXXX.txt";
 
@@ -64,6 +64,10 @@ static void processes(void) {
     int status;
     waited = waitpid(child, &status, 0);
     check(waited == child && WIFSIGNALED(status), "waitpid");
+    by_vfork = vfork();
+    if (by_vfork == 0)
+        _exit(3);
+    check(waitpid(by_vfork, &status, 0) == by_vfork && WEXITSTATUS(status) == 3, "waitpid after vfork");
 }
 
 static void ports(void) {

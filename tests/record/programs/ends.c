@@ -59,6 +59,8 @@ static void *overflows(void *unused) {
     return (void *)deeper(0);
 }
 
+static void *adds(void *unused) { cell++; return unused; }
+
 int main(int count, char **arguments) {
     const char *how = count > 1 ? arguments[1] : "return";
     pthread_t t;
@@ -70,6 +72,7 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "at-once")) { cell = 8; _exit(5); }
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "crash")) *(volatile int *)8 = 1;
+    if (!strcmp(how, "races")) { pthread_create(&t, 0, adds, 0); cell++; pthread_join(t, 0); return 0; }
     if (!strcmp(how, "main-first")) { pthread_create(&t, 0, exits, 0); pthread_exit(0); }
     if (!strcmp(how, "forever")) {
         // Ready is who has a thread that runs, and has raced with it: a signal may come at once.
@@ -98,7 +101,14 @@ int main(int count, char **arguments) {
         while (!stop) usleep(1000);
         return stop == SIGTERM ? 6 : 1;
     }
-    if (!strcmp(how, "deadlock")) {
+    if (!strcmp(how, "robust-deadlock")) {
+        pthread_mutexattr_t robust;
+        pthread_mutexattr_init(&robust);
+        pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(&first, &robust);
+        pthread_mutex_init(&second, &robust);
+    }
+    if (strstr(how, "deadlock")) {
         pthread_barrier_init(&both, 0, 2);
         pthread_create(&t, 0, crosses, 0);
         pthread_mutex_lock(&first);

@@ -11,6 +11,7 @@ static int volatile plain_flag;
 static atomic_int atomic;
 static int volatile guarded_flag;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t robust;
 static const char *how;
 
 static int is_set(void)
@@ -38,6 +39,11 @@ static void *wait_for_flag(void *unused)
     else if (!strcmp(how, "guarded"))
         while (!is_set())
             sched_yield();
+    else if (!strcmp(how, "robust"))
+        for (;;) { /* Reads nothing; what the recorder notes of the mutex is no variable of the program's. */
+            pthread_mutex_lock(&robust);
+            pthread_mutex_unlock(&robust);
+        }
     else
         for (long turns = 0;; turns++) /* @count */
             plain_flag = 0;
@@ -48,6 +54,10 @@ int main(int count, char **arguments)
 {
     pthread_t t;
     how = count > 1 ? arguments[1] : "plain";
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
     pthread_create(&t, NULL, wait_for_flag, NULL);
     pthread_join(t, NULL);
     return 0;

@@ -11,6 +11,7 @@ use crate::scheduling::clocks;
 
 use super::library::{passes_text, writes_text};
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr;
 use libc::{
     c_char, c_int, c_short, c_uint, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, pollfd,
@@ -132,6 +133,31 @@ fn opened(file: c_int, flags: c_int, pc: usize) -> c_int {
     file
 }
 
+/// The caller tells the kernel where a message is. What lies between the fields belongs to nobody, and holds anything.
+fn describes(message: *const msghdr, pc: usize) {
+    const BUFFERS: usize = offset_of!(msghdr, msg_iov);
+    const NAME: usize = offset_of!(msghdr, msg_namelen) + size_of::<socklen_t>();
+    let fields = message.cast::<u8>();
+    passes(fields, NAME, pc);
+    if !fields.is_null() {
+        passes(
+            fields.wrapping_add(BUFFERS),
+            offset_of!(msghdr, msg_flags) - BUFFERS,
+            pc,
+        );
+    }
+}
+
+/// The kernel tells how long the parts of a message are that it has put where the caller said.
+fn described(message: *const msghdr, pc: usize) {
+    // SAFETY: the kernel has written there.
+    unsafe {
+        writes(&raw const (*message).msg_namelen, size_of::<socklen_t>(), pc);
+        writes(&raw const (*message).msg_controllen, size_of::<usize>(), pc);
+        writes(&raw const (*message).msg_flags, size_of::<c_int>(), pc);
+    }
+}
+
 /// What `poll` is asked about.
 fn looks_at(files: *const pollfd, count: usize, pc: usize) {
     passes(files, count.saturating_mul(size_of::<pollfd>()), pc);
@@ -233,13 +259,13 @@ library! {
         passes(from, len, pc);
     } (done, pc) { done = sent(file, done, pc); }
     recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, "rcx": (input file) {
-        passes(message, size_of::<msghdr>(), pc);
+        describes(message, pc);
         let most = memory::at(message).map_or(0, |given| given.msg_namelen as usize);
     } (done, pc) {
         done = received(file, done, amount(done), flags, pc);
         if done >= 0 {
             let message = &*message;
-            writes(message, size_of::<msghdr>(), pc);
+            described(message, pc);
             // Of a name that was longer than its room, the kernel tells the whole length.
             let named = if message.msg_name.is_null() { 0 } else { most.min(message.msg_namelen as usize) };
             ports::arrives(message.msg_name.cast(), named, pc);
@@ -252,7 +278,7 @@ library! {
         let given = memory::at(message);
         if let Some(given) = &given { channels::talks_to(given.msg_name.cast()); }
         channels::sends(file, given.map_or(0, |given| whole(given.msg_iov, given.msg_iovlen)), pc);
-        passes(message, size_of::<msghdr>(), pc);
+        describes(message, pc);
         let actual = given.map(|given| {
             passes(given.msg_name, given.msg_namelen as usize, pc);
             passes(given.msg_control, given.msg_controllen, pc);
@@ -266,7 +292,8 @@ library! {
     recvmmsg(file: c_int, messages: *mut mmsghdr, count: u32, flags: c_int, limit: *mut timespec) -> c_int, "r9": (input file) {} (done, pc) { if done >= 0 { channels::received(file, 0, pc); }
         for at in 0..done.max(0) as usize {
             let message = &*messages.add(at);
-            writes(message, size_of::<mmsghdr>(), pc);
+            described(&raw const message.msg_hdr, pc);
+            writes(&raw const message.msg_len, size_of::<c_uint>(), pc);
             let len = message.msg_len as usize;
             spread(message.msg_hdr.msg_iov, message.msg_hdr.msg_iovlen, len, |to, len| writes(to, len, pc));
         }

@@ -2,11 +2,12 @@
 //! load libraries), and also while a program looks at what is loaded.
 //!
 //! What a library's constructors do depends on who loads it first, so such calls keep their order; calls that only look
-//! come after the last change, and never at the same time as one.
+//! find what they found between the same two changes, and never run at the same time as one. How often what is loaded
+//! has changed is a variable of the runtime's own, which each such call loads.
 
 use crate::events::lock::{Lock, TRIES};
 use crate::events::modules;
-use crate::events::moment::Moment;
+use crate::events::{images, variable};
 use crate::platform::export::export;
 use crate::platform::memory::NOBODYS;
 use crate::platform::real::{self, Look};
@@ -26,15 +27,15 @@ use std::vec::Vec;
 static LOADER: Loader = Loader {
     holder: Cell::new(ptr::null()),
     depth: Cell::new(0),
-    changed: Cell::new(Moment::NEVER),
+    changes: Cell::new(0),
 };
 
 /// The loader's lock, as the scheduler sees it.
 struct Loader {
     holder: Cell<*const Thread>,
     depth: Cell<u32>,
-    /// The end of the last call that loaded or unloaded something.
-    changed: Cell<Moment>,
+    /// How many calls that load or unload something have ended, since there is a second thread.
+    changes: Cell<u64>,
 }
 
 // SAFETY: only the thread with the baton gets here.
@@ -44,13 +45,16 @@ unsafe impl Sync for Loader {}
 pub fn start_over() {
     LOADER.holder.set(ptr::null());
     LOADER.depth.set(0);
-    LOADER.changed.set(Moment::NEVER);
+    LOADER.changes.set(0);
 }
 
 const LOCK: Lock = Lock {
     class: ObjectClass::RecursiveMutex,
     addr: NOBODYS | 1 << 58,
 };
+
+/// The variable that says how many changes there were.
+const CHANGES: u64 = NOBODYS | 1 << 56;
 
 /// A constructor may wait for a thread that looks; the loader's true locks allow that in some cases.
 const LONGEST_WAIT: i64 = 2_000_000_000;
@@ -73,7 +77,10 @@ impl Loader {
         self.depth.set(self.depth.get() + 1);
         // It would have given up after a while.
         LOCK.taken(TRIES, pc);
-        self.changed.get().is_past(pc);
+        // What is before there is a second thread is before all that these do.
+        if images::are_taken() {
+            variable::load(CHANGES, self.changes.get(), pc);
+        }
         true
     }
 
@@ -82,8 +89,9 @@ impl Loader {
         if self.depth.get() == 0 {
             return;
         }
-        if changed {
-            self.changed.set(Moment::now(pc));
+        if changed && images::are_taken() {
+            self.changes.set(self.changes.get() + 1);
+            variable::store(CHANGES, self.changes.get(), pc);
         }
         LOCK.given_back(pc);
         self.depth.set(self.depth.get() - 1);
@@ -109,14 +117,17 @@ fn locked<R>(inside: &RuntimeGuard, changes: bool, pc: usize, call: impl FnOnce(
 }
 
 unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, pc: usize) -> *mut c_void {
-    // SAFETY: null or a path.
-    let found = unsafe { as_seen_from(path, pc) };
-    let path = found.as_ref().map_or(path, |found| found.as_ptr());
-    match enter_system(pc) {
+    let call = || {
+        // SAFETY: null or a path, of the program's own.
+        let found = unsafe { as_seen_from(path, pc) };
+        let path = found.as_ref().map_or(path, |found| found.as_ptr());
         // SAFETY: the program's own arguments, but for the path, which is in `found` for as long.
-        Some(inside) => locked(&inside, true, pc, || unsafe { real::dlopen(path, flags) }),
-        // SAFETY: as above.
-        None => unsafe { real::dlopen(path, flags) },
+        unsafe { real::dlopen(path, flags) }
+    };
+    match enter_system(pc) {
+        // Who looks for the place gives back what it found loaded, and may be the last to do so.
+        Some(inside) => locked(&inside, true, pc, call),
+        None => call(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::signals::waited_for;
 
 use super::library::{passes_text, reads_text, writes_text};
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr;
 use libc::{
     c_char, c_int, c_long, c_uint, clock_t, clockid_t, id_t, idtype_t, pid_t, rusage, siginfo_t, sigset_t, socklen_t,
@@ -51,6 +52,17 @@ unsafe fn told(to: *const FileState, pc: usize) {
     arrives(to, size_of::<FileState>(), pc);
 }
 
+/// Accesses the fields of a date. What lies between two of them belongs to nobody, and holds anything.
+fn date(time: *const tm, pc: usize, access: fn(*const u8, usize, usize)) {
+    const ZONE: usize = offset_of!(tm, tm_gmtoff);
+    const NUMBERS: usize = offset_of!(tm, tm_isdst) + size_of::<c_int>();
+    let fields = time.cast::<u8>();
+    access(fields, NUMBERS, pc);
+    if !fields.is_null() {
+        access(fields.wrapping_add(ZONE), size_of::<tm>() - ZONE, pc);
+    }
+}
+
 library! {
     clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int, "rdx": system {} (result, pc) {
         if result == 0 { clocks::correct(clock, to); comes(to, size_of::<timespec>(), pc); }
@@ -88,16 +100,16 @@ library! {
     }
     sched_getcpu() -> c_int, "rdi": quick {} (value, pc) { value = returns(value.into(), pc) as c_int; }
     localtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
-        writes(result, size_of::<tm>(), pc);
+        date(result, pc, writes);
     }
     gmtime_r(from: *const time_t, to: *mut tm) -> *mut tm, "rdx": slow { reads(from, size_of::<time_t>(), pc); } (result, pc) {
-        writes(result, size_of::<tm>(), pc);
+        date(result, pc, writes);
     }
-    mktime(time: *mut tm) -> time_t, "rsi": slow { reads(time, size_of::<tm>(), pc); } (result, pc) {
-        writes(time, size_of::<tm>(), pc);
+    mktime(time: *mut tm) -> time_t, "rsi": slow { date(time, pc, reads); } (result, pc) {
+        date(time, pc, writes);
     }
     strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const tm) -> usize, "r8": slow {
-        reads(time, size_of::<tm>(), pc);
+        date(time, pc, reads);
     } (len, pc) { if len > 0 { writes(to, len + 1, pc); } }
     stat(path: *const c_char, to: *mut FileState) -> c_int, "rdx": slow { passes_text(path, pc); } (result, pc) {
         names::looks(libc::AT_FDCWD, path, pc);

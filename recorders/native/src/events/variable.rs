@@ -2,6 +2,8 @@
 //! So order that leaves no access of the program's becomes one that the trace explains.
 
 use crate::events::pending;
+use crate::platform::memory::NOBODYS;
+use crate::scheduling::thread::slot;
 use recorder_ring::Record;
 
 pub const SEQUENTIALLY_CONSISTENT: u8 = 5;
@@ -26,4 +28,40 @@ pub fn find_set(addr: u64, pc: usize) {
         order: SEQUENTIALLY_CONSISTENT,
         value: 1,
     });
+}
+
+/// Records that a variable of the runtime's own has this value from here on.
+pub fn store(addr: u64, value: u64, pc: usize) {
+    pending::push(Record::AtomicStore {
+        pc: pc as u64,
+        addr,
+        size: 8,
+        order: SEQUENTIALLY_CONSISTENT,
+        value,
+    });
+}
+
+/// Records that it is found to have this value.
+pub fn load(addr: u64, value: u64, pc: usize) {
+    pending::push(Record::AtomicLoad {
+        pc: pc as u64,
+        addr,
+        size: 8,
+        order: SEQUENTIALLY_CONSISTENT,
+        value,
+    });
+}
+
+/// A variable that was never used. A thread's n-th is the same in every order of events.
+pub fn fresh() -> u64 {
+    // SAFETY: a slot holds a thread, which lives for ever, or nothing.
+    let (thread, number) = match unsafe { slot().as_ref() } {
+        Some(thread) => {
+            let number = thread.variables.get();
+            thread.variables.set(number + 1);
+            (u64::from(thread.index.get()), number)
+        }
+        None => (0, 0),
+    };
+    NOBODYS | 1 << 60 | thread << 46 | number << 19
 }

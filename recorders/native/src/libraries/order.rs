@@ -2,7 +2,6 @@
 //! before it has set.
 
 use crate::events::{pending, variable};
-use crate::platform::memory::NOBODYS;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::slot;
 use recorder_ring::Record;
@@ -12,20 +11,7 @@ const RELAXED: u8 = 0;
 /// Variables within a variable: see [`part`].
 const PARTS: u64 = 1 << 16;
 
-/// A variable that was never used, in addresses that no program has. A thread's n-th is the same in every order of
-/// events.
-pub fn variable() -> u64 {
-    // SAFETY: a slot holds a thread, which lives for ever, or nothing.
-    let (thread, number) = match unsafe { slot().as_ref() } {
-        Some(thread) => {
-            let number = thread.variables.get();
-            thread.variables.set(number + 1);
-            (u64::from(thread.index.get()), number)
-        }
-        None => (0, 0),
-    };
-    NOBODYS | 1 << 60 | thread << 46 | number << 19
-}
+pub use crate::events::variable::fresh as variable;
 
 /// The n-th variable that belongs to one, for what several threads have in common, of which each may be the first to
 /// come.

@@ -22,6 +22,10 @@ pub mod mutex {
     pub const KIND: usize = 16;
     /// The bit of the kind of those that processes share.
     pub const SHARED: i32 = 128;
+    /// The bit of the kind of those whose next owner learns that the last one ended.
+    pub const ROBUST: i32 = 16;
+    /// In place of the owner of a robust one whose last owner ended, until it is said to be consistent.
+    pub const INCONSISTENT: i32 = i32::MAX;
     /// In place of the owner of a robust one that nobody may take any more.
     pub const NOT_RECOVERABLE: i32 = i32::MAX - 1;
 }
@@ -240,15 +244,16 @@ fn robust_mutexes() -> bool {
             let entry = list.next(list.head);
             entry.is_some_and(|entry| list.mutex(entry) == mutex.at() && list.next(entry).is_none())
         });
-        if real::pthread_mutex_unlock(mutex.at()) != 0 || !is_listed {
-            return false;
-        }
         mutex
             .at()
             .byte_add(mutex::OWNER)
             .cast::<i32>()
-            .write(mutex::NOT_RECOVERABLE);
-        real::pthread_mutex_trylock(mutex.at()) == libc::ENOTRECOVERABLE
+            .write(mutex::INCONSISTENT);
+        is_listed
+            && mutex.field(mutex::KIND) & mutex::ROBUST != 0
+            && real::pthread_mutex_unlock(mutex.at()) == 0
+            && mutex.field(mutex::OWNER) == mutex::NOT_RECOVERABLE
+            && real::pthread_mutex_trylock(mutex.at()) == libc::ENOTRECOVERABLE
             && RobustMutexes::own().is_some_and(|list| list.next(list.head).is_none())
     }
 }

@@ -96,6 +96,7 @@ real! {
     fn pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int;
     fn pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, limit: *const timespec) -> c_int;
     fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int;
+    fn pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int;
 
     fn pthread_cond_init(condition: *mut pthread_cond_t, attr: *const pthread_condattr_t) -> c_int;
     fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int;

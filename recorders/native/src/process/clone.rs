@@ -1,7 +1,7 @@
 //! `clone`: what comes of it is another process, with a copy of the memory or with the same, or a thread.
 //!
 //! - *A copy of the memory*: a forked child ([`fork`](crate::process::fork)), which begins in a function of its own.
-//! - *The same memory and the caller's thread-local storage*: as after `vfork`, it is the calling thread as far as
+//! - *The same memory and the caller's thread-local storage*: as after [`vfork`], it is the calling thread as far as
 //!   anybody can tell, and that one waits until it has ended or executes a program. So its caller waits here, too, if
 //!   it would not; else two would take themselves for the same thread.
 //! - *The same memory and storage of its own*: a thread that nobody has announced; its first hook tells of it.
@@ -9,9 +9,11 @@
 use crate::platform::sys;
 use crate::process::{ending, fork};
 use crate::pthread;
-use crate::runtime::guard::RuntimeGuard;
+use crate::runtime::accesses::enter;
+use crate::runtime::guard::{RuntimeGuard, restore_errno};
+use crate::runtime::process_numbers;
 use core::ffi::c_void;
-use libc::{c_int, c_long};
+use libc::{c_int, c_long, pid_t};
 
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 
@@ -68,6 +70,48 @@ unsafe extern "C-unwind" fn begin_copy(copied: *mut c_void) -> c_int {
     status
 }
 
+/// The writes of the calling thread are done: what the child does is recorded as done by the same thread.
+extern "C-unwind" fn before_vfork() {
+    drop(RuntimeGuard::enter_and_stay());
+}
+
+/// In the parent, whose child has ended or executes a program: its number as the program gets to see it, or an error.
+extern "C-unwind" fn after_vfork(result: c_long, pc: usize) -> pid_t {
+    if result < 0 {
+        restore_errno(-result as c_int);
+        return -1;
+    }
+    match enter(pc) {
+        Some(_inside) => process_numbers::given(result as pid_t, pc),
+        None => result as pid_t,
+    }
+}
+
+/// The child returns first, and uses the caller's stack: the return address has to be kept in a register.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn vfork() -> pid_t {
+    core::arch::naked_asm!(
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "pop rdi",
+        "mov eax, {number}",
+        "syscall",
+        "push rdi",
+        "test rax, rax",
+        "jne 2f",
+        "ret",
+        "2:",
+        "mov rdi, rax",
+        "mov rsi, qword ptr [rsp]",
+        "jmp {after}",
+        before = sym before_vfork,
+        number = const libc::SYS_vfork,
+        after = sym after_vfork,
+    )
+}
+
 /// The last three arguments may be missing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn clone(
@@ -83,7 +127,7 @@ pub unsafe extern "C-unwind" fn clone(
     unsafe {
         let real = |routine, flags, argument| library::clone(routine, stack, flags, argument, parent, storage, child);
         let Some(routine) = routine.filter(|_| !stack.is_null()) else {
-            crate::runtime::guard::restore_errno(libc::EINVAL);
+            restore_errno(libc::EINVAL);
             return -1;
         };
         if flags & libc::CLONE_VM == 0 {

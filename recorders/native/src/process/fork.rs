@@ -141,6 +141,7 @@ fn start_over(thread: &'static Thread, path: RingPath, settings: Settings) {
     moment::start_over();
     images::start_over();
     modules::start_over();
+    pthread::robust::start_over();
     pthread::thread::start_over(thread);
     let held = events::start_over(thread);
     baton::start_over(settings, thread);

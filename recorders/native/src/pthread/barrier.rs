@@ -4,7 +4,7 @@ use super::object;
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::barrier::{COUNT, SHARED};
-use crate::platform::real;
+use crate::platform::{real, shared_memory};
 use crate::scheduling::baton;
 use crate::scheduling::thread::NEVER;
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
@@ -18,7 +18,10 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
     // SAFETY: the program's own barrier; the offset lies inside it, aligned, and was checked at the start.
     let (count, shared) = unsafe {
         let field = |offset| barrier.byte_add(offset).cast::<u32>().read_volatile();
-        (field(COUNT) as usize, field(SHARED) != 0)
+        (
+            field(COUNT) as usize,
+            field(SHARED) != 0 && !shared_memory::is_private(barrier as usize),
+        )
     };
     let (pc, key) = (pc as u64, barrier as usize);
     if shared {

@@ -1,6 +1,7 @@
 //! Condition variables. Their wait set is the scheduler's; the real ones are only initialized.
 
-use super::{deadline, mutex, object, try_again_at};
+use super::{deadline, mutex, object, robust, try_again_at};
+use crate::events::lock::Lock;
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::condition::{FLAGS, MONOTONIC, SHARED};
@@ -42,7 +43,7 @@ unsafe fn wait_until(
     let class = mutex::class(lock);
     let (pc, key, lock_addr) = (pc as u64, condition as u64, lock as u64);
     // SAFETY: the program's own mutex.
-    let result = unsafe { mutex::give_back(lock) };
+    let result = unsafe { mutex::give_back(lock, pc as usize) };
     if result != 0 {
         mutex::failed(lock, result, pc as usize);
         return result;
@@ -55,7 +56,7 @@ unsafe fn wait_until(
     });
     // What another process notifies is not seen: the thread wakes without a reason, as any wait may, and looks for
     // itself.
-    let until = try_again_at(deadline, is_shared(condition));
+    let until = try_again_at(deadline, is_shared(condition), condition);
     pending::waits(
         inside.thread(),
         Waits::Condition,
@@ -74,10 +75,16 @@ unsafe fn wait_until(
         lock: lock_addr,
         timed_out: woken != Woken::Thread,
     });
+    if result == libc::ENOTRECOVERABLE {
+        // It has not got the lock that the end of a wait takes.
+        Lock::new(class, lock as usize).given_back(pc as usize);
+    }
+    robust::asked_for(lock, result, pc as usize);
     match woken {
         Woken::Deadline if until == deadline => {
             clocks::waited_until(deadline);
-            return libc::ETIMEDOUT;
+            // What became of the lock matters more.
+            return if result == 0 { libc::ETIMEDOUT } else { result };
         }
         // If it does not want to be, this is a wake-up without reason, which any wait may have.
         Woken::Cancel => inside.may_be_cancelled(),

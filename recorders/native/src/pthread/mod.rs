@@ -17,22 +17,24 @@ mod named_semaphore;
 pub mod names;
 pub mod object;
 mod once;
+pub mod robust;
 mod rwlock;
 mod semaphore;
 mod spin;
 pub mod stack;
 pub mod thread;
 
-use crate::platform::sys;
+use crate::platform::{shared_memory, sys};
 use crate::scheduling::clocks;
 use libc::{clockid_t, timespec};
 
 /// How often a thread looks whether another process has given back what it waits for: nobody wakes it.
 const LOOK_AGAIN: i64 = 1_000_000;
 
-/// Up to when to wait for an object before it is tried again: if processes share it, not for long.
-fn try_again_at(deadline: i64, shared: bool) -> i64 {
-    if shared {
+/// Up to when to wait for an object before it is tried again: if processes share it, not for long. It may say that they
+/// do (every robust mutex does) and yet lie in memory that nobody else has.
+fn try_again_at<T>(deadline: i64, may_be_shared: bool, object: *mut T) -> i64 {
+    if may_be_shared && !shared_memory::is_private(object as usize) {
         deadline.min(clocks::now(libc::CLOCK_MONOTONIC).saturating_add(LOOK_AGAIN))
     } else {
         deadline

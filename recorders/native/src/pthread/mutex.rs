@@ -1,12 +1,12 @@
 //! Mutexes: normal, recursive, error-checking, robust.
 
-use super::{deadline, object, try_again_at};
+use super::{deadline, object, robust, try_again_at};
 use crate::events::lock::{ALONE, Lock};
 use crate::events::moment::Moments;
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::RobustMutexes;
-use crate::platform::glibc::mutex::{DEPTH, KIND, NOT_RECOVERABLE, OWNER, SHARED, STATE};
+use crate::platform::glibc::mutex::{DEPTH, INCONSISTENT, KIND, NOT_RECOVERABLE, OWNER, ROBUST, SHARED, STATE};
 use crate::platform::real;
 use crate::runtime::guard::RuntimeGuard;
 use crate::scheduling::thread::{NEVER, Woken};
@@ -28,16 +28,6 @@ static DESTROYED: Moments = Moments::new();
 pub fn failed(mutex: *mut pthread_mutex_t, result: c_int, pc: usize) {
     if result == libc::EINVAL {
         DESTROYED.is_past(mutex as u64, pc);
-    }
-}
-
-/// Robust mutexes whose owners ended.
-static ABANDONED: Moments = Moments::new();
-
-/// Whoever finds that the owner has ended comes after that.
-fn found(mutex: *mut pthread_mutex_t, result: c_int, pc: usize) {
-    if result == libc::EOWNERDEAD {
-        ABANDONED.is_past(mutex as u64, pc);
     }
 }
 
@@ -84,7 +74,7 @@ pub unsafe fn acquire(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadli
         if own && field(mutex, KIND) & 3 == libc::PTHREAD_MUTEX_ERRORCHECK {
             return libc::EDEADLK;
         }
-        let until = try_again_at(deadline, field(mutex, KIND) & SHARED != 0);
+        let until = try_again_at(deadline, field(mutex, KIND) & SHARED != 0, mutex);
         pending::waits(inside.thread(), Waits::Acquire, mutex as usize, pc, until);
         if baton::block(inside.thread(), mutex as usize, until) == Woken::Deadline && until == deadline {
             clocks::waited_until(deadline);
@@ -93,14 +83,19 @@ pub unsafe fn acquire(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadli
     }
 }
 
-/// Gives the real mutex back and lets one of those that wait for it try again. Records nothing.
+/// Gives the real mutex back and lets one of those that wait for it try again. Records nothing but that nobody gets it
+/// any more, where that is so.
 ///
 /// # Safety
 /// `mutex` is a mutex.
-pub unsafe fn give_back(mutex: *mut pthread_mutex_t) -> c_int {
+pub unsafe fn give_back(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
+    let is_inconsistent = field(mutex, OWNER) == INCONSISTENT;
     // SAFETY: promised by the caller.
     let result = unsafe { real::pthread_mutex_unlock(mutex) };
     if result == 0 {
+        if is_inconsistent {
+            robust::is_lost(mutex, pc);
+        }
         baton::wake(mutex as usize, 1);
     }
     result
@@ -121,7 +116,7 @@ pub fn leave_robust_ones() {
             ObjectClass::RecursiveMutex => field(mutex, DEPTH).max(1),
             _ => 1,
         };
-        ABANDONED.happens(mutex as u64, 0);
+        robust::is_abandoned(mutex);
         for _ in 0..depth {
             Lock::new(class, mutex as usize).given_back(0);
         }
@@ -132,13 +127,13 @@ pub fn leave_robust_ones() {
 unsafe fn lock_until(inside: &RuntimeGuard, mutex: *mut pthread_mutex_t, deadline: i64, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     let result = unsafe { acquire(inside, mutex, deadline, pc) };
-    found(mutex, result, pc);
     let lock = Lock::new(class(mutex), mutex as usize);
     if deadline != NEVER {
         lock.tried(false, result, pc);
     } else if taken(result) {
         lock.taken(ALONE, pc);
     }
+    robust::asked_for(mutex, result, pc);
     failed(mutex, result, pc);
     result
 }
@@ -198,8 +193,8 @@ pub unsafe extern "C-unwind" fn try_lock(mutex: *mut pthread_mutex_t, pc: usize)
     // SAFETY: the program's own mutex.
     let result = unsafe { try_real(mutex) };
     if inside.is_some() {
-        found(mutex, result, pc);
         Lock::new(class(mutex), mutex as usize).tried(false, result, pc);
+        robust::asked_for(mutex, result, pc);
         failed(mutex, result, pc);
     }
     result
@@ -213,7 +208,7 @@ pub unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, pc: usize) -
         };
         let class = class(mutex);
         let was_held = field(mutex, STATE) != 0;
-        let result = give_back(mutex);
+        let result = give_back(mutex, pc);
         // POSIX leaves open what it means to unlock one that nobody holds; in glibc, nothing happens.
         if result == 0 && was_held {
             Lock::new(class, mutex as usize).given_back(pc);
@@ -232,6 +227,10 @@ unsafe extern "C-unwind" fn initialize(
     let call = || unsafe { real::pthread_mutex_init(mutex, attr) };
     object::initialize(mutex as usize, 0, pc, call, || {
         DESTROYED.forget(mutex as u64);
+        match field(mutex, KIND) & ROBUST {
+            0 => robust::ends(mutex),
+            _ => robust::begins(mutex),
+        }
         class(mutex)
     })
 }
@@ -239,10 +238,15 @@ unsafe extern "C-unwind" fn initialize(
 unsafe extern "C-unwind" fn destroy(mutex: *mut pthread_mutex_t, pc: usize) -> c_int {
     // SAFETY: the program's own mutex.
     let call = || unsafe { real::pthread_mutex_destroy(mutex) };
-    object::destroy_and(mutex as usize, pc, call, |result| match result {
-        // Whether somebody holds it in another schedule is no matter of this one: the attempt is what counts.
-        0 | libc::EBUSY => DESTROYED.happens(mutex as u64, pc),
-        _ => failed(mutex, result, pc),
+    object::destroy_and(mutex as usize, pc, call, |result| {
+        if result == 0 {
+            robust::ends(mutex);
+        }
+        match result {
+            // Whether somebody holds it in another schedule is no matter of this one: the attempt is what counts.
+            0 | libc::EBUSY => DESTROYED.happens(mutex as u64, pc),
+            _ => failed(mutex, result, pc),
+        }
     })
 }
 

@@ -58,7 +58,7 @@ unsafe fn lock_until(
         if writer == inside.os_id.load(Relaxed) {
             return libc::EDEADLK;
         }
-        let until = try_again_at(deadline, is_shared(lock));
+        let until = try_again_at(deadline, is_shared(lock), lock);
         pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, until);
         if baton::block(inside.thread(), lock as usize, until) == Woken::Deadline && until == deadline {
             clocks::waited_until(deadline);

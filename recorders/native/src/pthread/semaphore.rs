@@ -72,7 +72,7 @@ unsafe fn wait_until(inside: &RuntimeGuard, semaphore: *mut sem_t, deadline: i64
         if save_errno() != libc::EAGAIN {
             return result;
         }
-        let until = try_again_at(deadline, is_shared(semaphore));
+        let until = try_again_at(deadline, is_shared(semaphore), semaphore);
         pending::waits(inside.thread(), Waits::Semaphore, semaphore as usize, pc, until);
         inside.interruptible.set(true);
         let woken = baton::block_cancellably(inside.thread(), semaphore as usize, until);

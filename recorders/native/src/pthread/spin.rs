@@ -5,7 +5,7 @@ use crate::events::lock::{ALONE, Lock};
 use crate::events::pending;
 use crate::events::picture::export_shown;
 use crate::platform::glibc::SPIN_FREE;
-use crate::platform::{real, shared_memory};
+use crate::platform::real;
 use crate::scheduling::baton;
 use crate::scheduling::thread::NEVER;
 use libc::{c_int, pthread_spinlock_t};
@@ -28,7 +28,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, pc: usize) -> c_
             return result;
         }
         // It does not say itself whether processes share it.
-        let until = try_again_at(NEVER, !shared_memory::is_private(lock as usize));
+        let until = try_again_at(NEVER, true, lock);
         pending::waits(inside.thread(), Waits::Acquire, lock as usize, pc, until);
         baton::block(inside.thread(), lock as usize, until);
     }

@@ -142,7 +142,7 @@ fn hand_over(inside: &RuntimeGuard, argument: usize, child: u32, pc: usize) {
     if (inside.stack.get()..inside.stack_end.get()).contains(&argument) {
         pending::push(Record::AtomicStore {
             pc: pc as u64,
-            addr: NOBODYS | 1 << 57 | u64::from(child) << 3,
+            addr: NOBODYS | 1 << 55 | u64::from(child) << 3,
             size: 8,
             order: SEQUENTIALLY_CONSISTENT,
             value: argument as u64,
