@@ -22,6 +22,7 @@ macro_rules! index {
         impl $name {
             /// The index as a `usize`, for use with slices.
             #[must_use]
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
