@@ -12,6 +12,7 @@ use anyhow::bail;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use witness::analyze::{Decision, Options, Shard, Work, decide_with, join, with_candidates};
+use witness::own;
 use witness::store::{self, Binding, Plan};
 use witness::trace::Trace;
 use witness::verdict::Verdict;
@@ -27,7 +28,7 @@ use witness::verdict::Verdict;
   for m in 1 2 3 4; do witness analyze trace.bin --shard $m/4; done
   witness merge trace.bin
 
-Exit status: 0 done, 2 a trace that cannot be read.")]
+Exit status: 0 done, 2 a trace that cannot be read, 3 out of time (--time-limit).")]
 pub struct PlanArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -67,13 +68,16 @@ pub fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         bail!("{option} is not asked about in parts: analyze the trace as a whole");
     }
     let path = &args.input.trace;
+    let watch = args.analysis.watch(path, "reading", None);
     let trace = args.input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
+    watch.stage("candidates");
     let options = args.analysis.options();
     let plan = with_candidates(&trace, &options, |candidates| {
         Plan::new(trace.id(), to_report(&options), candidates)
     });
+    drop(watch);
     let file = plan.save(&args.analysis.folder(path))?;
     print(|out| {
         writeln!(out, "{} pairs to decide: {}", plan.candidates.len(), file.display())?;
@@ -150,7 +154,8 @@ fn believe(of_others: &[PathBuf], trust: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "not written here by you: {names}; what they refute cannot be checked. If you know who wrote them, add --trust"
+        "not written here by you: {names}{}; what they refute cannot be checked. If you know who wrote them, add --trust",
+        own::hint()
     )
 }
 
