@@ -134,3 +134,25 @@ fn at_a_terminal_it_asks_and_only_yes_is_yes() {
         fs::remove_file(place.path("ran")).expect("it ran");
     }
 }
+
+#[test]
+fn where_nothing_can_be_known_to_be_the_user_s_the_messages_say_so() {
+    let place = Place::new("live-homeless");
+    marked(&place, &[]);
+    let homeless = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        run(command.env_remove("HOME").env_remove("XDG_STATE_HOME"))
+    };
+    let refused = homeless(&["replay", "trace.bin", "--live"]).status(2);
+    homeless(&["plan", "trace.bin"]).status(0);
+    homeless(&["analyze", "trace.bin", "--shard", "1/1"]).status(0);
+    let unmerged = homeless(&["merge", "trace.bin"]).status(2);
+    for (outcome, remedy) in [(refused, "--yes"), (unmerged, "--trust")] {
+        for part in ["XDG_STATE_HOME", remedy] {
+            assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
+        }
+    }
+    assert!(!place.path("ran").exists());
+    homeless(&["merge", "trace.bin", "--trust"]).status(66);
+    homeless(&["replay", "trace.bin", "--live", "--yes"]).status(66);
+}
