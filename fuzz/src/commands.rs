@@ -128,7 +128,7 @@ fn change(json: &mut Value, at: &mut usize, input: &mut Input<'_>) -> bool {
             *leaf = match leaf {
                 Value::String(_) => TEXTS[input.byte() % TEXTS.len()].into(),
                 Value::Bool(value) => (!*value).into(),
-                _ if input.byte() % 8 == 0 => Value::Null,
+                _ if input.byte().is_multiple_of(8) => Value::Null,
                 _ => input.number().into(),
             };
             true

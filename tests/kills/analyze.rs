@@ -19,7 +19,7 @@ const GENERATE: [&str; 9] = [
 ];
 const ANALYZE: [&str; 2] = ["analyze", "t.bin"];
 /// With other results.
-const OTHERWISE: [&str; 4] = ["analyze", "t.bin", "--instances", "1"];
+const OTHERWISE: [&str; 4] = ["analyze", "t.bin", "--model", "whole-trace"];
 const MERGE: [&str; 2] = ["merge", "t.bin"];
 const REPLAY: [&str; 2] = ["replay", "t.bin"];
 
@@ -97,6 +97,7 @@ fn prepare(name: &str) -> (PathBuf, [String; 2], Files) {
     let shown_old = witness(&folder, &REPLAY, &[66]);
     witness(&folder, &ANALYZE, &[66]);
     let shown = witness(&folder, &REPLAY, &[66]);
+    assert_ne!(shown, shown_old, "other results");
     (folder, [shown_old, shown], old)
 }
 
