@@ -4,6 +4,7 @@
 //! a property that is added holds for every format.
 
 pub mod analysis;
+pub mod commands;
 pub mod foreign;
 pub mod native;
 pub mod rings;

@@ -6,7 +6,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 use trace_format::Meta;
 use witness::escape::printable;
-use witness::own::Origin;
+use witness::own::{self, Origin};
 use witness::session::Launch;
 
 /// Asks whether to run what a trace names, unless it was recorded here or the user has said so.
@@ -15,8 +15,9 @@ pub fn before_running(trace: &Path, origin: Origin, launch: &Launch, recorded: &
         return Ok(());
     }
     say!(
-        "witness: {} is not known to have been recorded here by you; this is what it would run:",
-        trace.display()
+        "witness: {} is not known to have been recorded here by you{}; this is what it would run:",
+        trace.display(),
+        own::hint()
     );
     for line in described(launch, recorded) {
         say!("  {line}");

@@ -123,8 +123,10 @@ pub fn run(args: &ConfirmArgs, color: Color) -> anyhow::Result<ExitCode> {
     let options = args.analysis.options();
     let (asked, all_schedules) = match trace {
         Some(path) => {
+            let watch = args.analysis.watch(path, "reading", None);
             let opened = import::open(path, None, false)?;
             let asked = ask(path, &opened.file, &questions, &options)?;
+            drop(watch);
             (vec![asked], None)
         }
         None => record_until_witnessed(args, &warnings, &questions, &options)?,

@@ -51,9 +51,11 @@ pub struct ExplainArgs {
 }
 
 pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
+    let watch = args.analysis.watch(&args.input.trace, "reading", None);
     let trace = args.input.load()?;
     warn_if_cut(&args.input.trace, &trace);
     must_be_execution(&args.input.trace, &trace)?;
+    watch.stage("deciding");
     let symbols = Symbols::new(trace.tables());
     let texts = [&args.a, &args.b];
     let event = |text: &str| event(&trace, text);
@@ -106,6 +108,7 @@ pub fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<ExitCode> {
         attached_warnings: &[],
         exploration: None,
     };
+    drop(watch);
     let runs = [Run {
         findings: stored(findings, &folder),
         answers: &confirmation.answers,

@@ -15,9 +15,11 @@ use witness::warnings::parse_position;
 
 /// Decides the triples at these places, in whatever region.
 pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<ExitCode> {
+    let watch = args.analysis.watch(&args.input.trace, "reading", None);
     let trace = &args.input.load()?;
     warn_if_cut(&args.input.trace, trace);
     must_be_execution(&args.input.trace, trace)?;
+    watch.stage("deciding");
     let texts = [&args.a, &args.b, third];
     let symbols = Symbols::new(trace.tables());
     let mut places = Vec::new();
@@ -67,6 +69,7 @@ pub fn run(args: &ExplainArgs, third: &str, color: Color) -> anyhow::Result<Exit
         attached_warnings: &[],
         exploration: None,
     };
+    drop(watch);
     let folder = folder(args);
     let findings = stored(findings, &folder);
     print(|out| {

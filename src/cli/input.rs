@@ -108,6 +108,9 @@ fn take_what_was_left(trace: &Path) -> anyhow::Result<()> {
                 "witness: {shown}: the program is still running (pid {process}); its last events are not in the file yet"
             );
         }
+        Salvage::NotBegun => {
+            say!("witness: {shown}: its recorder was killed before it had recorded anything of the program");
+        }
         Salvage::Done {
             events,
             overflowed,

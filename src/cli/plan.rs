@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use witness::analyze::{Decision, Options, Shard, Work, decide_shards, decide_with, join, with_candidates};
+use witness::own;
 use witness::store::{self, Binding, Leases, Offer, Plan, PlanId};
 use witness::trace::Trace;
 use witness::verdict::{Unknown, Verdict};
@@ -33,7 +34,7 @@ const LOOK: Duration = Duration::from_secs(1);
   for m in 1 2 3 4; do witness analyze trace.bin --shard $m/4; done
   witness merge trace.bin
 
-Exit status: 0 done, 2 a trace that cannot be read.")]
+Exit status: 0 done, 2 a trace that cannot be read, 3 out of time (--time-limit).")]
 pub struct PlanArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -74,13 +75,16 @@ pub fn make(input: &InputArgs, analysis: &AnalysisArgs) -> anyhow::Result<(usize
         bail!("{option} is not asked about in parts: analyze the trace as a whole");
     }
     let path = &input.trace;
+    let watch = analysis.watch(path, "reading", None);
     let trace = input.load()?;
     warn_if_cut(path, &trace);
     must_be_execution(path, &trace)?;
+    watch.stage("candidates");
     let options = analysis.options();
     let plan = with_candidates(&trace, &options, |candidates| {
         Plan::new(trace.id(), to_report(&options), candidates)
     });
+    drop(watch);
     let file = plan.save(&analysis.folder(path))?;
     Ok((plan.candidates.len(), file))
 }
@@ -225,7 +229,8 @@ fn believe(of_others: &[PathBuf], trust: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "not written here by you: {names}; what they refute cannot be checked. If you know who wrote them, add --trust"
+        "not written here by you: {names}{}; what they refute cannot be checked. If you know who wrote them, add --trust",
+        own::hint()
     )
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::PathBuf;
 use witness::check::Checker;
+use witness::own;
 use witness::replay::Replay;
 use witness::report::{Detail, Filters, Interleaving, NO_ROOT, Paint, SourceRoot, SourceText, Words, name_of};
 use witness::schedule::{Goal, Schedule};
@@ -101,8 +102,9 @@ pub fn run(args: &ReplayArgs, color: Color) -> anyhow::Result<ExitCode> {
         found => {
             if matches!(found, Found::OfOthers) {
                 say!(
-                    "witness: {}: the results there were not stored here by you; the trace is analyzed again",
-                    folder.display()
+                    "witness: {}: the results there were not stored here by you, or not to their end{}; the trace is analyzed again",
+                    folder.display(),
+                    own::hint()
                 );
             }
             let (analysis, code) =

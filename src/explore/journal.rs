@@ -8,7 +8,7 @@
 //! nearly equal tables, so each is compressed with the first as its dictionary.
 
 use super::session::Learnt;
-use crate::own::Own;
+use crate::own::{self, Own};
 use crc32c::crc32c;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -84,7 +84,8 @@ pub enum JournalError {
         why: &'static str,
     },
     /// Somebody else has written it.
-    #[error("{}: was not written here by you, so what it says is not believed; begin anew with --anew", path.display())]
+    #[error("{}: was not written here by you{}, so what it says is not believed; begin anew with --anew",
+        path.display(), own::hint())]
     OfOthers {
         /// The file.
         path: PathBuf,

@@ -171,6 +171,16 @@ pub fn remember(trace: &Path) {
     }
 }
 
+/// Why nothing is known to be the user's, and what to do about it, as the end of a message; empty if something can be.
+#[must_use]
+pub fn hint() -> &'static str {
+    if Own::of_user().is_some() {
+        ""
+    } else {
+        " (nothing is known to be yours: neither XDG_STATE_HOME nor HOME names a folder that only you can write to)"
+    }
+}
+
 /// Where a trace comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {

@@ -14,6 +14,9 @@ use trace_format::{Meta, TraceFile, TraceWriter, WriteError};
 /// Of a trace that is made from a ring alone.
 const NOT_DESCRIBED: &str = "the recorder was killed before it had written down what was run";
 
+/// Of a process whose recorder was killed before it had its ring.
+const NOT_BEGUN: &str = "the recorder was killed before it could record anything of this process";
+
 /// Where the ring of a process is whose trace will be at `trace`.
 pub(super) fn ring_path(trace: &Path) -> PathBuf {
     safe_files::beside(trace, ".ring")
@@ -29,6 +32,8 @@ pub enum Salvage {
         /// The process.
         process: u32,
     },
+    /// The recorder was killed before it had recorded anything of the process.
+    NotBegun,
     /// The trace has all of it now.
     Done {
         /// Events that were appended.
@@ -63,7 +68,7 @@ pub fn salvage(partial: &Path) -> Result<Salvage, RunError> {
     };
     let done = append(partial, &mut ring, len);
     // Only a ring of which everything is on file is not needed any more.
-    if !matches!(done, Ok(Salvage::Done { .. })) {
+    if !matches!(done, Ok(Salvage::Done { .. } | Salvage::NotBegun)) {
         ring.leave();
     }
     done
@@ -113,6 +118,11 @@ fn append(partial: &Path, ring: &mut Ring, len: u64) -> Result<Salvage, RunError
 fn finish<W: Write>(mut translator: Translator<W>, ring: &mut Ring, before: u64) -> Result<Salvage, RunError> {
     translator.follow(ring)?;
     translator.follow_to_end(ring)?;
+    if !ring.has(Flag::Attached) {
+        translator.degrade(NOT_BEGUN);
+        translator.close(ring)?;
+        return Ok(Salvage::NotBegun);
+    }
     let overflowed = ring.has(Flag::Abandoned);
     // How a program ended that did not say so is known to nobody any more.
     let ended = ring.exit().filter(|_| translator.is_finished() && !overflowed);

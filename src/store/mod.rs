@@ -174,9 +174,11 @@ pub fn save<'a>(
     })?;
     json.push(b'\n');
     let seal = binding.seal(PURPOSE, &[&json]) + "\n";
-    drafts.add(folder.join(SEAL), seal.as_bytes())?;
     drafts.add(path, &json)?;
-    // Everything is written: what was there may go.
+    drafts.add(folder.join(SEAL), seal.as_bytes())?;
+    // Everything is written: what was there may go. Until the last file has its name, some are of these results and
+    // some of earlier ones: without a seal, nobody uses them.
+    remove(&folder.join(SEAL))?;
     let kept = drafts.publish()?;
     clear(folder, &kept)?;
     let undecided = |pair: &Pair| matches!(pair.verdict, Verdict::Unknown(Unknown::Time));

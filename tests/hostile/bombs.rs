@@ -3,8 +3,12 @@
 use crate::place::Place;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::process::Stdio;
-use trace_format::{MemRange, Meta, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter, VariableInfo, WriterOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use trace_format::{
+    MemRange, Meta, ObjectInfo, ObjectKind, Op, ProgramEnd, ThreadId, ThreadInfo, TraceWriter, VariableInfo,
+    WriterOptions,
+};
 
 /// The strongest compression that is common.
 const SMALL: WriterOptions = WriterOptions {
@@ -112,5 +116,72 @@ fn a_ring_neither_fills_the_disk_nor_goes_on_for_ever() {
         place.witness(&["info", "cut.bin.partial"]);
         let length = fs::metadata(place.path("cut.bin.partial")).expect("the trace").len();
         assert!(length < 1 << 20, "{length}");
+    }
+}
+
+/// Threads and locks of which an analysis keeps the square.
+#[test]
+fn many_threads_and_nested_locks_are_refused_before_they_cost_much() {
+    let place = Place::new("square");
+    let mut threads = writer(&place, "threads.bin");
+    for _ in 0..70_000 {
+        threads.define_thread(ThreadInfo::default());
+    }
+    threads.event(ThreadId(0), 1, Op::Begin).expect("an event");
+    threads.finish(ProgramEnd::Exited(0)).expect("a trace");
+
+    let mut locks = writer(&place, "locks.bin");
+    for addr in 0..20_000 {
+        let lock = locks.define_object(ObjectInfo {
+            kind: ObjectKind::Mutex,
+            addr,
+            name: None,
+            initial: 0,
+        });
+        let attempt = false;
+        locks
+            .event(ThreadId(0), 1, Op::Acquire { lock, attempt })
+            .expect("an event");
+    }
+    locks.finish(ProgramEnd::Exited(0)).expect("a trace");
+    for (trace, parts) in [
+        ("threads.bin", ["70001 threads", "65536", "--max-events"]),
+        ("locks.bin", ["at event 2", "locks at once", "--max-events"]),
+    ] {
+        let length = fs::metadata(place.path(trace)).expect("a trace").len();
+        assert!(length < 219_000, "{length}");
+        for arguments in [&["analyze", trace][..], &["plan", trace], &["replay", trace]] {
+            let outcome = place.witness(arguments).status(2);
+            for part in parts {
+                assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
+            }
+            assert!(outcome.stderr.contains(trace), "{outcome:?}");
+        }
+    }
+}
+
+/// A trace whose next byte never comes: whatever a stage waits for, the time limit ends it.
+#[test]
+fn a_stage_that_never_ends_is_ended() {
+    let place = Place::new("never");
+    let pipe = place.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    // Whoever reads has a writer.
+    let _writer = File::options().read(true).write(true).open(&pipe).expect("a pipe");
+    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/confirm/reports/atomic_flag.drd");
+    let report = report.to_str().expect("text");
+    for arguments in [
+        &["analyze", "pipe"][..],
+        &["plan", "pipe"],
+        &["replay", "pipe"],
+        &["explain", "pipe", "a", "b"],
+        &["explain", "pipe", "a", "b", "c"],
+        &["confirm", "pipe", report],
+    ] {
+        let outcome = place.witness(&[arguments, &["--time-limit", "0"]].concat()).status(3);
+        for part in ["pipe: out of time (reading)", "--time-limit"] {
+            assert!(outcome.stderr.contains(part), "{arguments:?}: {outcome:?}");
+        }
     }
 }

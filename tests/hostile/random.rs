@@ -1,9 +1,13 @@
-//! The fuzz targets for rings and stores, with random input: what they check is in `fuzz/src`.
+//! The fuzz targets for rings, stores and whole commands, with random input: what they check is in `fuzz/src`.
 
 #[path = "../../fuzz/src/rings.rs"]
 mod rings;
 #[path = "../../fuzz/src/store.rs"]
 mod store;
+
+use crate::commands;
+use crate::place::Place;
+use std::fs;
 
 /// Rounds of each; `HOSTILE_ROUNDS` asks for more.
 fn rounds() -> u64 {
@@ -11,9 +15,16 @@ fn rounds() -> u64 {
     more.and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
+/// Random numbers for one of the tests; `HOSTILE_SEED` asks for others.
+fn random(test: u64) -> fastrand::Rng {
+    let other = std::env::var("HOSTILE_SEED").ok();
+    let seed: u64 = other.and_then(|text| text.parse().ok()).unwrap_or(0);
+    fastrand::Rng::with_seed(test + 10 * seed)
+}
+
 #[test]
 fn rings_of_random_content() {
-    let mut random = fastrand::Rng::with_seed(1);
+    let mut random = random(1);
     for _ in 0..rounds() {
         let len = random.usize(..400);
         let mut input: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(len).collect();
@@ -29,7 +40,7 @@ fn rings_of_random_content() {
 
 #[test]
 fn stores_of_random_content() {
-    let mut random = fastrand::Rng::with_seed(2);
+    let mut random = random(2);
     let words = [
         "{\"header\":{\"schema\":\"witness-decisions/2\",\"plan\":\"@\",\"shard\":[1,1]}}",
         "{\"complete\":0}",
@@ -58,4 +69,55 @@ fn stores_of_random_content() {
         }
         store::files(&input);
     }
+}
+
+/// Of up to 120 bytes.
+fn bytes(random: &mut fastrand::Rng) -> Vec<u8> {
+    let len = random.usize(4..120);
+    std::iter::repeat_with(|| random.u8(..)).take(len).collect()
+}
+
+#[test]
+fn traces_of_random_content() {
+    let mut random = random(3);
+    for _ in 0..rounds() {
+        commands::all(&bytes(&mut random));
+    }
+}
+
+/// The commands themselves: with any content of a trace whose checksums are right, they end with a status that says
+/// what is wrong with the trace, not with `witness`.
+#[test]
+fn commands_on_traces_of_random_content() {
+    let place = Place::new("random-traces");
+    let mut random = random(4);
+    let (mut executions, mut others) = (0, 0);
+    for round in 0..rounds() / 10 {
+        let Some(trace) = commands::file(&bytes(&mut random)) else {
+            continue;
+        };
+        fs::write(place.path("t.bin"), trace).expect("a trace");
+        for arguments in [
+            &["info", "t.bin"][..],
+            &["dump", "t.bin"],
+            &["check", "t.bin"],
+            &["analyze", "t.bin"],
+            &["analyze", "t.bin", "--model", "whole-trace"],
+            &["replay", "t.bin"],
+            &["plan", "t.bin"],
+            &["analyze", "t.bin", "--shard", "1/1"],
+            &["merge", "t.bin"],
+        ] {
+            let outcome = place.witness(arguments);
+            let good = matches!(outcome.status, 0 | 2 | 3 | 66) || arguments[0] == "check" && outcome.status == 1;
+            assert!(good, "round {round}: {arguments:?}: {outcome:?}");
+            assert!(!outcome.stderr.contains("panicked"), "{arguments:?}: {outcome:?}");
+            if arguments[0] == "check" {
+                executions += usize::from(outcome.status == 0);
+                others += usize::from(outcome.status == 1);
+            }
+        }
+        let _ = fs::remove_dir_all(place.path("t.bin.witnesses"));
+    }
+    assert!(executions > 0 && others > 0, "{executions} executions, {others} others");
 }

@@ -386,6 +386,9 @@ fn every_broken_formula_is_noticed() {
     }
 }
 
+/// Beginnings of traces that the whole-trace form is asked about.
+const SHORT: u64 = 6_000;
+
 /// The paper's formula asks for a linearization of the whole trace: it finds nothing that is not
 /// there, and less than the prefix form.
 #[test]
@@ -418,6 +421,44 @@ fn the_whole_trace_form_finds_a_subset() {
     }
     println!("whole trace: {whole} pairs, prefix: {prefix}");
     assert!(0 < whole && whole < prefix);
+}
+
+/// Of short traces too: each beginning of an execution is one, whatever it leaves open.
+#[test]
+fn the_whole_trace_form_proposes_no_wrong_schedule_of_a_beginning() {
+    let (mut traces, mut witnessed) = (0, 0);
+    let options = Options {
+        form: Form::WholeTrace,
+        ..every_instance()
+    };
+    for seed in 1..=SHORT {
+        let generate = match seed % 4 {
+            0 => random_trace::generate,
+            1 => random_trace::generate_nested,
+            2 => random_trace::generate_freeing,
+            _ => random_trace::generate_interrupted,
+        };
+        let (tables, mut events) = generate(seed);
+        // The first events are those that begin threads: the last ones of a longer beginning are any.
+        events.truncate(3 + (seed / 4 % 12) as usize);
+        let found = brute_force::search(&Execution::new(&tables, &events), LIMIT);
+        let trace = Trace::from_events(tables, &events);
+        let analysis = analyze(&trace, &options);
+        assert!(analysis.rejected.is_empty(), "seed {seed}: {:?}", analysis.rejected);
+        traces += 1;
+        for pair in &analysis.pairs {
+            if let Verdict::Witnessed(schedule) = &pair.verdict {
+                let race = race_of(schedule);
+                assert!(
+                    found.as_ref().is_none_or(|found| found.races.contains(&race)),
+                    "seed {seed}: {race:?}"
+                );
+                witnessed += 1;
+            }
+        }
+    }
+    println!("{traces} beginnings, {witnessed} pairs witnessed");
+    assert!(witnessed > 0);
 }
 
 /// Two threads each write x and read their own value back. The writes race at once; but adjacent

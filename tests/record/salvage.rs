@@ -212,18 +212,21 @@ fn nothing_is_lost_if_the_recorder_is_killed_in_its_first_moments() {
         let info = info(&partial);
         assert_eq!(info.status.code(), Some(0), "round {round}: {info:?}");
         let recorded = replay(&TraceFile::open(&partial).expect("a readable part"));
-        // The program finds its ring through the recorder: where that is gone by then, it is not recorded at all.
-        if recorded.events.is_empty() {
-            continue;
-        }
-        if let Some(last) = printed.lines().nth(1).and_then(|line| line.parse::<u64>().ok()) {
-            let is_last = |op: &Op| matches!(op, Op::Write { value, .. } if *value == last);
+        // A program whose recorder is gone before it begins does not begin.
+        let Some(last) = printed.lines().nth(1) else {
             assert!(
-                recorded.events.iter().any(|event| is_last(&event.op)),
-                "round {round}: {last}"
+                printed.is_empty() && recorded.events.is_empty(),
+                "round {round}: {printed}"
             );
-            whole += 1;
-        }
+            continue;
+        };
+        let last = last.parse::<u64>().expect("a number");
+        let is_last = |op: &Op| matches!(op, Op::Write { value, .. } if *value == last);
+        assert!(
+            recorded.events.iter().any(|event| is_last(&event.op)),
+            "round {round}: {last}"
+        );
+        whole += 1;
     }
     assert!(whole > 0, "no program has run to its end");
 }
@@ -246,4 +249,41 @@ fn a_trace_is_made_from_a_ring_alone() {
     let text = String::from_utf8_lossy(&info.stdout).into_owned();
     assert!(text.contains("before it had written down what was run"), "{text}");
     assert!(!orphan.open().events.is_empty());
+}
+
+/// The recorder is gone before the program looks for its ring.
+#[test]
+fn a_program_without_its_recorder_does_not_begin() {
+    let program = Program::instrumented("ends", "recorder-gone");
+    let mut killed = Command::new("sleep").arg("100").spawn().expect("a process");
+    let start = |ring: String| {
+        let mut command = Command::new(&program.path);
+        let folder = runtime_of(&program);
+        command.arg("environment").env("LD_LIBRARY_PATH", folder);
+        command.env("WITNESS_RING", ring).output().expect("it starts")
+    };
+    // A process that is there, but has no such file.
+    let other = start(format!("/proc/{}/fd/60000", killed.id()));
+    assert_eq!(other.status.code(), None, "{other:?}");
+    killed.kill().expect("it can be killed");
+    // It is there until somebody waits for it.
+    for _ in 0..2 {
+        let gone = start(format!("/proc/{}/fd/3", killed.id()));
+        assert_eq!(gone.status.code(), None, "{gone:?}");
+        assert!(
+            said(&gone).contains("the recorder was killed before the program began"),
+            "{gone:?}"
+        );
+        killed.wait().expect("it ends");
+    }
+}
+
+/// The folder of the runtime, as a recorded program has it.
+fn runtime_of(program: &Program) -> PathBuf {
+    let cache = program.path.with_file_name("cache");
+    let (mut witness, _) = program.recorder("runtime", &[], &["return"]);
+    let done = witness.env("XDG_CACHE_HOME", &cache).output().expect("witness runs");
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let mut folders = std::fs::read_dir(cache.join("witness")).expect("a folder").flatten();
+    folders.next().expect("the runtime").path()
 }

@@ -50,6 +50,15 @@ impl RingPath {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 
+    /// Whether whoever held the file is gone, or has closed it. Not where processes cannot be seen at all: it may well
+    /// be there then.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        const OWN: &CStr = c"/proc/self/fd";
+        let own = RingPath::of(OWN).unwrap_or(RingPath::NOWHERE);
+        !self.is_there() && own.is_there()
+    }
+
     /// Whether there is a file: whoever held it is there, and did not close it.
     #[must_use]
     pub fn is_there(&self) -> bool {
@@ -89,8 +98,10 @@ mod tests {
         assert_eq!(RingPath::of(path.as_c_str()), Some(path));
         let last = format!("/{}/fd/{number}", std::process::id());
         assert!(path.as_c_str().to_str().unwrap().ends_with(&last));
+        assert!(!path.is_gone());
         drop(file);
-        assert!(!RingPath::new(std::process::id(), 60_000).is_there());
+        let closed = RingPath::new(std::process::id(), 60_000);
+        assert!(!closed.is_there() && closed.is_gone());
         assert!(!RingPath::NOWHERE.is_there());
     }
 }

@@ -41,10 +41,14 @@ unsafe fn begin(arguments: *const *const c_char, environment: *mut *mut c_char, 
     }
     let settings = ring.and_then(RingPath::of).and_then(|path| {
         // SAFETY: as above. No other thread can exist while the first library is initialized.
-        unsafe {
+        let settings = unsafe {
             strip_library_path(environment);
-            RING.attach(path).map(|settings| (path, settings))
+            RING.attach(path)
+        };
+        if settings.is_none() && path.is_gone() {
+            sys::die("witness: the recorder was killed before the program began; it is not run\n");
         }
+        settings.map(|settings| (path, settings))
     });
     let Some((path, settings)) = settings else {
         set_phase(Phase::Off);
