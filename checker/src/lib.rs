@@ -77,6 +77,7 @@ mod state;
 mod torn;
 mod unrecorded;
 mod validate;
+mod waiting;
 mod well_formed;
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ impl State {
             Op::BarrierEnter { barrier, round } => all(
                 &|_, op| matches!(*op, Op::BarrierEnter { barrier: same, round: earlier } if same == barrier && earlier < round),
             ),
-            Op::BarrierExit { barrier, round } => all(&|_, op| *op == Op::BarrierEnter { barrier, round }),
+            Op::BarrierExit { barrier, round, .. } => all(&|_, op| *op == Op::BarrierEnter { barrier, round }),
             Op::SemPost { semaphore } => {
                 *self
                     .count
@@ -247,7 +247,7 @@ impl State {
                     .or_insert(execution.initial_count(semaphore.0)) += 1;
                 true
             }
-            Op::SemWait { semaphore } => {
+            Op::SemWait { semaphore, .. } => {
                 let count = self
                     .count
                     .entry(semaphore.0)

@@ -80,6 +80,9 @@ fn waits_there(trace: &Trace, event: EventId, live: &TraceFile) -> bool {
         Op::Join { .. } => &[PendingKind::Join],
         // Before it is notified, it does not even try to get the lock again.
         Op::WaitEnd { .. } => &[PendingKind::Acquire, PendingKind::Condition],
+        Op::SemWait { .. } => &[PendingKind::Semaphore],
+        Op::BarrierExit { .. } => &[PendingKind::Barrier],
+        Op::OnceWait { .. } => &[PendingKind::Once],
         _ => &[PendingKind::Acquire],
     };
     let pending = &live.tables().meta.pending;

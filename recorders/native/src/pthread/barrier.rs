@@ -33,6 +33,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
         pending::push(Record::BarrierExit {
             pc,
             barrier: key as u64,
+            attempt: true,
         });
         return result;
     }
@@ -51,6 +52,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, pc: usize) -> 
     pending::push(Record::BarrierExit {
         pc,
         barrier: key as u64,
+        attempt: false,
     });
     if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
 }

@@ -73,6 +73,7 @@ unsafe fn wait_until(
         class,
         lock: lock_addr,
         timed_out: woken != Woken::Thread,
+        attempt: deadline != NEVER || is_shared(condition),
     });
     match woken {
         Woken::Deadline if until == deadline => {
