@@ -290,6 +290,15 @@ impl State {
         }
     }
 
+    /// Whether the wait that ends with this event has begun, and nothing has woken it.
+    pub fn is_asleep(&self, execution: &Execution, end: EventId) -> bool {
+        let begin = execution
+            .begin_of_wait(end)
+            .or((execution.place(end) == 0).then_some(end));
+        let wait = begin.and_then(|begin| self.waits.get(&begin));
+        wait.is_some_and(|wait| wait.asleep)
+    }
+
     /// The waits that have been woken and did not end yet.
     pub fn woken(&self) -> BTreeSet<EventId> {
         let woken = self.waits.iter().filter(|(_, wait)| wait.woken);
