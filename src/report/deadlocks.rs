@@ -64,7 +64,8 @@ impl Findings<'_> {
 }
 
 impl Words<'_> {
-    /// What an operation of a deadlock of all these waits for: `mutex m`, `the end of thread 2`, `a post of semaphore s`.
+    /// What an operation of a deadlock of all these waits for: `mutex m`, `the end of thread 2`, `a post of
+    /// semaphore s`.
     #[must_use]
     pub fn awaited(&self, event: EventId, all: &[EventId]) -> String {
         match self.trace.op(event) {

@@ -82,8 +82,8 @@ impl Analysis {
 /// The verdict on one cycle of code positions, or on one standstill.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Deadlock {
-    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end; of a standstill,
-    /// those at which all threads wait.
+    /// The positions, each of which waits for what the next one's thread holds, or for that thread's end; of a
+    /// standstill, those at which all threads wait.
     pub positions: Vec<CodePosition>,
     /// Operations at these positions: those that are witnessed, else some that were looked at.
     pub example: Vec<EventId>,

@@ -3,14 +3,15 @@
 //! In every state that a feasible prefix of a small trace can reach, section 3 of `docs/SEMANTICS.md` says which of the
 //! operations that are next then wait for each other for ever. The analysis has to witness those cycles of positions,
 //! and no other; the checker accepts each schedule, and each set of operations in each state exactly if it is a
-//! deadlock there. What is refuted, the operations alone must not reach. Of standstills, those that are witnessed have to
-//! be there, and the checker accepts exactly these; how many the analysis finds is counted.
+//! deadlock there. What is refuted, the operations alone must not reach. Of standstills, those that are witnessed
+//! have to be there, and the checker accepts exactly these; how many the analysis finds is counted.
 
 use super::checker::{Taken, schedule_of};
 use super::execution::Execution;
 use super::machine::State;
+use super::states::{Each, each_state};
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{Event, EventId, Op, Tables};
 use witness::analyze::analyze;
 use witness::check::{Checker, validate};
@@ -174,44 +175,25 @@ fn positions(execution: &Execution, cycle: &[EventId]) -> Vec<u64> {
     all.min().unwrap_or_default()
 }
 
-/// Looks at a state, a way to it, and what is next there.
-type Each<'a> = dyn FnMut(&State, &[Taken], &[EventId]) -> Result<(), String> + 'a;
-
 /// The deadlocks of all feasible prefixes, by positions, with a way to each state. `None` if there are too many states.
 fn searched(execution: &Execution, each: &mut Each<'_>) -> Option<Result<All, String>> {
     let handed_over = structure::handed_over(execution);
-    let start = State::start(execution);
     let mut found = All::default();
-    let mut visited = HashSet::from([start.clone()]);
-    let mut stack: Vec<(State, Vec<Taken>)> = vec![(start, Vec::new())];
-    while let Some((state, path)) = stack.pop() {
-        if visited.len() > LIMIT / 4 {
-            return None;
-        }
-        let next: Vec<EventId> = (0..execution.threads())
-            .filter_map(|thread| state.next(execution, thread))
-            .collect();
-        let cycles = deadlocks(execution, &handed_over, &state, &next);
-        if cycles.is_empty() && stand_still(execution, &handed_over, &state, &next) {
-            found.standstills.insert(key(execution, &next));
+    let all = each_state(execution, LIMIT / 4, &mut |state, path, next| {
+        let cycles = deadlocks(execution, &handed_over, state, next);
+        if cycles.is_empty() && stand_still(execution, &handed_over, state, next) {
+            found.standstills.insert(key(execution, next));
         }
         for cycle in cycles {
             found.cycles.insert(positions(execution, &cycle));
         }
-        if let Err(wrong) = each(&state, &path, &next) {
-            return Some(Err(wrong));
-        }
-        for event in next {
-            for after in state.step(execution, event) {
-                if visited.insert(after.state.clone()) {
-                    let mut path = path.clone();
-                    path.push((event, after.wakes));
-                    stack.push((after.state, path));
-                }
-            }
-        }
+        each(state, path, next)
+    });
+    match all {
+        Ok(true) => Some(Ok(found)),
+        Ok(false) => None,
+        Err(wrong) => Some(Err(wrong)),
     }
-    Some(Ok(found))
 }
 
 #[derive(Default)]

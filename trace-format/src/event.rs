@@ -233,8 +233,8 @@ pub enum Op {
         barrier: ObjectId,
         /// The round.
         round: u32,
-        /// Whether something else than arrivals of this program's threads might have let it go on: another process, or a
-        /// library whose threads do other work there.
+        /// Whether something else than arrivals of this program's threads might have let it go on: another process,
+        /// or a library whose threads do other work there.
         #[serde(default, skip_serializing_if = "is_false")]
         attempt: bool,
     },

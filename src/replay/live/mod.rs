@@ -10,6 +10,7 @@
 mod again;
 mod builds;
 mod compare;
+mod beyond;
 mod crash;
 mod deadlock;
 mod identical;
