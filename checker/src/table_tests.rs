@@ -538,10 +538,13 @@ fn semaphore_counts_from_its_initial_value() {
         name: None,
         initial: 1,
     });
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait {
-        semaphore,
-        attempt: false,
-    });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let trace = trace_with(tables, &[(0, wait), (1, post), (0, wait), (0, wait)]);
     enabled(&trace, &[0, 1, 2]);
     assert_eq!(disabled(&trace, &[0, 2]), Disabled::NoPermit { semaphore });
@@ -551,10 +554,13 @@ fn semaphore_counts_from_its_initial_value() {
 #[test]
 fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
     let semaphore = L;
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait {
-        semaphore,
-        attempt: false,
-    });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let failed = Op::SemWaitFailed { semaphore };
     let trace = trace(&[(0, failed), (1, post), (2, wait), (3, failed), (1, post)]);
     enabled(&trace, &[0, 1, 2, 3, 4]);
@@ -568,10 +574,13 @@ fn a_failed_attempt_at_a_semaphore_needs_a_count_of_zero() {
 #[test]
 fn a_semaphore_has_the_count_that_was_seen() {
     let semaphore = L;
-    let (post, wait) = (Op::SemPost { semaphore }, Op::SemWait {
-        semaphore,
-        attempt: false,
-    });
+    let (post, wait) = (
+        Op::SemPost { semaphore },
+        Op::SemWait {
+            semaphore,
+            attempt: false,
+        },
+    );
     let value = |value| Op::SemValue { semaphore, value };
     let trace = trace(&[
         (0, value(0)),

@@ -17,7 +17,11 @@ impl Findings<'_> {
         let words = self.words();
         let operations = deadlock.example.iter().map(|&event| {
             let thread = words.thread(self.trace.thread(event));
-            format!("{thread} {} at {}", words.wait(event, &deadlock.example), words.place(event))
+            format!(
+                "{thread} {} at {}",
+                words.wait(event, &deadlock.example),
+                words.place(event)
+            )
         });
         operations.collect::<Vec<_>>().join("; ")
     }

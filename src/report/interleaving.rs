@@ -200,13 +200,7 @@ impl Interleaving<'_> {
         writeln!(out, "{indent}{}", self.paint.switch(format!("── {how}: {thread}")))
     }
 
-    fn pending(
-        &self,
-        pending: &PendingAccess,
-        all: &[EventId],
-        indent: &str,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn pending(&self, pending: &PendingAccess, all: &[EventId], indent: &str, out: &mut dyn Write) -> io::Result<()> {
         let Some(access) = self.words.trace.access(pending.event) else {
             let action = format!("thread {} {}", pending.thread.0, self.words.wait(pending.event, all));
             return self.line(pending.event, &action, indent, out);

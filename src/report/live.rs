@@ -83,7 +83,12 @@ impl Live<'_> {
                 writeln!(out, "  why: {}", end_text(*end))?;
                 due.iter().try_for_each(|&event| {
                     let thread = words.thread(words.trace.thread(event));
-                    writeln!(out, "  due: {thread} {} at {}", words.wait(event, waiting), words.place(event))
+                    writeln!(
+                        out,
+                        "  due: {thread} {} at {}",
+                        words.wait(event, waiting),
+                        words.place(event)
+                    )
                 })
             }
         }

@@ -494,7 +494,11 @@ impl Told<'_> {
                 Some(holder) => format!(", which {} holds", words.thread(holder)),
                 None => String::new(),
             };
-            let head = format!("{} {}{whose}:", capitalized(&words.thread(thread)), words.wait(event, all));
+            let head = format!(
+                "{} {}{whose}:",
+                capitalized(&words.thread(thread)),
+                words.wait(event, all)
+            );
             writeln!(out, "  {}", self.paint.access(head))?;
             self.stack(event, out)?;
             let held = replay.accesses.iter().find(|pending| pending.event == event);

@@ -37,7 +37,11 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 17] = [
     ("transfer", &["transfer"], &["transfer_by_address"]),
     ("nested_calls", &["inner", "outer"], &["nested_calls_ordered"]),
     // In these, nobody is left.
-    ("signal_lost", &["waiter", "main"], &["signal_not_lost", "signal_lost_timed"]),
+    (
+        "signal_lost",
+        &["waiter", "main"],
+        &["signal_not_lost", "signal_lost_timed"],
+    ),
     (
         "two_conditions",
         &["first", "second", "main"],
@@ -55,7 +59,11 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 17] = [
         &["semaphore_before_lock"],
     ),
     ("join_under_permit", &["worker", "main"], &["join_after_permit"]),
-    ("barrier_under_lock", &["first", "second", "main"], &["barrier_before_lock"]),
+    (
+        "barrier_under_lock",
+        &["first", "second", "main"],
+        &["barrier_before_lock"],
+    ),
     ("once_and_lock", &["first", "second", "main"], &["once_before_lock"]),
 ];
 

@@ -7,8 +7,8 @@
 
 use super::brute_force::is_free;
 use super::checker::schedule_of;
-use super::states::each_state;
 use super::execution::{Execution, is_used_after};
+use super::states::each_state;
 use super::{Judged, LIMIT, environment, judge, random_trace, stored};
 use std::collections::BTreeMap;
 use trace_format::{Event, Tables};

@@ -7,9 +7,9 @@
 //! refuted, the operations alone must not show any. The checker is asked in some of all states about any three events.
 
 use super::checker::schedule_of;
-use super::states::each_state;
 use super::execution::Execution;
 use super::machine::State;
+use super::states::each_state;
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use trace_format::{Event, EventId, Op, Tables};

@@ -8,9 +8,9 @@
 
 use super::atomicity::does;
 use super::checker::{Taken, schedule_of};
-use super::states::each_state;
 use super::execution::Execution;
 use super::machine::State;
+use super::states::each_state;
 use super::{LIMIT, environment, every_instance, random_trace, stored, structure};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroUsize;

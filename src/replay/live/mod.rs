@@ -8,9 +8,9 @@
 //! an exact schedule to follow instead of a random search.
 
 mod again;
+mod beyond;
 mod builds;
 mod compare;
-mod beyond;
 mod crash;
 mod deadlock;
 mod identical;

@@ -71,7 +71,12 @@ pub(super) fn deadlock(
     sources: &Sources,
 ) -> Option<Markup> {
     let words = findings.words();
-    let awaited: Vec<String> = row.of.example.iter().map(|&event| words.awaited(event, &row.of.example)).collect();
+    let awaited: Vec<String> = row
+        .of
+        .example
+        .iter()
+        .map(|&event| words.awaited(event, &row.of.example))
+        .collect();
     let finding = Finding {
         number: row.number?,
         entry: row.entry,

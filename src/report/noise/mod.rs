@@ -162,7 +162,11 @@ fn id_of_deadlock(words: &Words<'_>, deadlock: &Deadlock) -> String {
         let lock = object.and_then(|object| words.trace.tables().object(object));
         // Only what has a name is the same in the next run.
         let named = lock.is_some_and(|lock| lock.name.is_some() || words.symbols.variable(lock.addr).is_some());
-        let awaited = if named { words.awaited(event, &deadlock.example) } else { String::new() };
+        let awaited = if named {
+            words.awaited(event, &deadlock.example)
+        } else {
+            String::new()
+        };
         format!("{}\0{awaited}", side(words, event))
     };
     let mut sides: Vec<String> = deadlock.example.iter().map(of).collect();

@@ -1,6 +1,7 @@
 /* As join_under_permit.c, but the main thread gives the permit back first. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 static sem_t permit;
 
@@ -16,6 +17,7 @@ int main(void)
     pthread_t thread;
     sem_init(&permit, 0, 1);
     pthread_create(&thread, NULL, worker, NULL);
+    usleep(1000);
     sem_wait(&permit);
     sem_post(&permit);
     pthread_join(thread, NULL);

@@ -1,6 +1,7 @@
 /* The main thread takes the only permit, and joins a thread that needs it, before it gives it back. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 static sem_t permit;
 
@@ -16,6 +17,7 @@ int main(void)
     pthread_t thread;
     sem_init(&permit, 0, 1);
     pthread_create(&thread, NULL, worker, NULL);
+    usleep(1000);
     sem_wait(&permit);
     pthread_join(thread, NULL); /* @main */
     sem_post(&permit);

@@ -94,7 +94,13 @@ pub fn record(record: Record, thread: u32, tables: &mut Tables) {
             };
             let lock = objects.at(class, lock, 0);
             lock.take_again(thread, depth);
-            shaped(pc, kind::WAIT_END, u8::from(timed_out) | u8::from(attempt) << 1, condition, lock.number);
+            shaped(
+                pc,
+                kind::WAIT_END,
+                u8::from(timed_out) | u8::from(attempt) << 1,
+                condition,
+                lock.number,
+            );
         }
         Record::Notify { pc, condition, all } => {
             let kind = if all { kind::NOTIFY_ALL } else { kind::NOTIFY };
