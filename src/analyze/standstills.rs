@@ -93,12 +93,21 @@ impl Points {
     fn of(trace: &Trace) -> Points {
         let mut seen: HashMap<(ThreadId, CodePosition), u32> = HashMap::new();
         let events = trace.events().filter(|&event| {
-            let is_one = match trace.op(event) {
-                Op::Acquire { .. } | Op::AcquireShared { .. } | Op::SemPost { .. } | Op::SemWait { .. } => true,
-                Op::WaitBegin { .. } | Op::WaitEnd { .. } | Op::Notify { .. } | Op::NotifyAll { .. } => true,
-                Op::BarrierEnter { .. } | Op::OnceBegin { .. } | Op::OnceWait { .. } | Op::Begin => true,
-                _ => false,
-            };
+            let is_one = matches!(
+                trace.op(event),
+                Op::Acquire { .. }
+                    | Op::AcquireShared { .. }
+                    | Op::SemPost { .. }
+                    | Op::SemWait { .. }
+                    | Op::WaitBegin { .. }
+                    | Op::WaitEnd { .. }
+                    | Op::Notify { .. }
+                    | Op::NotifyAll { .. }
+                    | Op::BarrierEnter { .. }
+                    | Op::OnceBegin { .. }
+                    | Op::OnceWait { .. }
+                    | Op::Begin
+            );
             is_one && {
                 let seen = seen.entry((trace.thread(event), trace.pc(event))).or_default();
                 *seen += 1;
