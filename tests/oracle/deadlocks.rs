@@ -357,7 +357,7 @@ fn deadlocks_are_found_exactly() {
     for seed in first..first + traces {
         let (tables, mut events) = match seed % 4 {
             0 => random_trace::generate(seed),
-            1 => random_trace::generate_standing(seed).unwrap_or_else(|| random_trace::generate(seed)),
+            1 => random_trace::standing::generate_standing(seed).unwrap_or_else(|| random_trace::generate(seed)),
             _ => random_trace::generate_nested(seed),
         };
         let mut random = fastrand::Rng::with_seed(seed);

@@ -4,10 +4,8 @@
 //! variables, values and objects, so that there is much to confuse.
 
 mod memory;
-mod standing;
+pub mod standing;
 mod synchronization;
-
-pub use standing::generate_standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::{
