@@ -61,12 +61,12 @@ fn waits_for_anybody(execution: &Execution, state: &State, event: EventId) -> bo
             let begun = |&thread: &u32| {
                 let own = execution.of_thread(thread).iter();
                 let done = own.filter(|&&event| state.is_done(execution, event));
-                let steps = done.filter_map(|&event| match *execution.op(event) {
+                let mut steps = done.filter_map(|&event| match *execution.op(event) {
                     Op::OnceBegin { once: of } if of == once => Some(true),
                     Op::OnceEnd { once: of } if of == once => Some(false),
                     _ => None,
                 });
-                steps.last() == Some(true)
+                steps.next_back() == Some(true)
             };
             state.step(execution, event).is_empty() && left(execution, state).iter().any(begun)
         }
